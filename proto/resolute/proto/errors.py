@@ -1,0 +1,82 @@
+"""What can go wrong, as a tree: every error a caller may meet, with the HTTP status it travels under.
+
+```
+ResoluteError
+├── Refused          the state does not allow it; says what was asked and what stood in the way    409
+├── NotFound         no such experiment, trial, checkpoint                                         404
+├── InvalidConfig    the user's YAML or request; carries the path, `searcher.max_length`           400
+├── Forbidden        the caller is someone, but not someone who may do this                        403
+├── WrongVersion     someone else wrote first; the shell reads again and decides again
+└── Unavailable      Postgres or NATS is away; the shell waits and tries again                     503
+```
+
+Errors cross the bus by name (`code`) and message, so that a refusal decided in one service reaches the
+person who asked another.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ResoluteError(Exception):
+    """The root. `code` names the error on the bus, `http_status` on the wire."""
+
+    code: ClassVar[str] = "internal"
+    http_status: ClassVar[int] = 500
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0]) if self.args else type(self).__name__
+
+
+class Refused(ResoluteError):
+    """The state does not allow it. The message says what was asked, what stood in the way, what to try."""
+
+    code = "refused"
+    http_status = 409
+
+
+class NotFound(ResoluteError):
+    code = "not_found"
+    http_status = 404
+
+
+class InvalidConfig(ResoluteError):
+    """The user's input is wrong; the message names the path, what was found and what would do."""
+
+    code = "invalid"
+    http_status = 400
+
+
+class Forbidden(ResoluteError):
+    code = "forbidden"
+    http_status = 403
+
+
+class WrongVersion(ResoluteError):
+    """Someone else appended to the stream first; nothing was written."""
+
+    code = "wrong_version"
+    http_status = 409
+
+    def __init__(self, stream: str, expected: int, found: int) -> None:
+        super().__init__(f"{stream} is at version {found}, not {expected}")
+        self.stream, self.expected, self.found = stream, expected, found
+
+
+class Unavailable(ResoluteError):
+    """A service, the log or the bus cannot be reached now; trying again later is safe."""
+
+    code = "unavailable"
+    http_status = 503
+
+
+_BY_CODE: dict[str, type[ResoluteError]] = {
+    kind.code: kind for kind in (Refused, NotFound, InvalidConfig, Forbidden, Unavailable)
+}
+
+
+def from_code(code: str, message: str) -> ResoluteError:
+    """The error that another service answered with."""
+    return _BY_CODE.get(code, ResoluteError)(message)
