@@ -1,0 +1,8 @@
+"""The bus between the services: NATS for clusters, memory for simulations, one contract for both."""
+
+from __future__ import annotations
+
+from resolute.bus.bus import Bus, CommandHandler, Subscription
+from resolute.bus.memory import MemoryBus, Weather
+
+__all__ = ["Bus", "CommandHandler", "MemoryBus", "Subscription", "Weather"]

@@ -1,0 +1,64 @@
+"""The bus, as its users see it: commands with an answer, facts from the log, the conversation with an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+from resolute.proto.message import Cause, Command, Recorded, Reply
+
+T = TypeVar("T")
+
+CommandHandler = Callable[[Command, Cause], Awaitable[Reply]]
+
+
+class Subscription(Protocol):
+    async def close(self) -> None:
+        """No further message is delivered; what is being handled may still finish."""
+        ...
+
+
+class Bus(Protocol):
+    """NATS on a cluster, a queue in a simulation. Nothing on it is the only copy of anything: the log is."""
+
+    async def request(self, command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
+        """Ask the service that decides `command`, on `resolute.cmd.<service>.<verb>`.
+
+        Raises the error the service answered with (`Refused`, `NotFound`, …), or `Unavailable` when none answered:
+        then the outcome is unknown, and asking again with the same cause is safe.
+        """
+        ...
+
+    async def serve(self, service: str, handle: CommandHandler) -> Subscription:
+        """Handle the commands of `service`; replicas share them (a queue group). Commands are handled concurrently."""
+        ...
+
+    async def publish_fact(self, recorded: Recorded) -> None:
+        """Publish under the event's own id, so that a repeat is recognised. Raises Unavailable."""
+        ...
+
+    async def last_fact(self) -> int:
+        """The position of the newest fact the bus holds; 0 when it holds none, as after a wipe."""
+        ...
+
+    async def facts(self, deliver: Callable[[Recorded], None]) -> Subscription:
+        """Deliver facts published from now on, as they come. Gaps and repeats are possible: whoever needs every
+        fact counts positions and reads what is missing from the log, as `resolute.service.Follower` does."""
+        ...
+
+    async def publish(self, subject: str, message: Any) -> None:
+        """Send a dataclass to whoever listens now."""
+        ...
+
+    async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
+        """Send a dataclass and wait for one of kind `answer`. Raises Unavailable, or the error answered."""
+        ...
+
+    async def listen(
+        self, subject: str, kind: type[T], handle: Callable[[T], Awaitable[Any]], *, queue: str = ""
+    ) -> Subscription:
+        """Handle every `kind` sent to `subject` (`*` and `>` match tokens). What `handle` returns is the answer to
+        one who asked; with `queue`, members of that queue share the messages."""
+        ...
+
+    async def close(self) -> None: ...

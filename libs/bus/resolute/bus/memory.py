@@ -1,0 +1,176 @@
+"""The bus's twin in memory: one process, no sockets, and faults when a simulation asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from resolute import codec
+from resolute.bus import subjects
+from resolute.bus.bus import CommandHandler
+from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.message import Cause, Command, Recorded, Reply
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class _Subscription:
+    bus: MemoryBus
+    subject: str
+    handle: Callable[[Any], Awaitable[Any]]
+    queue: str = ""
+
+    async def close(self) -> None:
+        if self in self.bus.listeners:
+            self.bus.listeners.remove(self)
+
+
+@dataclass(eq=False)
+class _Facts:
+    bus: MemoryBus
+    deliver: Callable[[Recorded], None]
+
+    async def close(self) -> None:
+        if self in self.bus.readers:
+            self.bus.readers.remove(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """What may happen to a message: asked anew for every one. The calm default loses and repeats nothing."""
+
+    lost: Callable[[], bool] = lambda: False
+    repeated: Callable[[], bool] = lambda: False
+    delay_s: Callable[[], float] = lambda: 0.0
+
+
+@dataclass(eq=False)
+class MemoryBus:
+    """Messages pass through the codec, as on the wire: what cannot be encoded fails here too."""
+
+    weather: Weather = field(default_factory=Weather)
+    listeners: list[_Subscription] = field(default_factory=list)
+    readers: list[_Facts] = field(default_factory=list)
+    last: int = 0
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    async def request(self, command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
+        subject = subjects.command(command)
+        answer = await self._round_trip(subject, (command, cause), timeout_s)
+        return cast(Reply, answer)
+
+    async def serve(self, service: str, handle: CommandHandler) -> _Subscription:
+        async def unpack(message: tuple[Command, Cause]) -> Reply:
+            command, cause = message
+            copied = codec.command_from(type(command).__name__, codec.to_bytes(command))
+            return await handle(copied, cause)
+
+        return self._subscribe(_Subscription(self, f"resolute.cmd.{service}.*", unpack, queue=service))
+
+    async def publish_fact(self, recorded: Recorded) -> None:
+        if recorded.position <= self.last:
+            return
+        self.last = recorded.position
+        for reader in list(self.readers):
+            if not self.weather.lost():
+                self._later(self._hand(reader, recorded))
+            if self.weather.repeated():
+                self._later(self._hand(reader, recorded))
+
+    async def _hand(self, reader: _Facts, recorded: Recorded) -> None:
+        await self._travel()
+        if reader in self.readers:
+            reader.deliver(recorded)
+
+    async def last_fact(self) -> int:
+        return self.last
+
+    def wipe(self) -> None:
+        """Everything the bus held is gone, as when NATS comes back with an empty directory."""
+        self.last = 0
+
+    async def facts(self, deliver: Callable[[Recorded], None]) -> _Facts:
+        reader = _Facts(self, deliver)
+        self.readers.append(reader)
+        return reader
+
+    async def publish(self, subject: str, message: Any) -> None:
+        copied = codec.from_bytes(type(message), codec.to_bytes(message))
+        for listener in self._choose(subject):
+            if not self.weather.lost():
+                self._later(self._call(listener, copied))
+
+    async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
+        copied = codec.from_bytes(type(message), codec.to_bytes(message))
+        return cast(T, await self._round_trip(subject, copied, timeout_s))
+
+    async def listen(
+        self, subject: str, kind: type[T], handle: Callable[[T], Awaitable[Any]], *, queue: str = ""
+    ) -> _Subscription:
+        return self._subscribe(_Subscription(self, subject, handle, queue))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _subscribe(self, subscription: _Subscription) -> _Subscription:
+        self.listeners.append(subscription)
+        return subscription
+
+    def _choose(self, subject: str) -> list[_Subscription]:
+        """Every listener to `subject` without a queue, and the longest-standing member of each queue."""
+        chosen: dict[object, _Subscription] = {}
+        for listener in self.listeners:
+            if _matches(listener.subject, subject):
+                chosen.setdefault(listener.queue or listener, listener)
+        return list(chosen.values())
+
+    async def _round_trip(self, subject: str, message: Any, timeout_s: float) -> Any:
+        """As a request over a network: it may be lost on the way there, or its answer on the way back."""
+        listeners = self._choose(subject)
+        if not listeners:
+            raise Unavailable(f"nobody serves {subject}")
+        try:
+            async with asyncio.timeout(timeout_s):
+                if self.weather.lost():
+                    await asyncio.Future()
+                if self.weather.repeated():
+                    self._later(self._call(listeners[0], message))
+                answer = await self._start(self._call(listeners[0], message))
+                if self.weather.lost():
+                    await asyncio.Future()
+        except TimeoutError:
+            raise Unavailable(f"no answer from {subject} within {timeout_s} s") from None
+        if isinstance(answer, ResoluteError):
+            raise answer
+        return answer
+
+    async def _call(self, listener: _Subscription, message: Any) -> Any:
+        await self._travel()
+        try:
+            return await listener.handle(message)
+        except ResoluteError as error:
+            return error
+
+    async def _travel(self) -> None:
+        await asyncio.sleep(self.weather.delay_s())
+
+    def _later(self, work: Any) -> None:
+        self._start(work)
+
+    def _start(self, work: Any) -> asyncio.Task[Any]:
+        """A handler runs in a task of its own: the asker's giving up must not stop it half-way."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _matches(pattern: str, subject: str) -> bool:
+    wanted, found = pattern.split("."), subject.split(".")
+    if wanted[-1] == ">":
+        return len(found) >= len(wanted) and _matches(".".join(wanted[:-1]), ".".join(found[: len(wanted) - 1]))
+    return len(wanted) == len(found) and all(w in ("*", f) for w, f in zip(wanted, found, strict=True))

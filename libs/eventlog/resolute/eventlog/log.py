@@ -1,0 +1,89 @@
+"""The event log, as its users see it: what an append promises, what a reader may rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from resolute.proto.message import Cause, Event, Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The outcome of an append."""
+
+    events: tuple[Recorded, ...]
+    repeated: bool = False
+    """The same cause had been written before; `events` are those, and nothing was added."""
+
+    @property
+    def position(self) -> int:
+        return self.events[-1].position if self.events else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A folded state, kept to save folding again. A cache: deleting it costs time only."""
+
+    stream: str
+    version: int
+    schema: str
+    """Names the code that folded it; another schema is ignored."""
+    state: bytes
+
+
+class EventLog(Protocol):
+    """One append-only log of everything. Positions are 1, 2, 3 … without gaps, in the order of commit.
+
+    A reader that has seen position n will never be shown a smaller one later. Every method raises `Unavailable`
+    while the database is away; an append that raises it may or may not have been written, and is safe to repeat
+    with the same cause.
+    """
+
+    async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
+        """Append `events` as one unit, durably; readers meet them together, in the order of commit.
+
+        Raises WrongVersion, having written nothing, when the stream is not at `expected_version`. When `cause.id`
+        has already been written to the stream, answers what was written then, whatever was expected. Without
+        events it only asks that question, and answers an empty outcome when the cause is new.
+        """
+        ...
+
+    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
+        """The stream's events with a version above `after_version`, in order; empty for an unknown stream."""
+        ...
+
+    async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
+        """Up to `limit` events of every stream with a position above `after`, in order."""
+        ...
+
+    async def head(self) -> int:
+        """The position of the last event; 0 for an empty log."""
+        ...
+
+    async def wait_beyond(self, position: int, timeout_s: float) -> bool:
+        """Wait until the log holds an event after `position`; False when `timeout_s` passes first."""
+        ...
+
+    async def reserve(self, sequence: str, count: int = 1) -> range:
+        """Fresh numbers of the named sequence (`experiment`, `trial` …), never handed out before."""
+        ...
+
+    async def load_snapshot(self, stream: str, schema: str) -> Snapshot | None: ...
+
+    async def save_snapshot(self, snapshot: Snapshot) -> None: ...
+
+    async def load_position(self, consumer: str) -> int:
+        """Up to where `consumer` has handled the log; 0 at first."""
+        ...
+
+    async def save_position(self, consumer: str, position: int) -> None:
+        """Never moves backwards."""
+        ...
+
+    async def set_aside(self, consumer: str, position: int, error: str) -> None:
+        """Keep a note, for a person to read, that `consumer` could not handle the event at `position`."""
+        ...
+
+    async def close(self) -> None: ...

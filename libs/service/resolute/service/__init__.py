@@ -1,0 +1,9 @@
+"""The kit every service is built with: folded aggregates, followers, settings, logs, traces, health."""
+
+from __future__ import annotations
+
+from resolute.service.aggregates import Aggregates, refuse
+from resolute.service.context import Context, utc_now
+from resolute.service.follower import Follower, Patience, Reactions
+
+__all__ = ["Aggregates", "Context", "Follower", "Patience", "Reactions", "refuse", "utc_now"]

@@ -1,0 +1,130 @@
+"""Streams folded into states and kept warm: the shell around every `decide` and `evolve`.
+
+A state belongs to this object alone: `evolve` may change it in place, so that a fold costs the same per event
+whatever came before, and `decide` only reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from resolute.eventlog import Appended, EventLog
+from resolute.proto.errors import Refused, ResoluteError, WrongVersion
+from resolute.proto.message import Cause, Event
+
+S = TypeVar("S")
+
+
+@dataclass(slots=True)
+class Folded(Generic[S]):
+    state: S
+    version: int = 0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Aggregates(Generic[S]):
+    """The aggregates of one category, by stream name."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        initial: Callable[[], S],
+        evolve: Callable[[S, Event], S],
+        *,
+        keep: int = 1000,
+    ) -> None:
+        """`keep`: how many streams stay folded; the least recently used is forgotten first."""
+        self._log, self._initial, self._evolve, self._keep = log, initial, evolve, keep
+        self._folded: OrderedDict[str, Folded[S]] = OrderedDict()
+
+    async def state(self, stream: str) -> S:
+        """The state as of now, for reading only."""
+        folded = self._get(stream)
+        async with folded.lock:
+            await self._catch_up(stream, folded)
+            return folded.state
+
+    async def execute(self, stream: str, decide: Callable[[S], Sequence[Event]], cause: Cause) -> Appended:
+        """Decide on the current state, append what was decided, and answer what was written.
+
+        When someone else wrote first it reads what they wrote and decides again. A refusal, and a decision that
+        nothing happened, stand only once they were made on the newest state. The same cause again answers what was
+        written the first time.
+        """
+        folded = self._get(stream)
+        async with folded.lock:
+            while True:
+                outcome = await self._attempt(stream, folded, decide, cause)
+                if outcome is not None:
+                    return outcome
+
+    async def _attempt(
+        self, stream: str, folded: Folded[S], decide: Callable[[S], Sequence[Event]], cause: Cause
+    ) -> Appended | None:
+        refusal: ResoluteError | None = None
+        events: Sequence[Event] = ()
+        try:
+            events = decide(folded.state)
+        except ResoluteError as error:
+            refusal = error
+        if not events:
+            return await self._nothing_to_write(stream, folded, refusal, cause)
+        try:
+            outcome = await self._log.append(stream, events, expected_version=folded.version, cause=cause)
+        except WrongVersion:
+            await self._catch_up(stream, folded)
+            return None
+        if outcome.repeated:
+            await self._catch_up(stream, folded)
+        else:
+            self._absorb(folded, outcome)
+        return outcome
+
+    async def _nothing_to_write(
+        self, stream: str, folded: Folded[S], refusal: ResoluteError | None, cause: Cause
+    ) -> Appended | None:
+        if await self._catch_up(stream, folded):
+            return None
+        before = await self._log.append(stream, (), expected_version=folded.version, cause=cause)
+        if refusal is not None and not before.repeated:
+            raise refusal
+        return before
+
+    async def _catch_up(self, stream: str, folded: Folded[S]) -> bool:
+        """Whether there was anything new."""
+        missing = await self._log.read_stream(stream, folded.version)
+        for recorded in missing:
+            assert recorded.version == folded.version + 1, f"{stream}: a gap before {recorded.version}"
+            folded.state = self._evolve(folded.state, recorded.event)
+            folded.version = recorded.version
+        return bool(missing)
+
+    def _absorb(self, folded: Folded[S], outcome: Appended) -> None:
+        for recorded in outcome.events:
+            folded.state = self._evolve(folded.state, recorded.event)
+            folded.version = recorded.version
+
+    def _get(self, stream: str) -> Folded[S]:
+        folded = self._folded.get(stream)
+        if folded is None:
+            folded = self._folded[stream] = Folded(self._initial())
+            while len(self._folded) > self._keep and self._forget_one():
+                pass
+        self._folded.move_to_end(stream)
+        return folded
+
+    def _forget_one(self) -> bool:
+        for stream, folded in self._folded.items():
+            if not folded.lock.locked():
+                del self._folded[stream]
+                return True
+        return False
+
+
+def refuse(what: str, stands_in_the_way: str, try_this: str = "") -> Refused:
+    """A refusal in the house's form: what was asked, what stood in the way, what to try."""
+    return Refused(f"cannot {what}: {stands_in_the_way}" + (f"; {try_this}" if try_this else ""))

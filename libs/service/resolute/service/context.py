@@ -1,0 +1,25 @@
+"""What a service is handed when it starts: the log, the bus, the clock, and the cluster's shared settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from resolute.bus import Bus
+from resolute.eventlog import EventLog
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Every service is `async def serve(context) -> None`: it serves until cancelled, and leaves nothing behind."""
+
+    log: EventLog
+    bus: Bus
+    now: Callable[[], datetime] = utc_now
+    on_ready: Callable[[str], None] = field(default=lambda name: None)
+    """A service calls this with its name once commands and facts reach it."""

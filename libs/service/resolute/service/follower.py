@@ -1,0 +1,147 @@
+"""Following the log: every event, once and in order as far as effects go, through any outage of the bus.
+
+Facts come over the bus for speed and are counted by position, which has no gaps: whatever is missing is read from
+the log. So the bus may lose, repeat and reorder as it likes, or be wiped, and nothing is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import structlog
+from resolute.bus import Bus
+from resolute.eventlog import EventLog
+from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.message import Recorded
+
+log_ = structlog.get_logger()
+
+React = Callable[[Recorded], Awaitable[None]]
+
+
+class Consumer(Protocol):
+    """What follows: a read model, or a set of reactions."""
+
+    async def position(self) -> int:
+        """Up to where the log has been handled."""
+        ...
+
+    async def handle(self, batch: Sequence[Recorded]) -> None:
+        """Handle the next events, in order. A batch may come again after a crash: its effects must not."""
+        ...
+
+
+class Reactions:
+    """A consumer that asks things of others: event by event, at least once, each ask with the event's id as cause.
+
+    A reaction that fails for want of a service is tried again for as long as it takes. One that fails for another
+    reason twice is set aside for a person to read, so that one bad event does not stop the rest.
+    """
+
+    def __init__(self, name: str, log: EventLog, react: React) -> None:
+        self._name, self._log, self._react = name, log, react
+
+    async def position(self) -> int:
+        return await self._log.load_position(self._name)
+
+    async def handle(self, batch: Sequence[Recorded]) -> None:
+        for recorded in batch:
+            await self._once(recorded)
+        await self._log.save_position(self._name, batch[-1].position)
+
+    async def _once(self, recorded: Recorded) -> None:
+        failures = 0
+        patience = Patience()
+        while True:
+            try:
+                return await self._react(recorded)
+            except Unavailable as error:
+                await patience.wait(self._name, error)
+            except ResoluteError as error:
+                # An answer, though not the hoped-for one: the world moved on before this reaction came.
+                log_.info("reaction refused", consumer=self._name, event_id=recorded.id, why=error.message)
+                return
+            except Exception as error:
+                failures += 1
+                log_.exception("reaction failed", consumer=self._name, event_id=recorded.id)
+                if failures == 2:
+                    return await self._log.set_aside(self._name, recorded.position, repr(error))
+
+
+class Patience:
+    """Growing pauses while something is away: 50 ms, doubling, up to 2 s."""
+
+    def __init__(self) -> None:
+        self._pause_s = 0.05
+
+    async def wait(self, who: str, error: Exception) -> None:
+        log_.warning("waiting", who=who, why=str(error), pause_s=self._pause_s)
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(self._pause_s * 2, 2.0)
+
+
+class Follower:
+    """Feeds one consumer from the bus and the log, until cancelled."""
+
+    def __init__(
+        self, consumer: Consumer, log: EventLog, bus: Bus, *, batch: int = 500, check_every_s: float = 1.0
+    ) -> None:
+        """`check_every_s`: how often a quiet follower asks the log whether the bus kept something from it."""
+        self._consumer, self._log, self._bus = consumer, log, bus
+        self._batch, self._check_every_s = batch, check_every_s
+        self._arrived: asyncio.Queue[Recorded] = asyncio.Queue(maxsize=10_000)
+        self._position = 0
+
+    async def run(self) -> None:
+        patience = Patience()
+        while True:
+            try:
+                subscription = await self._bus.facts(self._deliver)
+                try:
+                    await self._follow()
+                finally:
+                    await subscription.close()
+            except Unavailable as error:
+                await patience.wait("follower", error)
+
+    def _deliver(self, recorded: Recorded) -> None:
+        if not self._arrived.full():  # what does not fit is found again as a gap
+            self._arrived.put_nowait(recorded)
+
+    async def _follow(self) -> None:
+        self._position = await self._consumer.position()
+        await self._catch_up()
+        while True:
+            batch = await self._next()
+            if batch is None:
+                await self._catch_up()
+            elif batch:
+                await self._handle(batch)
+
+    async def _next(self) -> list[Recorded] | None:
+        """The next events in order; empty when all were old; None when some are missing or all is quiet."""
+        try:
+            first = await asyncio.wait_for(self._arrived.get(), self._check_every_s)
+        except TimeoutError:
+            return None
+        batch: list[Recorded] = []
+        expected = self._position + 1
+        while True:
+            if first.position > expected:
+                return batch or None
+            if first.position == expected:
+                batch.append(first)
+                expected += 1
+            if self._arrived.empty() or len(batch) >= self._batch:
+                return batch
+            first = self._arrived.get_nowait()
+
+    async def _catch_up(self) -> None:
+        while events := await self._log.read_all(self._position, self._batch):
+            await self._handle(events)
+
+    async def _handle(self, batch: list[Recorded]) -> None:
+        await self._consumer.handle(batch)
+        self._position = batch[-1].position

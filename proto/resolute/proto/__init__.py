@@ -1,0 +1,1 @@
+"""Every command and event of Resolute: the words its services say to one another."""

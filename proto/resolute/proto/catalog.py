@@ -1,0 +1,7 @@
+"""Importing this registers every message there is, in `EVENTS` and `COMMANDS`."""
+
+from __future__ import annotations
+
+from resolute.proto import checkpoint, experiment, identity, pool
+
+MODULES = (experiment, pool, checkpoint, identity)

@@ -1,0 +1,155 @@
+"""Checkpoints: the messages of the checkpoint store.
+
+All checkpoints of one experiment are one stream, `checkpoints-7`, since retention compares them. A checkpoint is
+announced before its first byte and completed after its last; only completed ones are offered for restore.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from resolute.proto.message import Command, Event, Object
+
+
+class CheckpointEvent(Event):
+    __slots__ = ()
+    category: ClassVar[str] = "checkpoints"
+
+
+class CheckpointCommand(Command):
+    __slots__ = ()
+    service: ClassVar[str] = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointAnnounced(CheckpointEvent):
+    uuid: str
+    experiment_id: int
+    trial_id: int
+    task_id: str
+    allocation_id: str
+    storage: Object
+    """The `checkpoint_storage` section it is written under."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCompleted(CheckpointEvent):
+    uuid: str
+    experiment_id: int
+    trial_id: int
+    task_id: str
+    allocation_id: str
+    run_id: int
+    steps_completed: int
+    resources: dict[str, int]
+    """File paths within the checkpoint, with their sizes in bytes."""
+    metadata: Object
+    storage: Object
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointMetadataChanged(CheckpointEvent):
+    uuid: str
+    metadata: Object
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointDeletionRequested(CheckpointEvent):
+    """Its files shall go: all of them, or those that match `globs`."""
+
+    uuid: str
+    reason: str
+    globs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFilesRemoved(CheckpointEvent):
+    """Some files are gone; `resources` is what is left."""
+
+    uuid: str
+    resources: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointDeleted(CheckpointEvent):
+    uuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionApplied(CheckpointEvent):
+    """Which checkpoints the experiment's policy keeps; the others are asked to be deleted in the same append."""
+
+    experiment_id: int
+    kept: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
+# ---------------------------------------------------------------- commands
+
+
+@dataclass(frozen=True, slots=True)
+class AnnounceCheckpoint(CheckpointCommand):
+    uuid: str
+    experiment_id: int
+    trial_id: int
+    task_id: str
+    allocation_id: str
+    storage: Object
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteCheckpoint(CheckpointCommand):
+    uuid: str
+    experiment_id: int
+    trial_id: int
+    task_id: str
+    allocation_id: str
+    run_id: int
+    steps_completed: int
+    resources: dict[str, int]
+    metadata: Object
+    storage: Object
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCheckpointMetadata(CheckpointCommand):
+    experiment_id: int
+    uuid: str
+    metadata: Object
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCheckpoints(CheckpointCommand):
+    experiment_id: int
+    uuids: tuple[str, ...]
+    reason: str
+    globs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFilesRemoved(CheckpointCommand):
+    """A task removed files itself and says what is left."""
+
+    experiment_id: int
+    uuid: str
+    resources: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRetention(CheckpointCommand):
+    experiment_id: int
+    save_experiment_best: int
+    save_trial_best: int
+    save_trial_latest: int
+    smaller_is_better: bool = True
+    preview: bool = False
+    """Only say what would be deleted, in the reply's data {"deleted": [uuid]}."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteExperimentCheckpoints(CheckpointCommand):
+    """The experiment is being deleted: so are all its checkpoints and its TensorBoard files."""
+
+    experiment_id: int
+    storage: Object = field(default_factory=dict)

@@ -1,0 +1,321 @@
+"""Experiments and their trials: the messages of the searcher.
+
+An experiment and all its trials are one story and so one stream, `experiment-7`: a report of one trial decides
+what happens to the others, and that decision must see all of them (docs/decisions/0003).
+Steps are cumulative batches since the trial's first run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from resolute.proto.message import Command, Event, Json, Object
+
+
+class ExperimentEvent(Event):
+    __slots__ = ()
+    category: ClassVar[str] = "experiment"
+
+
+class SearcherCommand(Command):
+    __slots__ = ()
+    service: ClassVar[str] = "searcher"
+
+
+# ---------------------------------------------------------------- events: the experiment
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentCreated(ExperimentEvent):
+    experiment_id: int
+    job_id: str
+    name: str
+    config: Object
+    """The whole merged configuration, with the cluster's defaults filled in."""
+    original_config: str
+    """The YAML as its author wrote it."""
+    owner_id: int
+    owner: str
+    project_id: int
+    seed: int
+    model_definition: str | None = None
+    """SHA-256 of the context directory's archive, in hex; the gateway keeps the blob."""
+    parent_id: int | None = None
+    unmanaged: bool = False
+    external_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentActivated(ExperimentEvent):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentPaused(ExperimentEvent):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentStopping(ExperimentEvent):
+    """No trial will start any more; the experiment ends as `outcome` when the last of them has exited."""
+
+    outcome: str
+    """COMPLETED, CANCELED, KILLED or ERROR."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentEnded(ExperimentEvent):
+    outcome: str
+    """COMPLETED, CANCELED or ERROR."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentArchived(ExperimentEvent):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentUnarchived(ExperimentEvent):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentDeletionRequested(ExperimentEvent):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentDeleted(ExperimentEvent):
+    """Its checkpoints' files are gone and no read model shows it; the log keeps the story."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentEdited(ExperimentEvent):
+    """`changes` holds the new values by field: name, description, notes, labels, max_restarts, max_slots,
+    weight, priority, resource_pool, log_retention_days, save_experiment_best, save_trial_best,
+    save_trial_latest."""
+
+    changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentMoved(ExperimentEvent):
+    project_id: int
+
+
+# ---------------------------------------------------------------- events: its trials
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCreated(ExperimentEvent):
+    trial_id: int
+    request_id: str
+    """The search method's own name for it, a function of the experiment's seed."""
+    task_id: str
+    hparams: Object
+    seed: int
+    source_checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRunRequested(ExperimentEvent):
+    """A run of the trial shall start, from `checkpoint` on, in an allocation of its own."""
+
+    trial_id: int
+    run_id: int
+    """1 for the first run; counts every start, restarts and resumptions alike."""
+    allocation_id: str
+    slots: int
+    checkpoint: str | None
+    steps_completed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRunStarted(ExperimentEvent):
+    trial_id: int
+    run_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialValidated(ExperimentEvent):
+    """The searcher's metric at `steps_completed`; `metric` is null where the trial reported NaN."""
+
+    trial_id: int
+    run_id: int
+    steps_completed: int
+    metric: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCheckpointed(ExperimentEvent):
+    trial_id: int
+    run_id: int
+    checkpoint: str
+    steps_completed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEarlyExitReported(ExperimentEvent):
+    trial_id: int
+    reason: str
+    """INVALID_HP or USER_REQUESTED_STOP."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStopRequested(ExperimentEvent):
+    """The trial's running allocation shall end: asked to checkpoint first (`preempt`), or at once (`kill`)."""
+
+    trial_id: int
+    allocation_id: str
+    how: str
+    """preempt or kill."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRunEnded(ExperimentEvent):
+    trial_id: int
+    run_id: int
+    outcome: str
+    """completed, yielded (checkpointed and gave its slots back), failed, killed or lost (its host went away)."""
+    exit_code: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEnded(ExperimentEvent):
+    trial_id: int
+    outcome: str
+    """COMPLETED, CANCELED or ERROR."""
+    reason: str
+
+
+# ---------------------------------------------------------------- commands
+
+
+@dataclass(frozen=True, slots=True)
+class CreateExperiment(SearcherCommand):
+    """The reply's data: {"experiment_id": int, "job_id": str}."""
+
+    name: str
+    config: Object
+    original_config: str
+    owner_id: int
+    owner: str
+    project_id: int
+    seed: int
+    activate: bool = True
+    model_definition: str | None = None
+    parent_id: int | None = None
+    unmanaged: bool = False
+    external_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PauseExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActivateExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class KillExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnarchiveExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteExperiment(SearcherCommand):
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmDeleted(SearcherCommand):
+    """The checkpoint store has removed every file of the experiment."""
+
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EditExperiment(SearcherCommand):
+    experiment_id: int
+    changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class MoveExperiment(SearcherCommand):
+    experiment_id: int
+    project_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class KillTrial(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportValidation(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+    run_id: int
+    steps_completed: int
+    metric: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEarlyExit(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeRun(SearcherCommand):
+    """Ask what a run needs to start; nothing is written. The reply's data is a TaskSpec, as JSON."""
+
+    experiment_id: int
+    trial_id: int
+    allocation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """Everything an agent needs to start one task, apart from its slots and its token."""
+
+    task_id: str
+    task_type: str
+    """TRIAL; later NOTEBOOK, SHELL, COMMAND, TENSORBOARD, GENERIC."""
+    allocation_id: str
+    experiment_id: int | None
+    trial_id: int | None
+    run_id: int
+    owner: str
+    config: Json
+    """The merged experiment configuration."""
+    hparams: Json
+    seed: int
+    steps_completed: int
+    checkpoint: str | None
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables the user's configuration adds."""

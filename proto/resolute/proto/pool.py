@@ -1,0 +1,369 @@
+"""Resource pools: agents, slots and allocations: the messages of the scheduler and of the agents.
+
+A pool, its agents and the allocations in it are one stream, `pool-default`: that is the fence which keeps a slot
+from being held twice, however many schedulers run (docs/decisions/0003).
+An allocation is asked for, given slots, started, and exits; a task may have many, one after another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from resolute.proto.experiment import TaskSpec
+from resolute.proto.message import Command, Event, Object
+
+
+class PoolEvent(Event):
+    __slots__ = ()
+    category: ClassVar[str] = "pool"
+
+
+class SchedulerCommand(Command):
+    __slots__ = ()
+    service: ClassVar[str] = "scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One unit of compute on an agent."""
+
+    id: int
+    kind: str
+    """cuda, rocm, cpu or artificial."""
+    brand: str = ""
+    uuid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The share of an allocation on one agent: there it is one container, or one process."""
+
+    resources_id: str
+    """A UUID; also the container's id."""
+    agent_id: str
+    slot_ids: tuple[int, ...]
+
+
+# ---------------------------------------------------------------- events: agents
+
+
+@dataclass(frozen=True, slots=True)
+class AgentJoined(PoolEvent):
+    """An agent is there, for the first time, anew after it was lost, or with other slots than before."""
+
+    agent_id: str
+    slots: tuple[Slot, ...]
+    host: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLost(PoolEvent):
+    """Silent for longer than the pool's agent_reconnect_wait, or signed off; its slots are gone."""
+
+    agent_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnabled(PoolEvent):
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDisabled(PoolEvent):
+    agent_id: str
+    drain: bool
+    """Whether running work may end by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotEnabled(PoolEvent):
+    agent_id: str
+    slot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDisabled(PoolEvent):
+    agent_id: str
+    slot_id: int
+    drain: bool
+
+
+# ---------------------------------------------------------------- events: allocations
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationRequested(PoolEvent):
+    allocation_id: str
+    task_id: str
+    task_type: str
+    job_id: str
+    name: str
+    owner: str
+    slots: int
+    priority: int
+    weight: float
+    max_slots: int | None
+    """The most slots the whole job may hold at once."""
+    preemption_timeout_s: int
+    experiment_id: int | None = None
+    trial_id: int | None = None
+    single_agent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsAssigned(PoolEvent):
+    allocation_id: str
+    placements: tuple[Placement, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesStarted(PoolEvent):
+    """One agent's share of an allocation runs; `address` is where its peers can reach it."""
+
+    allocation_id: str
+    resources_id: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationStarted(PoolEvent):
+    """All of its shares run."""
+
+    allocation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionRequested(PoolEvent):
+    allocation_id: str
+    reason: str
+    deadline_at: datetime
+    """After this it is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionAcknowledged(PoolEvent):
+    allocation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationKillRequested(PoolEvent):
+    allocation_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesExited(PoolEvent):
+    allocation_id: str
+    resources_id: str
+    exit_code: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationExited(PoolEvent):
+    """The last of it is gone and its slots are free. An allocation that waited may exit without ever starting."""
+
+    allocation_id: str
+    outcome: str
+    """exited (exit_code tells how), yielded (a clean exit after acknowledging a preemption), killed (as asked),
+    lost (its host went away), refused (can never fit)."""
+    exit_code: int | None
+    reason: str
+    task_id: str
+    experiment_id: int | None
+    trial_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanged(PoolEvent):
+    """New queue settings for all allocations of a job, present and future, by field: priority, weight,
+    max_slots."""
+
+    job_id: str
+    changes: Object
+
+
+# ---------------------------------------------------------------- commands
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAllocation(SchedulerCommand):
+    pool: str
+    allocation_id: str
+    task_id: str
+    task_type: str
+    job_id: str
+    name: str
+    owner: str
+    slots: int
+    priority: int | None
+    weight: float
+    max_slots: int | None
+    preemption_timeout_s: int
+    experiment_id: int | None = None
+    trial_id: int | None = None
+    single_agent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptAllocation(SchedulerCommand):
+    pool: str
+    allocation_id: str
+    reason: str
+    deadline_at: datetime | None = None
+    """Left out, the deadline is the allocation's own preemption timeout from now."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgePreemption(SchedulerCommand):
+    pool: str
+    allocation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class KillAllocation(SchedulerCommand):
+    pool: str
+    allocation_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeJob(SchedulerCommand):
+    pool: str
+    job_id: str
+    changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class EnableAgent(SchedulerCommand):
+    pool: str
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisableAgent(SchedulerCommand):
+    pool: str
+    agent_id: str
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EnableSlot(SchedulerCommand):
+    pool: str
+    agent_id: str
+    slot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DisableSlot(SchedulerCommand):
+    pool: str
+    agent_id: str
+    slot_id: int
+    drain: bool = False
+
+
+# ---------------------------------------------------------------- the conversation with one agent
+#
+# resolute.agent.<agent>.hello      agent -> scheduler   AgentHello, answered by AgentOrders
+# resolute.agent.<agent>.heartbeat  agent -> scheduler   AgentHeartbeat, no answer
+# resolute.agent.<agent>.report     agent -> scheduler   TaskReport, answered when it is in the log
+# resolute.agent.<agent>.logs       agent -> api         LogBatch, answered when it is stored
+# resolute.agent.<agent>.orders     scheduler -> agent   AgentOrders, no answer: hello heals what was lost
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHello:
+    """The agent is there, with these slots, and these tasks are alive on it (allocation ids).
+
+    Sent on start, on every reconnection, and every few seconds: it is also the question "what should I be
+    doing?", so that an order lost on the way is only late.
+    """
+
+    agent_id: str
+    pool: str
+    slots: tuple[Slot, ...]
+    host: str
+    version: str
+    running: tuple[str, ...]
+    """resources_ids of tasks that are alive, or whose exit is not yet acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHeartbeat:
+    agent_id: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """One share of an allocation for this agent. `token` opens only this task's routes of the gateway."""
+
+    placement: Placement
+    spec: TaskSpec
+    token: str
+    rank: int
+    """Of this share among the allocation's shares."""
+    shares: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopTask:
+    resources_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOrders:
+    """What the agent should do now.
+
+    `complete` says that `start` lists every task that should run on the agent: one that is alive and not
+    listed, nor just reported, is stopped.
+    """
+
+    start: tuple[StartTask, ...] = ()
+    stop: tuple[StopTask, ...] = ()
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """News of one share: `started` with the address its peers reach it at, or `exited` with a code."""
+
+    agent_id: str
+    pool: str
+    allocation_id: str
+    resources_id: str
+    what: str
+    """started or exited."""
+    address: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of a task's output. (task_id, rank, sequence) is unique, so that sending it twice stores it once."""
+
+    task_id: str
+    allocation_id: str
+    rank: int
+    sequence: int
+    at: datetime
+    level: str
+    """TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL."""
+    stdtype: str
+    text: str
+    """Without its newline."""
+    agent_id: str = ""
+    container_id: str = ""
+    source: str = "task"
+
+
+@dataclass(frozen=True, slots=True)
+class LogBatch:
+    lines: tuple[LogLine, ...] = field(default_factory=tuple)
