@@ -1,0 +1,40 @@
+"""Experiment configurations, search spaces and context directories: pure reading and checking."""
+
+from __future__ import annotations
+
+from .document import load_yaml
+from .entrypoint import check_entrypoint, is_trial_class
+from .experiment import (
+    ClusterDefaults,
+    ExperimentConfig,
+    Resources,
+    Retention,
+    from_merged,
+    parse_experiment,
+)
+from .hyperparameters import Space, count_grid, grid, parse_space, sample
+from .lengths import Length
+from .masking import masked
+from .merge import merge
+from .searcher import SearcherConfig
+
+__all__ = [
+    "ClusterDefaults",
+    "ExperimentConfig",
+    "Length",
+    "Resources",
+    "Retention",
+    "SearcherConfig",
+    "Space",
+    "check_entrypoint",
+    "count_grid",
+    "from_merged",
+    "grid",
+    "is_trial_class",
+    "load_yaml",
+    "masked",
+    "merge",
+    "parse_experiment",
+    "parse_space",
+    "sample",
+]

@@ -1,0 +1,87 @@
+"""What is wrong with a configuration, gathered so that a person hears everything at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from resolute.proto.errors import InvalidConfig
+
+_LONGEST_QUOTE = 60
+
+
+@dataclass
+class Problems:
+    """Problems and warnings in the order met, each with the path of the field it is about.
+
+    `places` maps the last part of known paths to the whole, so that a field written at the wrong depth
+    (`slots_per_trial` at the top) can be told where it belongs.
+    """
+
+    places: Mapping[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+
+    def add(self, path: str, text: str) -> None:
+        """Report a problem, unless one at `path` or above it was reported: what follows from it is no news."""
+        if not any(above in self.broken for above in _upwards(path)):
+            self.broken.add(path)
+            self.lines.append(f"{path}: {text}")
+
+    def expected(self, path: str, wanted: str, found: Any, *, hint: str = "") -> None:
+        self.add(path, f"expected {wanted}; found {quote(found)}.{' ' + hint if hint else ''}")
+
+    def warn(self, path: str, text: str) -> None:
+        self.warnings.append(f"{path}: {text}")
+
+    def unknown(self, path: str, key: str, known: Collection[str]) -> None:
+        """Refuse the field `key` of the object at `path`, naming what was probably meant."""
+        where = join(path, key)
+        self.add(where, f"unknown field. {self._guess(key, known) or one_of(known)}")
+
+    def _guess(self, key: str, known: Collection[str]) -> str:
+        elsewhere = self.places.get(key)
+        close = nearest(key, known)
+        if close:
+            return f"Did you mean {close!r}?"
+        return f"Did you mean '{elsewhere}'?" if elsewhere else ""
+
+    def raise_if_any(self) -> None:
+        if self.lines:
+            raise InvalidConfig("\n".join(self.lines))
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+
+
+def join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def nearest(word: str, choices: Collection[str]) -> str | None:
+    """The choice a person most likely meant by `word`, if any is near enough to say so."""
+    lowered = {choice.lower(): choice for choice in choices}
+    close = get_close_matches(str(word).lower(), list(lowered), n=1, cutoff=0.6)
+    return lowered[close[0]] if close else None
+
+
+def one_of(choices: Collection[str]) -> str:
+    return f"Known here: {', '.join(sorted(choices))}." if choices else "No fields are known here."
+
+
+def quote(value: Any) -> str:
+    """`value` as a message shows it: short, and telling text from numbers."""
+    if isinstance(value, Mapping):
+        return f"an object with {', '.join(map(str, value)) or 'no fields'}"[:_LONGEST_QUOTE]
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
