@@ -1,0 +1,44 @@
+"""What every test may ask for: a fresh Postgres database, a fresh NATS, or whole servers to be unkind to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers import Nats, Postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """The session's one Postgres. Leave it running: a test that kills wants `own_postgres`."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres_dsn(postgres_server: Postgres) -> str:
+    """The DSN of an empty database, this test's own."""
+    return postgres_server.fresh_database()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A Postgres of this test's own, to `kill()` and `start()`."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def nats_server() -> Iterator[Nats]:
+    """A NATS of this test's own, with JetStream and an empty store, to `kill(wipe=…)` and `start()`."""
+    server = Nats()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def nats_url(nats_server: Nats) -> str:
+    return nats_server.url
