@@ -7,7 +7,7 @@ instants in UTC. What cannot be decoded raises `Undecodable`, naming the field.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, TypeVar
 
 import orjson
@@ -30,7 +30,8 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def adapter(kind: type[T]) -> TypeAdapter[T]:
     """The pydantic adapter of a message class, made once."""
-    made: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type, unused-ignore]  (a class is hashable)
+    key: Any = kind
+    made: TypeAdapter[T] = _adapter(key)
     return made
 
 

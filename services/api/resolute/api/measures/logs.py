@@ -1,0 +1,237 @@
+"""The store of task logs: every line a task printed, in the order it was stored, with filters and a way to follow."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+from resolute.api.database import outages
+from resolute.api.measures.group_writer import GroupWriter
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.pool import LogLine
+
+LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLine:
+    id: int
+    line: LogLine
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """Which lines are wanted; what is empty does not narrow."""
+
+    levels: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    allocations: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    stdtypes: tuple[str, ...] = ()
+    after: datetime | None = None
+    before: datetime | None = None
+    text: str = ""
+    regex: bool = False
+
+
+INSERT = """
+INSERT INTO measures.task_logs
+    (task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, agent_id, text)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::timestamptz[], $7::text[],
+                     $8::text[], $9::text[], $10::text[], $11::text[])
+ON CONFLICT DO NOTHING
+"""
+
+# Held until commit, so that the order of ids is the order in which lines become visible, also across gateways:
+# one who follows from the last id he saw misses nothing.
+IN_ORDER = "SELECT pg_advisory_xact_lock(7_201_100)"
+
+_COLUMN = {
+    "ranks": "rank = ANY({}::int[])",
+    "levels": "level = ANY({}::text[])",
+    "allocations": "allocation_id = ANY({}::text[])",
+    "containers": "container_id = ANY({}::text[])",
+    "agents": "agent_id = ANY({}::text[])",
+    "sources": "source = ANY({}::text[])",
+    "stdtypes": "stdtype = ANY({}::text[])",
+}
+
+
+class LogStore:
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+        self._writer: GroupWriter[LogLine] = GroupWriter(self._insert)
+        self._grown: dict[str, asyncio.Event] = {}
+
+    async def add(self, lines: Sequence[LogLine]) -> None:
+        """Durable when it returns; a line that is there already is left as it is."""
+        await self._writer.add(lines)
+
+    async def _insert(self, lines: Sequence[LogLine]) -> None:
+        columns: tuple[list[Any], ...] = (
+            [line.task_id for line in lines],
+            [line.allocation_id for line in lines],
+            [line.container_id for line in lines],
+            [line.rank for line in lines],
+            [line.sequence for line in lines],
+            [line.at for line in lines],
+            [line.level for line in lines],
+            [line.stdtype for line in lines],
+            [line.source for line in lines],
+            [line.agent_id for line in lines],
+            [line.text.replace("\x00", "�") for line in lines],  # Postgres text cannot hold NUL
+        )
+        with outages():
+            async with self._pool.acquire() as connection, connection.transaction():
+                await connection.execute(IN_ORDER)
+                await connection.execute(INSERT, *columns)
+        for task_id in set(columns[0]):
+            if (grown := self._grown.pop(task_id, None)) is not None:
+                grown.set()
+
+    async def read(
+        self,
+        task_ids: Sequence[str],
+        wanted: LogFilter,
+        *,
+        after_id: int = 0,
+        limit: int = 0,
+        newest_first: bool = False,
+    ) -> list[StoredLine]:
+        """Lines with an id above `after_id`, in order of ids, or from the newest back. `limit` 0 is 5,000."""
+        where, values = _conditions(wanted)
+        order = "DESC" if newest_first else "ASC"
+        query = (
+            "SELECT id, task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, "
+            "agent_id, text "
+            f"FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND id > $2 {where} "
+            f"ORDER BY id {order} LIMIT $3"
+        )
+        with outages(), _bad_pattern(wanted):
+            rows = await self._pool.fetch(query, list(task_ids), after_id, limit or 5000, *values)
+        return [_stored(row) for row in rows]
+
+    async def grown(self, task_id: str, timeout_s: float) -> None:
+        """Wait until this gateway stores a line of the task, or `timeout_s` passes: others may have stored one."""
+        event = self._grown.setdefault(task_id, asyncio.Event())
+        try:
+            await asyncio.wait_for(event.wait(), timeout_s)
+        except TimeoutError:
+            return
+
+    async def fields(self, task_ids: Sequence[str]) -> dict[str, list[Any]]:
+        """The distinct values there are to filter by."""
+        columns = {
+            "agentIds": "agent_id",
+            "allocationIds": "allocation_id",
+            "containerIds": "container_id",
+            "rankIds": "rank",
+            "sources": "source",
+            "stdtypes": "stdtype",
+        }
+        with outages():
+            row = await self._pool.fetchrow(
+                "SELECT "
+                + ", ".join(f'array_agg(DISTINCT {column}) AS "{name}"' for name, column in columns.items())
+                + " FROM measures.task_logs WHERE task_id = ANY($1::text[])",
+                list(task_ids),
+            )
+        return {name: sorted(v for v in (row[name] or []) if v != "") for name in columns} if row else {}
+
+    async def delete_before(self, task_ids: Sequence[str], before: datetime) -> int:
+        """Forget lines older than `before`; answers how many went."""
+        with outages():
+            status: str = await self._pool.execute(
+                "DELETE FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND at < $2", list(task_ids), before
+            )
+        return int(status.split()[-1])
+
+
+async def follow(
+    store: LogStore, task_ids: Sequence[str], wanted: LogFilter, over: Any, *, after_id: int = 0
+) -> AsyncIterator[list[StoredLine]]:
+    """Lines as they come, until `await over()` says that the task has ended and all its lines were given."""
+    while True:
+        ended = await over()
+        while lines := await store.read(task_ids, wanted, after_id=after_id):
+            yield lines
+            after_id = lines[-1].id
+        if ended:
+            return
+        await store.grown(task_ids[-1], timeout_s=1.0)
+
+
+def sequence_of(at: datetime, text: str, ordinal: int) -> int:
+    """A line number for senders that count none: the same line sent again gets the same one.
+
+    `ordinal` tells equal lines of one request apart. 63 bits of SHA-256.
+    """
+    digest = hashlib.sha256(f"{at.timestamp()}|{ordinal}|{text}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def _conditions(wanted: LogFilter) -> tuple[str, list[Any]]:
+    clauses: list[str] = []
+    values: list[Any] = []
+
+    def narrow(clause: str, value: Any) -> None:
+        values.append(value)
+        clauses.append(clause.format(f"${len(values) + 3}"))
+
+    for name, clause in _COLUMN.items():
+        if value := getattr(wanted, name):
+            narrow(clause, list(value))
+    if wanted.after is not None:
+        narrow("at > {}", wanted.after)
+    if wanted.before is not None:
+        narrow("at <= {}", wanted.before)
+    if wanted.text:
+        narrow("text ~ {}" if wanted.regex else "position({} in text) > 0", wanted.text)
+    return "".join(f" AND {clause}" for clause in clauses), values
+
+
+class _bad_pattern:
+    """Turns Postgres' word on a broken pattern into the user's error."""
+
+    def __init__(self, wanted: LogFilter) -> None:
+        self._wanted = wanted
+
+    def __enter__(self) -> None:
+        if self._wanted.regex and self._wanted.text:
+            try:
+                re.compile(self._wanted.text)
+            except re.error as error:
+                raise InvalidConfig(
+                    f"searchText: not a regular expression ({error}); found {self._wanted.text!r}"
+                ) from error
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, asyncpg.exceptions.InvalidRegularExpressionError):
+            raise InvalidConfig(f"searchText: not a regular expression ({error})") from error
+
+
+def _stored(row: asyncpg.Record) -> StoredLine:
+    return StoredLine(
+        row["id"],
+        LogLine(
+            task_id=row["task_id"],
+            allocation_id=row["allocation_id"],
+            rank=row["rank"],
+            sequence=row["sequence"],
+            at=row["at"],
+            level=row["level"],
+            stdtype=row["stdtype"],
+            text=row["text"],
+            agent_id=row["agent_id"],
+            container_id=row["container_id"],
+            source=row["source"],
+        ),
+    )
