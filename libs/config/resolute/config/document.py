@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 from resolute.proto.errors import InvalidConfig
@@ -14,8 +14,6 @@ _NUMBER = r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalars of YAML 1.2: `1e-3` is a number, `yes` and `2024-01-01` are text."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
@@ -37,6 +35,7 @@ def _resolve(tag: str, pattern: str, first: str) -> None:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", matcher, list(first))
 
 
+_Loader.yaml_implicit_resolvers = {}  # its own, before any is added
 _resolve("bool", "true|True|TRUE|false|False|FALSE", "tTfF")
 _resolve("int", "[-+]?[0-9][0-9_]*|0x[0-9a-fA-F]+|0o[0-7]+", "-+0123456789")
 _resolve("float", _NUMBER + "|" + r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+0123456789.")
