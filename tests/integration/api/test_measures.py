@@ -1,0 +1,113 @@
+"""Metrics and logs in a real Postgres: stored once however often they are sent, read in order, filtered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+import resolute.api.measures
+from resolute.api.measures.logs import LogFilter, LogStore, follow, sequence_of
+from resolute.api.measures.metrics import MetricRow, MetricStore
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.pool import LogLine
+
+AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+MIGRATION = Path(resolute.api.measures.__file__).parent / "migrations" / "0001_metrics_and_logs.sql"
+
+
+@pytest.fixture
+async def pool(postgres_dsn: str) -> AsyncIterator[asyncpg.Pool]:
+    async with asyncpg.create_pool(postgres_dsn, min_size=1, max_size=4) as pool:
+        await pool.execute(MIGRATION.read_text())
+        yield pool
+
+
+def validation(trial: int, steps: int, loss: float, run: int = 1) -> MetricRow:
+    return MetricRow(trial, run, "validation", steps, {"loss": loss}, None, AT + timedelta(seconds=steps))
+
+
+def line(sequence: int, text: str, level: str = "INFO", rank: int = 0) -> LogLine:
+    return LogLine("7.task", "7.task.1", rank, sequence, AT, level, "stdout", text, "agent-0", "c0")
+
+
+async def test_a_report_sent_twice_is_stored_once(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await asyncio.gather(*(store.add([validation(1, 100, 0.5)]) for _ in range(20)))
+    assert [len(page) async for page in store.read(1, "validation")] == [1]
+
+
+async def test_of_a_repeated_step_the_latest_run_is_shown(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await store.add([validation(1, 100, 0.5), validation(1, 200, 0.4), validation(1, 200, 0.3, run=2)])
+    rows = [row async for page in store.read(1, "validation") for row in page]
+    assert [(row.steps, row.metrics["loss"]) for row in rows] == [(100, 0.5), (200, 0.3)]
+
+
+async def test_long_histories_are_read_in_pages(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await store.add([validation(1, steps, 1.0) for steps in range(25)])
+    assert [len(page) async for page in store.read(1, "validation", page=10)] == [10, 10, 5]
+
+
+async def test_a_summary_knows_the_best_and_the_latest_and_survives_nan(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await store.add([validation(1, 100, 0.2), validation(1, 200, float("nan")), validation(1, 300, 0.4)])
+    await store.note(1, progress=0.5)
+    await store.note(1, runner_state="validating")
+    summary = (await store.summaries([1, 2], "loss", smaller_is_better=True))[1]
+    assert (summary.total_batches, summary.progress, summary.runner_state) == (300, 0.5, "validating")
+    assert summary.best is not None
+    assert summary.best.steps == 100
+    assert summary.latest is not None
+    assert summary.latest.steps == 300
+    columns = await store.columns(1)
+    assert columns["validation_metrics"]["loss"]["count"] == 2
+
+
+async def test_lines_sent_twice_are_stored_once_and_in_order(pool: asyncpg.Pool) -> None:
+    store = LogStore(pool)
+    lines = [line(n, f"line {n}") for n in range(50)]
+    await asyncio.gather(store.add(lines), store.add(lines))
+    assert [s.line.text for s in await store.read(["7.task"], LogFilter())] == [f"line {n}" for n in range(50)]
+
+
+async def test_lines_are_found_by_level_rank_and_text(pool: asyncpg.Pool) -> None:
+    store = LogStore(pool)
+    await store.add([line(1, "all is well"), line(2, "loss is nan", "ERROR", rank=1), line(3, "done\x00")])
+    for wanted in (
+        LogFilter(levels=("ERROR",)),
+        LogFilter(ranks=(1,)),
+        LogFilter(text="nan"),
+        LogFilter(text="^loss.*nan$", regex=True),
+    ):
+        assert [s.line.sequence for s in await store.read(["7.task"], wanted)] == [2]
+    with pytest.raises(InvalidConfig, match="searchText"):
+        await store.read(["7.task"], LogFilter(text="(", regex=True))
+
+
+async def test_a_follower_sees_every_line_and_ends_with_the_task(pool: asyncpg.Pool) -> None:
+    store = LogStore(pool)
+    written = asyncio.Event()
+
+    async def over() -> bool:
+        return written.is_set()
+
+    async def write() -> None:
+        for n in range(30):
+            await store.add([line(n, str(n))])
+        written.set()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(write())
+        seen = [s.line.text async for batch in follow(store, ["7.task"], LogFilter(), over) for s in batch]
+    assert seen == [str(n) for n in range(30)]
+
+
+def test_a_line_without_a_number_gets_the_same_one_each_time() -> None:
+    assert sequence_of(AT, "hello", 0) == sequence_of(AT, "hello", 0)
+    assert sequence_of(AT, "hello", 0) != sequence_of(AT, "hello", 1)
