@@ -1,0 +1,130 @@
+"""One call of one operation: what was asked, by whom, and what a handler needs to answer it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import structlog
+from aiohttp import web
+
+from resolute.api import wire
+from resolute.api.routing import Principal
+from resolute.proto.errors import InvalidConfig, ResoluteError
+from resolute.proto.message import Cause, Command, Reply
+
+if TYPE_CHECKING:
+    from resolute.api.gateway import Gateway
+
+log_ = structlog.get_logger()
+
+NOBODY = Principal(user_id=0, username="")
+
+
+class Query:
+    """The query string; keys are found in camelCase and in snake_case alike."""
+
+    def __init__(self, request: web.Request) -> None:
+        self._values: dict[str, list[str]] = {}
+        for key, value in request.query.items():
+            self._values.setdefault(wire.camel(key), []).append(value)
+
+    def text(self, key: str, default: str = "") -> str:
+        return self._values.get(key, [default])[-1]
+
+    def texts(self, key: str) -> list[str]:
+        return [value for value in self._values.get(key, []) if value != ""]
+
+    def number(self, key: str, default: int = 0) -> int:
+        return _int(self.text(key) or default, key)
+
+    def numbers(self, key: str) -> list[int]:
+        return [_int(value, key) for value in self.texts(key)]
+
+    def flag(self, key: str) -> bool | None:
+        value = self.text(key).lower()
+        if value in ("", "null"):
+            return None
+        if value not in ("true", "false", "1", "0"):
+            raise InvalidConfig(f"{key}: {value!r} is neither true nor false")
+        return value in ("true", "1")
+
+
+def _int(value: Any, name: str) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"{name}: {value!r} is not a whole number") from None
+
+
+@dataclass(slots=False, eq=False)
+class Call:
+    gateway: Gateway
+    request: web.Request
+    path: dict[str, str]
+    body: dict[str, Any]
+    """The parsed JSON object, its keys in camelCase; empty when there was none."""
+    raw: bytes
+    principal: Principal = NOBODY
+
+    @cached_property
+    def query(self) -> Query:
+        return Query(self.request)
+
+    def int(self, name: str) -> int:
+        """The whole number in the path under `name`."""
+        return _int(self.path[name], name)
+
+    @cached_property
+    def cause(self) -> Cause:
+        """Why what follows is written. A client that repeats a request under one X-Request-Id is heard once."""
+        asked = self.request.headers.get("X-Request-Id", "")[:100]
+        request_id = f"req-{self.principal.username}-{asked}" if asked else f"req-{uuid.uuid4()}"
+        return Cause(
+            id=request_id,
+            actor=self.principal.username or "anonymous",
+            correlation_id=request_id,
+            traceparent=self.request.headers.get("traceparent"),
+        )
+
+    async def send(self, command: Command, step: str = "") -> Reply:
+        """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome."""
+        cause = self.cause.then(step) if step else self.cause
+        reply = await self.gateway.context.bus.request(command, cause)
+        await self.gateway.read.reached(reply.position)
+        return reply
+
+    async def stream(self, results: AsyncIterator[Any]) -> web.StreamResponse:
+        """Answer with one `{"result": …}` line for each of `results`, as they come.
+
+        A failure before the first is the answer's status; a later one is a line of its own.
+        """
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        try:
+            async for result in results:
+                if not response.prepared:
+                    await response.prepare(self.request)
+                await response.write(wire.dumps({"result": result}) + b"\n")
+        except ConnectionResetError:
+            return response  # the reader has left
+        except Exception as error:  # noqa: BLE001  (told and logged, as every failure of a handler is)
+            code, message = told(error)
+            body = wire.stream_error_body(code, message)
+            if not response.prepared:
+                return wire.json_response(body, status=code.http)
+            await response.write(wire.dumps(body) + b"\n")
+        if not response.prepared:
+            await response.prepare(self.request)
+        await response.write_eof()
+        return response
+
+
+def told(error: Exception) -> tuple[wire.Code, str]:
+    """What the caller is told of `error`; a bug's own words stay in the gateway's log."""
+    if isinstance(error, ResoluteError):
+        return wire.code_of(error), error.message
+    log_.error("a handler failed", exc_info=error)
+    return wire.INTERNAL, "the gateway met an error of its own; its log says more"

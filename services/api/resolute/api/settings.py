@@ -1,0 +1,47 @@
+"""What the gateway is told when it starts."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+VERSION = "0.38.1"
+"""The release of the wire that is spoken; clients compare it with their own."""
+
+
+class ApiSettings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="RESOLUTE_API_", env_nested_delimiter="__", frozen=True)
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    database_url: str
+    cluster_name: str = "resolute"
+    cluster_id: str = "resolute"
+    secret: SecretStr = SecretStr("")
+    """Signs task tokens; the scheduler knows it too."""
+    initial_user_password: SecretStr = SecretStr("")
+    """Of `admin` and `determined`, when the cluster is made. Empty is allowed on a loopback address only."""
+    checkpoint_storage: dict[str, Any] = Field(
+        default_factory=lambda: {"type": "shared_fs", "host_path": "/tmp", "storage_path": "determined-checkpoint"}
+    )
+    """The cluster's default `checkpoint_storage`."""
+    default_pool: str = "default"
+    scheduler_type: str = "priority"
+    session_lifetime_days: float = 7
+    login_failures_max: int = 10
+    """Within a minute, for one user name from one address; then 429."""
+    pool_connections_max: int = 10
+    telemetry_enabled: bool = False
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the gateway."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False

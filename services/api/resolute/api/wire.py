@@ -1,0 +1,232 @@
+"""The REST wire's conventions: error bodies, numbers, instants, pages, streams, as grpc-gateway has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import orjson
+from aiohttp import web
+
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
+
+T = TypeVar("T")
+
+MAX_BODY_BYTES = 100_663_296
+MAX_CONTEXT_BYTES = 99_614_720
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A gRPC status as it travels over HTTP."""
+
+    number: int
+    reason: str
+    http: int
+
+
+INVALID_ARGUMENT = Code(3, "InvalidArgument", 400)
+NOT_FOUND = Code(5, "NotFound", 404)
+ALREADY_EXISTS = Code(6, "AlreadyExists", 409)
+PERMISSION_DENIED = Code(7, "PermissionDenied", 403)
+RESOURCE_EXHAUSTED = Code(8, "ResourceExhausted", 429)
+ABORTED = Code(10, "Aborted", 409)
+UNIMPLEMENTED = Code(12, "Unimplemented", 501)
+INTERNAL = Code(13, "Internal", 500)
+UNAVAILABLE = Code(14, "Unavailable", 503)
+UNAUTHENTICATED = Code(16, "Unauthenticated", 401)
+TOO_LARGE = Code(8, "ResourceExhausted", 413)
+UNSUPPORTED_MEDIA = Code(3, "InvalidArgument", 415)
+
+_CODES: dict[type[ResoluteError], Code] = {
+    Refused: ABORTED,
+    NotFound: NOT_FOUND,
+    InvalidConfig: INVALID_ARGUMENT,
+    Forbidden: PERMISSION_DENIED,
+    Unavailable: UNAVAILABLE,
+}
+
+
+class WireError(ResoluteError):
+    """An answer other than success, with the status it travels under."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.status = code
+
+
+def code_of(error: ResoluteError) -> Code:
+    if isinstance(error, WireError):
+        return error.status
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), INTERNAL)
+
+
+def error_body(path: str, code: Code, message: str) -> dict[str, Any]:
+    """The body of a failed unary call: one form under /api/v1, a plainer one elsewhere."""
+    if path.startswith("/api/v1/"):
+        return {"error": {"code": code.number, "reason": code.reason, "error": message}}
+    return {"message": message}
+
+
+def stream_error_body(code: Code, message: str) -> dict[str, Any]:
+    status = HTTPStatus(code.http).phrase
+    return {
+        "error": {
+            "grpcCode": code.number,
+            "httpCode": code.http,
+            "message": message,
+            "httpStatus": status,
+            "details": [],
+        }
+    }
+
+
+# ---------------------------------------------------------------- values
+
+
+def timestamp(at: datetime | None) -> str | None:
+    """RFC 3339 in UTC with a Z; a fraction of 0, 3 or 6 digits."""
+    if at is None:
+        return None
+    text = at.astimezone(UTC).replace(tzinfo=None).isoformat()
+    if "." in text:
+        text = text.removesuffix("000")
+    return text + "Z"
+
+
+def instant(value: Any, field: str) -> datetime | None:
+    """The instant a client sent as RFC 3339 (any offset), or nothing."""
+    if value in (None, ""):
+        return None
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise InvalidConfig(f"{field}: {value!r} is no RFC 3339 instant; write 2026-01-31T12:00:00Z") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def number(value: float | None) -> float | str | None:
+    """A float as JSON can carry it: NaN and the infinities are strings."""
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def finite(document: Any) -> Any:
+    """A free-form document with its NaNs and infinities as strings."""
+    match document:
+        case float():
+            return number(document)
+        case dict():
+            return {key: finite(value) for key, value in document.items()}
+        case list():
+            return [finite(value) for value in document]
+    return document
+
+
+def int64(value: int) -> str:
+    return str(value)
+
+
+def dumps(document: Any, *, pretty: bool = False) -> bytes:
+    if pretty:
+        import json  # four spaces of indent, which orjson does not have
+
+        return json.dumps(document, indent=4, ensure_ascii=False).encode()
+    return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+
+
+def json_response(document: Any, *, status: int = 200, pretty: bool = False) -> web.Response:
+    return web.Response(body=dumps(document, pretty=pretty), status=status, content_type="application/json")
+
+
+# ---------------------------------------------------------------- pages
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The part of a list that was asked for."""
+
+    offset: int
+    limit: int
+    start: int
+    end: int
+    total: int
+
+    def as_json(self) -> dict[str, int]:
+        return {
+            "offset": self.offset,
+            "limit": self.limit,
+            "startIndex": self.start,
+            "endIndex": self.end,
+            "total": self.total,
+        }
+
+
+def page_of(total: int, *, offset: int = 0, limit: int = 0, default_limit: int = 0) -> Page:
+    """The page of a list of `total` that `limit` and `offset` mean.
+
+    A negative offset counts from the end. Limit 0 means `default_limit`, where 0 is everything; -1 is everything;
+    -2 nothing but the page's own numbers.
+    """
+    if limit == 0:
+        limit = default_limit
+    start = max(total + offset, 0) if offset < 0 else min(offset, total)
+    if limit == -2:
+        end = start
+    elif limit <= 0:
+        end = total
+    else:
+        end = min(start + limit, total)
+    return Page(offset=offset, limit=limit, start=start, end=end, total=total)
+
+
+def cut(items: Sequence[T], page: Page) -> Sequence[T]:
+    return items[page.start : page.end]
+
+
+# ---------------------------------------------------------------- keys
+
+
+def camel(key: str) -> str:
+    head, *tail = key.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in tail) if head else key
+
+
+OPAQUE = frozenset(
+    {
+        "avgMetrics",
+        "batchMetrics",
+        "checkpointStorageConfig",
+        "config",
+        "data",
+        "environment",
+        "hparams",
+        "metadata",
+        "value",
+    }
+)
+"""Keys whose values are the user's own documents: their keys are left as they are."""
+
+
+def normalised(document: Any, depth: int = 4, inside: str = "") -> Any:
+    """`document` with its keys in camelCase, as far down as messages nest; users' own documents are left alone."""
+    if depth == 0:
+        return document
+    if isinstance(document, dict):
+        # The resources of a checkpoint are files by path; those of a patch are settings.
+        if inside == "resources" and any("/" in key or "." in key for key in document):
+            return document
+        out = {}
+        for key, value in document.items():
+            name = camel(key) if "_" in key else key
+            nested = isinstance(value, dict | list) and name not in OPAQUE
+            out[name] = normalised(value, depth - 1, name) if nested else value
+        return out
+    if isinstance(document, list):
+        return [normalised(element, depth, inside) if isinstance(element, dict) else element for element in document]
+    return document
