@@ -105,6 +105,7 @@ class MemoryBus:
 
     async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
         copied = codec.from_bytes(type(message), codec.to_bytes(message))
+        subjects.check_speaker(subject, copied)
         return cast(T, await self._round_trip(subject, copied, timeout_s))
 
     async def listen(

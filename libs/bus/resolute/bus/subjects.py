@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from resolute.proto.errors import Forbidden
 from resolute.proto.message import Command, Recorded, verb
 
 _TOKEN = re.compile(r"[^A-Za-z0-9_-]")
@@ -30,3 +32,16 @@ def fact(recorded: Recorded) -> str:
 def agent(agent_id: str, what: str) -> str:
     """`agent_id` is a name, or `*` for every agent."""
     return f"resolute.agent.{agent_id if agent_id == '*' else token(agent_id)}.{what}"
+
+
+def check_speaker(subject: str, message: Any) -> None:
+    """An agent speaks for itself alone: NATS lets it publish on its own subjects, and what it says must agree.
+
+    Raises Forbidden when a message on an agent's subject is signed by another one.
+    """
+    tokens = subject.split(".")
+    agent_id = getattr(message, "agent_id", None)
+    if tokens[:2] == ["resolute", "agent"] and agent_id is not None and token(agent_id) != tokens[2]:
+        raise Forbidden(
+            f"{type(message).__name__} on {subject} names agent {agent_id!r}, which has subjects of its own"
+        )

@@ -1,0 +1,50 @@
+"""The facts' JetStream stream: bounded, made when it is missing, never the only copy of anything."""
+
+from __future__ import annotations
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.api import RetentionPolicy, StorageType, StreamConfig
+from nats.js.errors import BadRequestError
+from resolute.bus import envelope
+from resolute.proto.errors import Unavailable
+
+STREAM = "RESOLUTE_EVENTS"
+SUBJECTS = "resolute.evt.>"
+
+CONFIG = StreamConfig(
+    name=STREAM,
+    description="What happened, repeated from the log. Wiping it loses nothing.",
+    subjects=[SUBJECTS],
+    retention=RetentionPolicy.LIMITS,
+    storage=StorageType.FILE,
+    max_age=24 * 3600,
+    max_bytes=256 * 1024 * 1024,
+    duplicate_window=120,
+    allow_direct=True,
+)
+
+
+async def ensure(client: Client) -> None:
+    """The stream exists, with today's settings. Raises Unavailable while JetStream cannot tell."""
+    jetstream = client.jetstream(timeout=2.0)
+    try:
+        try:
+            await jetstream.add_stream(CONFIG)
+        except BadRequestError:  # there already, as another release made it
+            await jetstream.update_stream(CONFIG)
+    except (nats.errors.Error, OSError) as error:
+        raise Unavailable(f"JetStream is away: {error}") from error
+
+
+async def last_position(client: Client) -> int:
+    """The log position of the stream's last message; 0 when it is empty."""
+    jetstream = client.jetstream(timeout=2.0)
+    try:
+        state = (await jetstream.stream_info(STREAM)).state
+        if not state.messages:
+            return 0
+        message = await jetstream.get_msg(STREAM, state.last_seq)
+    except (nats.errors.Error, OSError) as error:
+        raise Unavailable(f"JetStream is away: {error}") from error
+    return envelope.position(message.headers or {})
