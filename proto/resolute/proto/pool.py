@@ -115,6 +115,14 @@ class AllocationRequested(PoolEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class AllocationHeldBack(PoolEvent):
+    """The pool as it is known could not hold it even when idle; it waits for other agents, and stops nobody."""
+
+    allocation_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SlotsAssigned(PoolEvent):
     allocation_id: str
     placements: tuple[Placement, ...]
@@ -154,6 +162,8 @@ class PreemptionAcknowledged(PoolEvent):
 class AllocationKillRequested(PoolEvent):
     allocation_id: str
     reason: str
+    overdue: bool = False
+    """Not anybody's wish: it had been asked to give its slots back, and its deadline passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +180,9 @@ class AllocationExited(PoolEvent):
 
     allocation_id: str
     outcome: str
-    """exited (exit_code tells how), yielded (a clean exit after acknowledging a preemption), killed (as asked),
-    lost (its host went away), refused (can never fit)."""
+    """exited (exit_code tells how), yielded (gave its slots back because a preemption asked for them: by a clean
+    exit after acknowledging it, while it still waited, or by force after the deadline), killed (as asked), lost
+    (its host went away), refused (can never fit)."""
     exit_code: int | None
     reason: str
     task_id: str
@@ -271,8 +282,8 @@ class DisableSlot(SchedulerCommand):
 #
 # resolute.agent.<agent>.hello      agent -> scheduler   AgentHello, answered by AgentOrders
 # resolute.agent.<agent>.heartbeat  agent -> scheduler   AgentHeartbeat, no answer
-# resolute.agent.<agent>.report     agent -> scheduler   TaskReport, answered when it is in the log
-# resolute.agent.<agent>.logs       agent -> api         LogBatch, answered when it is stored
+# resolute.agent.<agent>.report     agent -> scheduler   TaskReport, answered by a Reply when it is in the log
+# resolute.agent.<agent>.logs       agent -> api         LogBatch, answered by Stored when it is durable
 # resolute.agent.<agent>.orders     scheduler -> agent   AgentOrders, no answer: hello heals what was lost
 
 
@@ -309,6 +320,8 @@ class StartTask:
     rank: int
     """Of this share among the allocation's shares."""
     shares: int
+    started: bool = False
+    """It was reported as started before: an agent that no longer has it reports it as lost, and starts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,12 +334,14 @@ class StopTask:
 class AgentOrders:
     """What the agent should do now.
 
-    `complete` says that `start` lists every task that should run on the agent: one that is alive and not
-    listed, nor just reported, is stopped.
+    `complete` says that `start` and `keep` list every task that should run on the agent: one that was alive when
+    the agent asked and is not listed is stopped. A task to stop that the agent does not have is reported as exited.
     """
 
     start: tuple[StartTask, ...] = ()
     stop: tuple[StopTask, ...] = ()
+    keep: tuple[str, ...] = ()
+    """resources_ids that the agent said are alive, and that shall stay so."""
     complete: bool = False
 
 
@@ -347,7 +362,11 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of a task's output. (task_id, rank, sequence) is unique, so that sending it twice stores it once."""
+    """One line of a task's output. (task_id, rank, sequence) is unique, so that sending it twice stores it once.
+
+    Every run and every share of a task counts its own lines, so `sequence` is made of all three: see
+    `resolute.agent.log_lines.sequence`.
+    """
 
     task_id: str
     allocation_id: str
@@ -367,3 +386,10 @@ class LogLine:
 @dataclass(frozen=True, slots=True)
 class LogBatch:
     lines: tuple[LogLine, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The answer to a LogBatch: its lines are durable, or were before; the agent may forget them."""
+
+    count: int
