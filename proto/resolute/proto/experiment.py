@@ -27,6 +27,15 @@ class SearcherCommand(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class ExperimentNumbered(Event):
+    """A submission was given its number. Written to a stream of its own, `submission-<digest of the command's id>`,
+    so that a submission which arrives twice is one experiment."""
+
+    category: ClassVar[str] = "submission"
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentCreated(ExperimentEvent):
     experiment_id: int
     job_id: str
@@ -90,6 +99,13 @@ class ExperimentDeletionRequested(ExperimentEvent):
 @dataclass(frozen=True, slots=True)
 class ExperimentDeleted(ExperimentEvent):
     """Its checkpoints' files are gone and no read model shows it; the log keeps the story."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentDeletionFailed(ExperimentEvent):
+    """Some of its files could not be removed; deleting may be asked for again."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +186,12 @@ class TrialStopRequested(ExperimentEvent):
 
     trial_id: int
     allocation_id: str
+    """Empty when the trial has no run: then it only remains to close it."""
     how: str
     """preempt or kill."""
     why: str
+    then: str = "PAUSED"
+    """What becomes of the trial when its run has ended: PAUSED, COMPLETED, CANCELED or KILLED."""
 
 
 @dataclass(frozen=True, slots=True)
