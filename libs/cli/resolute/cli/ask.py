@@ -1,0 +1,17 @@
+"""Asking before something that cannot be undone."""
+
+from __future__ import annotations
+
+import sys
+
+from resolute.cli.errors import CliError
+
+
+def permission(given: bool, question: str) -> None:
+    """Return when the person agrees (`--yes` agreed already); raise CliError otherwise."""
+    if given:
+        return
+    if not sys.stdin.isatty():
+        raise CliError("this needs a yes, and there is no terminal to ask at; say --yes")
+    if input(f"{question} [y/N]: ").strip().lower() not in ("y", "yes"):
+        raise CliError("stopped; nothing was changed")

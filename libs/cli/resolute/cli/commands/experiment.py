@@ -1,0 +1,162 @@
+"""Steering experiments: pause, activate, kill, wait, delete, rename and the like."""
+
+from __future__ import annotations
+
+import base64
+import time
+from argparse import Namespace
+from typing import Any
+
+from resolute.cli import ask, output, times
+from resolute.cli.errors import CliError
+from resolute.cli.login import session
+from resolute.cli.session import Session
+from resolute.cli.terminal import Progress
+
+TERMINAL = ("COMPLETED", "CANCELED", "ERROR")
+
+
+def path(experiment_id: int | str) -> str:
+    return f"/api/v1/experiments/{experiment_id}"
+
+
+def fetch(opened: Session, experiment_id: int) -> dict[str, Any]:
+    experiment: dict[str, Any] = opened.get(path(experiment_id))["experiment"]
+    return experiment
+
+
+def activate(args: Namespace) -> None:
+    _do(args, "activate", "Activated")
+
+
+def pause(args: Namespace) -> None:
+    _do(args, "pause", "Paused")
+
+
+def cancel(args: Namespace) -> None:
+    _do(args, "cancel", "Canceled")
+
+
+def archive(args: Namespace) -> None:
+    _do(args, "archive", "Archived")
+
+
+def unarchive(args: Namespace) -> None:
+    _do(args, "unarchive", "Unarchived")
+
+
+def kill(args: Namespace) -> None:
+    opened = session(args)
+    for experiment_id in ids(args.experiment_id):
+        opened.post(f"{path(experiment_id)}/kill")
+        print(f"Killed experiment {experiment_id}")
+
+
+def delete(args: Namespace) -> None:
+    doomed = ids(args.experiment_id)
+    opened = session(args)
+    ask.permission(args.yes, f"Delete experiment {args.experiment_id} with its logs, metrics and checkpoints for good?")
+    for experiment_id in doomed:
+        opened.delete(path(experiment_id))
+        print(f"Deletion of experiment {experiment_id} is in progress")
+
+
+def wait(args: Namespace) -> int:
+    """Wait until the experiment has ended; the status is 0 only when it completed."""
+    return wait_for(session(args), args.experiment_id, args.polling_interval)
+
+
+def wait_for(opened: Session, experiment_id: int, interval_s: float) -> int:
+    with Progress(f"Experiment {experiment_id}:") as progress:
+        while True:
+            experiment = fetch(opened, experiment_id)
+            state = output.state(experiment["state"])
+            if state in TERMINAL:
+                break
+            progress.say(f"{state} {times.percent(experiment.get('progress'))}")
+            time.sleep(interval_s)
+    print(f"Experiment {experiment_id} ended in state {state}")
+    return 0 if state == "COMPLETED" else 1
+
+
+def download_model_def(args: Namespace) -> None:
+    archive = base64.b64decode(session(args).get(f"{path(args.experiment_id)}/model_def")["b64Tgz"])
+    args.output_dir.mkdir(parents=True, exist_ok=True)
+    target = args.output_dir / f"experiment_{args.experiment_id}_model_def.tgz"
+    target.write_bytes(archive)
+    print(target)
+
+
+def label_add(args: Namespace) -> None:
+    session(args).put(f"{path(args.experiment_id)}/labels/{args.label}")
+    print(f"Added label '{args.label}' to experiment {args.experiment_id}")
+
+
+def label_remove(args: Namespace) -> None:
+    session(args).delete(f"{path(args.experiment_id)}/labels/{args.label}")
+    print(f"Removed label '{args.label}' from experiment {args.experiment_id}")
+
+
+def set_name(args: Namespace) -> None:
+    _patch(args, {"name": args.name})
+    print(f"Set name of experiment {args.experiment_id} to '{args.name}'")
+
+
+def set_description(args: Namespace) -> None:
+    _patch(args, {"description": args.description})
+    print(f"Set description of experiment {args.experiment_id} to '{args.description}'")
+
+
+def set_max_slots(args: Namespace) -> None:
+    _set_resource(args, "max_slots", "maxSlots", args.max_slots)
+
+
+def set_weight(args: Namespace) -> None:
+    _set_resource(args, "weight", "weight", args.weight)
+
+
+def set_priority(args: Namespace) -> None:
+    _set_resource(args, "priority", "priority", args.priority)
+
+
+def set_max_restarts(args: Namespace) -> None:
+    _patch(args, {"maxRestarts": args.max_restarts})
+    print(f"Set `max_restarts` of experiment {args.experiment_id} to {args.max_restarts}")
+
+
+def set_gc_policy(args: Namespace) -> None:
+    ask.permission(
+        args.yes, f"Checkpoints of experiment {args.experiment_id} that fall outside the policy are deleted. Go on?"
+    )
+    policy = {
+        "saveExperimentBest": args.save_experiment_best,
+        "saveTrialBest": args.save_trial_best,
+        "saveTrialLatest": args.save_trial_latest,
+    }
+    _patch(args, {"checkpointStorage": policy})
+    print(
+        f"Set GC policy of experiment {args.experiment_id}: keep the best {args.save_experiment_best}, "
+        f"of each trial the best {args.save_trial_best} and the latest {args.save_trial_latest}"
+    )
+
+
+def ids(text: str) -> list[int]:
+    """`7` or `7,8,9`."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise CliError(f"experiment IDs are numbers split by commas, found {text!r}") from None
+
+
+def _do(args: Namespace, verb: str, done: str) -> None:
+    session(args).post(f"{path(args.experiment_id)}/{verb}")
+    print(f"{done} experiment {args.experiment_id}")
+
+
+def _patch(args: Namespace, changes: dict[str, Any]) -> None:
+    session(args).patch(path(args.experiment_id), {"id": args.experiment_id, **changes})
+
+
+def _set_resource(args: Namespace, name: str, key: str, value: Any) -> None:
+    _patch(args, {"resources": {key: value}})
+    print(f"Set `{name}` of experiment {args.experiment_id} to {value}")

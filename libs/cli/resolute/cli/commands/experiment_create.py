@@ -1,0 +1,175 @@
+"""Creating experiments: the configuration, the files that travel with it, and following what begins."""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from resolute.cli import logs, output, overrides, times
+from resolute.cli.commands import trial
+from resolute.cli.commands.experiment import TERMINAL, fetch, path, wait_for
+from resolute.cli.errors import CliError
+from resolute.cli.login import session
+from resolute.cli.session import Session
+from resolute.cli.terminal import Progress
+
+_LOOK_EVERY_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What is sent: the configuration as YAML text and as an object, and the files."""
+
+    text: str
+    config: dict[str, Any]
+    files: list[dict[str, Any]]
+
+
+def create(args: Namespace) -> int | None:
+    text, config = read_config(args.config_file, args.config)
+    if args.local:
+        return _locally(args, config)
+    opened = session(args)
+    submission = Submission(text, config, _gather(args.model_def, args.include))
+    if args.test_mode:
+        return _try_out(opened, submission, args)
+    experiment_id = _submit(opened, submission, args, activate=not args.paused)
+    print(f"Created experiment {experiment_id}")
+    return _follow(opened, experiment_id) if args.follow_first_trial else None
+
+
+def read_config(file: Path, changes: list[str]) -> tuple[str, dict[str, Any]]:
+    """The configuration as text and as an object. Text nobody changed is sent as it was written."""
+    import yaml
+    from resolute.config.document import load_yaml
+
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(f"cannot read {file}: {error}") from error
+    config = load_yaml(text)
+    if not changes:
+        return text, config
+    changed = overrides.apply(config, changes)
+    return yaml.safe_dump(changed, sort_keys=False), changed
+
+
+def _locally(args: Namespace, config: Mapping[str, Any]) -> int:
+    if not args.test_mode:
+        raise CliError("--local runs a test here; say --local --test-mode")
+    from resolute.cli import local_test
+
+    return local_test.run(config, args.model_def or Path("."))
+
+
+def _gather(model_def: Path | None, include: list[Path]) -> list[dict[str, Any]]:
+    if model_def is None and not include:
+        return []
+    from resolute.cli.files import gather
+    from resolute.config.context import size_bytes, to_model_definition
+
+    found = gather(model_def, include)
+    print(f"Preparing files to send to master... {times.size(size_bytes(found))} and {len(found)} files")
+    return to_model_definition(found)
+
+
+def _submit(
+    opened: Session, submission: Submission, args: Namespace, *, activate: bool, validate_only: bool = False
+) -> int:
+    body = {
+        "activate": activate,
+        "config": submission.text,
+        "modelDefinition": submission.files,
+        "projectId": args.project_id,
+        "template": args.template,
+        "validateOnly": validate_only or None,
+    }
+    answer = opened.post("/api/v1/experiments", {key: each for key, each in body.items() if each is not None})
+    for warning in answer.get("warnings") or []:
+        print(f"Warning: {_WARNINGS.get(warning, warning)}", file=sys.stderr)
+    return int((answer.get("experiment") or {}).get("id") or 0)
+
+
+_WARNINGS = {
+    "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED": "more slots are asked for than the cluster has now; "
+    "the experiment waits until there are enough"
+}
+
+
+def _follow(opened: Session, experiment_id: int) -> int | None:
+    """Print the first trial's log as it grows. Interrupting ends the printing, never the experiment."""
+    try:
+        print("Waiting for first trial to begin...")
+        first = _first_trial(opened, experiment_id)
+        print(f"Following first trial with ID {first}")
+        query: dict[str, Any] = {}
+        logs.show(logs.lines(opened, f"/api/v1/trials/{first}/logs", query, follow=True), as_json=False)
+    except KeyboardInterrupt:
+        print(
+            f"\nStopped following; experiment {experiment_id} goes on. "
+            f"Follow again: det experiment logs -f {experiment_id}; stop it: det experiment kill {experiment_id}",
+            file=sys.stderr,
+        )
+        return 3
+    trial.say_ended(first)
+    return None
+
+
+def _first_trial(opened: Session, experiment_id: int) -> int:
+    """The first trial's ID, as soon as there is one."""
+    with Progress("Waiting") as progress:
+        while True:
+            if trials := opened.get(f"{path(experiment_id)}/trials").get("trials"):
+                return min(int(each["id"]) for each in trials)
+            state = output.state(fetch(opened, experiment_id)["state"])
+            if state in TERMINAL:
+                raise CliError(
+                    f"experiment {experiment_id} ended in state {state} before a trial began; "
+                    f"see `det experiment describe {experiment_id}`"
+                )
+            progress.say(f"(experiment is {state})")
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _try_out(opened: Session, submission: Submission, args: Namespace) -> int:
+    """Validate the configuration, then run one batch of training, one validation and one checkpoint."""
+    import yaml
+
+    _submit(opened, submission, args, activate=False, validate_only=True)
+    print("Experiment configuration is valid.")
+    short = for_test(submission.config)
+    test = Submission(yaml.safe_dump(short, sort_keys=False), short, submission.files)
+    experiment_id = _submit(opened, test, args, activate=True)
+    print(f"Created test experiment {experiment_id}")
+    status = wait_for(opened, experiment_id, 1.0)
+    verdict = "succeeded" if status == 0 else f"failed; see `det experiment logs {experiment_id}`"
+    print(f"Model definition test {verdict}")
+    return status
+
+
+def for_test(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The same experiment at its smallest: one trial on one slot for one batch, leaving nothing behind."""
+    searcher = config.get("searcher") or {}
+    kept = {key: searcher[key] for key in ("metric", "smaller_is_better") if key in searcher}
+    storage = config.get("checkpoint_storage") or {}
+    return {
+        **config,
+        "description": f"[test-mode] {config.get('description') or uuid.uuid4()}",
+        "searcher": {"name": "single", **kept, "max_length": {"batches": 1}},
+        "min_validation_period": {"batches": 1},
+        "scheduling_unit": 1,
+        "max_restarts": 0,
+        "resources": {**(config.get("resources") or {}), "slots_per_trial": 1},
+        "checkpoint_storage": {
+            **storage,
+            "save_experiment_best": 0,
+            "save_trial_best": 0,
+            "save_trial_latest": 0,
+        },
+    }

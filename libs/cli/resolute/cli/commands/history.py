@@ -1,0 +1,51 @@
+"""`resolute log` and `resolute replay`: what the cluster remembers, read straight from its log.
+
+The event log and the gateway bring these commands themselves; here the words become their arguments.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+
+from resolute.cli.errors import CliError
+
+
+def tail(args: Namespace) -> int:
+    from resolute.eventlog import cli
+
+    return cli.tail(database_url(args), lines=args.lines, follow=not args.no_follow, as_json=args.json)
+
+
+def show(args: Namespace) -> int:
+    from resolute.eventlog import cli
+
+    return cli.show(database_url(args), args.stream, as_json=args.json)
+
+
+def verify(args: Namespace) -> int:
+    from resolute.eventlog import cli
+
+    return cli.verify(database_url(args), args.stream)
+
+
+def replay(args: Namespace) -> int:
+    from resolute.api import replay as replaying
+
+    return replaying.check(database_url(args))
+
+
+def database_url(args: Namespace) -> str:
+    """The log's database: `--database-url`, then RESOLUTE_DATABASE_URL, then an embedded cluster's."""
+    given = args.database_url or (None if args.data_dir else os.environ.get("RESOLUTE_DATABASE_URL"))
+    if given:
+        return str(given)
+    from resolute.deploy import commands
+
+    found: str | None = commands.database_url(args.cluster_name, args.data_dir)
+    if found is None:
+        raise CliError(
+            "no cluster found here; name its database with --database-url or RESOLUTE_DATABASE_URL, "
+            "or its directory with --data-dir"
+        )
+    return found

@@ -1,0 +1,42 @@
+"""The master: what it is, how it is set up, what it wrote; and which version of everything this is."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from importlib.metadata import version as installed
+from typing import Any
+
+from resolute.cli import address, output
+from resolute.cli.errors import CliError
+from resolute.cli.login import WIRE_VERSION, session
+from resolute.cli.session import Session
+
+
+def info(args: Namespace) -> None:
+    _show(session(args).get("/api/v1/master"), args)
+
+
+def config(args: Namespace) -> None:
+    _show(session(args).get("/api/v1/master/config")["config"], args)
+
+
+def logs_(args: Namespace) -> None:
+    query = {"follow": args.follow, "offset": None if args.tail is None else -args.tail}
+    for each in session(args).stream("/api/v1/master/logs", query):
+        entry = each["logEntry"]
+        print(f"{entry['timestamp']} [{entry['level'].removeprefix('LOG_LEVEL_')}]: {entry['message']}")
+
+
+def version(args: Namespace) -> None:
+    """Works without a master, and says then that there is none."""
+    where = address.choose(args.master)
+    try:
+        master: dict[str, Any] | str = Session(where).get("/info")
+    except CliError as error:
+        master = f"not found: {error}"
+    client = {"resolute": installed("resolute"), "version": WIRE_VERSION}
+    output.show_yaml({"client": client, "master": master, "master_address": where})
+
+
+def _show(document: Any, args: Namespace) -> None:
+    (output.show_json if args.json else output.show_yaml)(document)

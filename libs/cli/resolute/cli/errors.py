@@ -1,0 +1,27 @@
+"""What stops a command: a message for the person, saying what stood in the way and what to do next."""
+
+from __future__ import annotations
+
+
+class CliError(Exception):
+    """The command failed; the message is shown after `Failed to <do this>:`."""
+
+
+class Unreachable(CliError):
+    """Nobody answers at the master's address."""
+
+
+class ApiError(CliError):
+    """The master answered, and the answer was no. `status` is the HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Unauthenticated(ApiError):
+    """The master does not know who is asking (401)."""
+
+
+class NotFound(ApiError):
+    """There is no such thing (404)."""

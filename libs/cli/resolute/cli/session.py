@@ -1,0 +1,270 @@
+"""Talking REST to a master: one connection kept open, JSON both ways, streams read line by line.
+
+Whatever goes wrong comes out as a `CliError` that a person can act on.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+from urllib.parse import quote, urlencode, urlsplit
+
+from resolute.cli.errors import ApiError, NotFound, Unauthenticated, Unreachable
+
+Query = Mapping[str, Any]
+
+_RETRIES = 5
+_BACKOFF_S = 0.5
+_AWAY = (502, 503, 504)
+_PATIENCE_S = 120.0  # for an ordinary answer; a stream may be silent for as long as it likes
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whose certificate to believe: the system's authorities, a file's, or anybody's (`verify` False)."""
+
+    cafile: str | None = None
+    server_name: str | None = None
+    verify: bool = True
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Trust:
+        file = environment.get("DET_MASTER_CERT_FILE") or None
+        name = environment.get("DET_MASTER_CERT_NAME") or None
+        return cls(server_name=name, verify=False) if file == "noverify" else cls(file, name)
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.cafile)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class _NamedHTTPSConnection(http.client.HTTPSConnection):
+    """HTTPS to a host that presents the certificate of another name."""
+
+    def __init__(
+        self, host: str, port: int | None, timeout_s: float | None, *, context: ssl.SSLContext, server_name: str
+    ) -> None:
+        super().__init__(host, port, timeout=timeout_s, context=context)
+        self._trusted, self._server_name = context, server_name
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._trusted.wrap_socket(self.sock, server_hostname=self._server_name)
+
+
+class Session:
+    """A conversation with the master at `master`, as whoever `token` belongs to."""
+
+    def __init__(self, master: str, token: str = "", *, trust: Trust | None = None) -> None:
+        self.master, self.token, self.user = master, token, ""
+        self._trust = trust or Trust.from_environment()
+        self._kept: http.client.HTTPConnection | None = None
+
+    def get(self, path: str, query: Query | None = None) -> Any:
+        return self._call("GET", path, query)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._call("POST", path, body=body)
+
+    def put(self, path: str, body: Any = None) -> Any:
+        return self._call("PUT", path, body=body)
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self._call("PATCH", path, body=body)
+
+    def delete(self, path: str, body: Any = None) -> Any:
+        return self._call("DELETE", path, body=body)
+
+    def pages(
+        self,
+        path: str,
+        key: str,
+        query: Query | None = None,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        only_first: bool = False,
+    ) -> Iterator[Any]:
+        """The items under `key`, asking for page after page until the last."""
+        while True:
+            answer = self.get(path, {**(query or {}), "limit": limit, "offset": offset})
+            yield from answer.get(key) or []
+            page = answer.get("pagination") or {}
+            end, total = page.get("endIndex", 0), page.get("total", 0)
+            if only_first or end >= total or end <= offset:
+                return
+            offset = end
+
+    def stream(self, path: str, query: Query | None = None) -> Iterator[Any]:
+        """The results of a streaming operation as they come.
+
+        Raises Unreachable when the connection breaks before the stream's end.
+        """
+        with self._opened("GET", path, query, {}) as response:
+            if response.status != 200:
+                raise _refusal(response.status, response.read())
+            yield from _results(response, self.master)
+
+    def download(
+        self, path: str, accept: str, into: BinaryIO, *, on_chunk: Callable[[int], None] = lambda _: None
+    ) -> int:
+        """Copy a binary answer into a file, telling `on_chunk` the bytes so far; returns its size in bytes."""
+        size = 0
+        with self._opened("GET", path, None, {"Accept": accept}) as response:
+            if response.status != 200:
+                raise _refusal(response.status, response.read())
+            try:
+                while chunk := response.read(1 << 20):
+                    size += into.write(chunk)
+                    on_chunk(size)
+            except (OSError, http.client.HTTPException) as error:
+                raise Unreachable(f"the download broke off after {size} bytes: {error}") from error
+        return size
+
+    def close(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _call(self, method: str, path: str, query: Query | None = None, body: Any = None) -> Any:
+        payload = None if body is None else json.dumps(body).encode()
+        for attempt in range(_RETRIES + 1):
+            last = attempt == _RETRIES
+            try:
+                status, content = self._exchange(method, path, query, payload)
+            except Unreachable as error:
+                if last or not _may_repeat(method, error.__cause__):
+                    raise
+            else:
+                if status not in _AWAY or last:
+                    return _answer(status, content)
+            time.sleep(_BACKOFF_S * 2**attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _exchange(self, method: str, path: str, query: Query | None, payload: bytes | None) -> tuple[int, bytes]:
+        """One request over the kept connection; a server that hung up while we were idle is called again."""
+        fresh = self._kept is None
+        connection = self._kept or self._connect(_PATIENCE_S)
+        try:
+            connection.request(method, self._target(path, query), payload, self._headers(payload))
+            response = connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            connection.close()
+            if not fresh and isinstance(error, http.client.RemoteDisconnected | BrokenPipeError):
+                return self._exchange(method, path, query, payload)
+            raise self._unreachable(error) from error
+        self._kept = None if response.will_close else connection
+        return response.status, content
+
+    @contextmanager
+    def _opened(
+        self, method: str, path: str, query: Query | None, headers: Mapping[str, str]
+    ) -> Iterator[http.client.HTTPResponse]:
+        """An answer that is read piece by piece, over a connection of its own."""
+        connection = self._connect(None)
+        try:
+            try:
+                connection.request(method, self._target(path, query), headers={**self._headers(None), **headers})
+                response = connection.getresponse()
+            except (OSError, http.client.HTTPException) as error:
+                raise self._unreachable(error) from error
+            yield response
+        finally:
+            connection.close()
+
+    def _connect(self, timeout_s: float | None) -> http.client.HTTPConnection:
+        url = urlsplit(self.master)
+        assert url.hostname, "a canonical address names a host"
+        if url.scheme == "http":
+            return http.client.HTTPConnection(url.hostname, url.port, timeout=timeout_s)
+        context = self._trust.context()
+        if self._trust.server_name:
+            return _NamedHTTPSConnection(
+                url.hostname, url.port, timeout_s, context=context, server_name=self._trust.server_name
+            )
+        return http.client.HTTPSConnection(url.hostname, url.port, timeout=timeout_s, context=context)
+
+    def _target(self, path: str, query: Query | None) -> str:
+        text = encode_query(query or {})
+        return urlsplit(self.master).path + quote(path) + (f"?{text}" if text else "")
+
+    def _headers(self, payload: bytes | None) -> dict[str, str]:
+        headers = {"Accept": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        if payload is not None:
+            headers["Content-Type"] = "application/json"
+        return headers
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        return Unreachable(
+            f"no answer from the master at {self.master} ({error}). "
+            "Is it running? `det deploy local cluster-up` starts one here; -m or DET_MASTER names another"
+        )
+
+
+def encode_query(query: Query) -> str:
+    """Unset values left out, lists as repeated keys, booleans in lower case."""
+    pairs = [
+        (key, str(each).lower() if isinstance(each, bool) else str(each))
+        for key, value in query.items()
+        if value is not None
+        for each in (value if isinstance(value, list | tuple) else [value])
+    ]
+    return urlencode(pairs)
+
+
+def _may_repeat(method: str, error: BaseException | None) -> bool:
+    """Whether asking again is safe: nobody heard us, or hearing it twice changes nothing."""
+    return isinstance(error, ConnectionRefusedError) or (method == "GET" and not isinstance(error, ssl.SSLError))
+
+
+def _answer(status: int, content: bytes) -> Any:
+    if status != 200:
+        raise _refusal(status, content)
+    return json.loads(content) if content.strip() else {}
+
+
+def _refusal(status: int, content: bytes) -> ApiError:
+    message = error_message(content) or f"the master answered {status}"
+    kind = {401: Unauthenticated, 404: NotFound}.get(status, ApiError)
+    return kind(status, message)
+
+
+def error_message(content: bytes) -> str:
+    """What a failed answer says, in any of the three shapes the wire knows."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return content.decode(errors="replace").strip()[:500]
+    if not isinstance(document, dict):
+        return str(document)
+    inner = document.get("error", document)
+    if isinstance(inner, dict):
+        return str(inner.get("error") or inner.get("message") or inner)
+    return str(inner)
+
+
+def _results(response: http.client.HTTPResponse, master: str) -> Iterator[Any]:
+    try:
+        for line in response:
+            if not line.strip():
+                continue
+            document = json.loads(line)
+            if "error" in document:
+                raise _refusal(int(document["error"].get("httpCode") or 500), line)
+            yield document["result"]
+    except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
+        raise Unreachable(f"the stream from {master} broke off: {error}") from error

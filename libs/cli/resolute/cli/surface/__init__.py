@@ -1,0 +1,49 @@
+"""Everything that can be typed after `det` and `resolute`."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, Action, ArgumentParser
+from typing import Any
+
+from resolute.cli.surface.cluster import AGENTS, JOBS, MASTER, RESOURCE_POOLS, SLOTS, TASKS, VERSION
+from resolute.cli.surface.deploy import DEPLOY
+from resolute.cli.surface.experiment import EXPERIMENTS
+from resolute.cli.surface.history import LOG, REPLAY
+from resolute.cli.surface.people import USERS
+from resolute.cli.surface.training import CHECKPOINTS, TRIALS
+from resolute.cli.tree import Command, arg
+
+
+class _PrintVersion(Action):
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('resolute')}")
+        parser.exit()
+
+
+DET = Command(
+    "det",
+    "Train deep-learning models on a cluster.",
+    args=(
+        arg("-u", "--user", metavar="username", help="who to act as"),
+        arg("-m", "--master", metavar="address", help="master to talk to; DET_MASTER, then localhost:8080 otherwise"),
+        arg("-v", "--version", action=_PrintVersion, nargs=0, default=SUPPRESS, help="print the version and stop"),
+    ),
+    commands=(
+        AGENTS,
+        CHECKPOINTS,
+        DEPLOY,
+        EXPERIMENTS,
+        JOBS,
+        MASTER,
+        RESOURCE_POOLS,
+        SLOTS,
+        TASKS,
+        TRIALS,
+        USERS,
+        VERSION,
+    ),
+)
+
+RESOLUTE = Command("resolute", "Look into what a cluster remembers.", commands=(LOG, REPLAY))

@@ -1,0 +1,124 @@
+"""What the cluster is made of and what it is doing: agents, slots, tasks, the queue, the master."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS
+
+from resolute.cli.logs import LEVELS
+from resolute.cli.surface.common import CSV, CSV_OR_JSON, JSON, JSON_OR_YAML, YAML, log_options, paging
+from resolute.cli.tree import Command, arg, flag, one_of
+
+_AGENT = one_of(
+    arg("agent_id", nargs="?", help="agent ID"),
+    flag("--all", help="every agent"),
+)
+_SLOT = (arg("agent_id", help="agent ID"), arg("slot_id", type=int, help="slot ID"))
+
+AGENTS = Command(
+    "agent",
+    "manage agents",
+    aliases=("a",),
+    default="list",
+    commands=(
+        Command("list", "list agents", run="agent:list_", aliases=("ls",), args=(CSV_OR_JSON,)),
+        Command("enable", "enable agent", run="agent:enable", args=(_AGENT,)),
+        Command(
+            "disable",
+            "disable agent",
+            run="agent:disable",
+            args=(_AGENT, flag("--drain", help="let running tasks finish first"), CSV_OR_JSON),
+        ),
+    ),
+)
+
+SLOTS = Command(
+    "slot",
+    "manage slots",
+    aliases=("s",),
+    default="list",
+    commands=(
+        Command("list", "list slots in cluster", run="agent:list_slots", aliases=("ls",), args=(CSV_OR_JSON,)),
+        Command("enable", "enable slot on agent", run="agent:enable_slot", args=_SLOT),
+        Command("disable", "disable slot on agent", run="agent:disable_slot", args=_SLOT),
+    ),
+)
+
+TASKS = Command(
+    "task",
+    "manage tasks",
+    default="list",
+    commands=(
+        Command("list", "list tasks in cluster", run="task:list_", aliases=("ls",), args=(CSV_OR_JSON,)),
+        Command(
+            "logs",
+            "fetch task logs",
+            run="task:logs_",
+            args=(
+                arg("task_id", help="task ID, or the beginning of one that is running"),
+                JSON,
+                *log_options(),
+                arg("--allocation-id", dest="allocation_ids", action="append", help="only of this allocation"),
+                arg("--level", choices=LEVELS[1:], help="only lines of this level and above"),
+            ),
+        ),
+    ),
+)
+
+JOBS = Command(
+    "job",
+    "manage jobs",
+    aliases=("j",),
+    default="list",
+    commands=(
+        Command(
+            "list",
+            "list jobs",
+            run="job:list_",
+            aliases=("ls",),
+            args=(
+                arg("-p", "--resource-pool", help="only this pool; the default pool otherwise"),
+                *paging(100),
+                flag("--reverse", help="last first"),
+                one_of(JSON, YAML, flag("--table", help="print as a table"), CSV),
+            ),
+        ),
+    ),
+)
+
+RESOURCE_POOLS = Command(
+    "resource-pool",
+    "manage resource pools",
+    aliases=("rp",),
+    default="list",
+    commands=(Command("list", "list resource pools", run="job:list_pools", aliases=("ls",), args=(CSV_OR_JSON,)),),
+)
+
+_SHOWN_AS = one_of(
+    flag("--json", help="print as JSON", default=SUPPRESS), flag("--yaml", help="print as YAML", default=SUPPRESS)
+)
+
+MASTER = Command(
+    "master",
+    "manage master",
+    commands=(
+        Command("info", "fetch master info", run="master:info", args=(JSON_OR_YAML,)),
+        Command(
+            "config",
+            "manage master config",
+            default="show",
+            args=(JSON_OR_YAML,),
+            commands=(Command("show", "fetch master config", run="master:config", args=(_SHOWN_AS,)),),
+        ),
+        Command(
+            "logs",
+            "fetch master logs",
+            run="master:logs_",
+            args=(
+                flag("-f", "--follow", help="go on printing"),
+                arg("--tail", type=int, metavar="N", help="only the last N lines"),
+            ),
+        ),
+    ),
+)
+
+VERSION = Command("version", "show version information", run="master:version")

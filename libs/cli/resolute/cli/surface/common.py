@@ -1,0 +1,40 @@
+"""Arguments that several commands share, said once."""
+
+from __future__ import annotations
+
+from resolute.cli.tree import Arg, OneOf, arg, flag, one_of
+
+CSV = flag("--csv", help="print as CSV")
+JSON = flag("--json", help="print as JSON")
+YAML = flag("--yaml", help="print as YAML")
+CSV_OR_JSON = one_of(CSV, JSON)
+JSON_OR_YAML = one_of(JSON, YAML)
+YES = flag("--yes", help="do it without asking")
+
+EXPERIMENT = arg("experiment_id", type=int, help="experiment ID")
+TRIAL = arg("trial_id", type=int, help="trial ID")
+
+
+def paging(limit: int) -> tuple[Arg, ...]:
+    return (
+        arg("--limit", type=int, default=limit, help="most to ask for at a time"),
+        arg("--offset", type=int, default=0, help="how many to leave out at the start"),
+        arg("--pages", choices=("1", "all"), default="all", help="one page, or all of them"),
+    )
+
+
+def log_options() -> tuple[Arg | OneOf, ...]:
+    return (
+        flag("-f", "--follow", help="follow the log until the task ends"),
+        one_of(
+            arg("--head", type=int, metavar="N", help="only the first N lines"),
+            arg("--tail", type=int, metavar="N", help="only the last N lines"),
+        ),
+        arg("--agent-id", dest="agent_ids", action="append", help="only from this agent; may repeat"),
+        arg("--container-id", dest="container_ids", action="append", help="only from this container; may repeat"),
+        arg("--rank-id", dest="rank_ids", action="append", type=int, help="only from this rank; may repeat"),
+        arg("--timestamp-before", help="only lines before this instant, as in 2026-01-31T12:00:00Z"),
+        arg("--timestamp-after", help="only lines after this instant"),
+        arg("--source", dest="sources", action="append", help="only from this source; may repeat"),
+        arg("--stdtype", dest="stdtypes", action="append", help="only stdout or stderr; may repeat"),
+    )

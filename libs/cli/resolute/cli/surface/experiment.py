@@ -1,0 +1,186 @@
+"""`det experiment`: what can be asked of experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resolute.cli.logs import LEVELS
+from resolute.cli.surface.common import CSV, EXPERIMENT, JSON, YES, log_options, paging
+from resolute.cli.tree import Command, arg, existing_file, flag, int_or_none, one_of
+
+_CONFIG_OVERRIDES = arg(
+    "--config",
+    action="append",
+    default=[],
+    metavar="KEY=VALUE",
+    help="set a field of the configuration, as in searcher.max_length.batches=100; may repeat",
+)
+_FOLLOW = ("-f", "--follow-first-trial")
+_EXPERIMENTS = arg("experiment_id", help="experiment ID, or several split by commas")
+
+_CREATE = Command(
+    "create",
+    "create experiment",
+    run="experiment_create:create",
+    args=(
+        arg("config_file", type=existing_file, help="experiment configuration (YAML); - reads standard input"),
+        arg("model_def", type=Path, nargs="?", help="directory with the model's code"),
+        arg("-i", "--include", action="append", type=Path, default=[], help="another file or directory to send"),
+        flag("--local", help="run here, without a cluster; needs --test-mode"),
+        arg("--template", help="template to build the configuration on"),
+        arg("--project_id", type=int, help="project to put the experiment into"),
+        _CONFIG_OVERRIDES,
+        one_of(
+            flag(*_FOLLOW, help="follow the log of the first trial"),
+            flag("--paused", help="create it, and let it wait to be activated"),
+            flag("-t", "--test-mode", help="try the model out: one batch of training, validation, one checkpoint"),
+        ),
+    ),
+)
+
+_LISTS = (
+    Command(
+        "list",
+        "list experiments",
+        run="experiment_show:list_",
+        aliases=("ls",),
+        args=(
+            flag("--all", "-a", help="those of everybody, and archived ones"),
+            flag("--show_project", help="show workspace and project"),
+            *paging(200),
+            one_of(CSV, JSON),
+        ),
+    ),
+    Command(
+        "list-trials",
+        "list trials of experiment",
+        run="experiment_show:list_trials",
+        aliases=("lt",),
+        args=(EXPERIMENT, *paging(200), one_of(CSV, JSON)),
+    ),
+    Command(
+        "list-checkpoints",
+        "list checkpoints of experiment",
+        run="experiment_show:list_checkpoints",
+        aliases=("lc",),
+        args=(EXPERIMENT, arg("--best", type=int, metavar="N", help="only the N best"), one_of(CSV, JSON)),
+    ),
+)
+
+_DESCRIBE = Command(
+    "describe",
+    "describe experiment",
+    run="experiment_show:describe",
+    args=(
+        arg("experiment_ids", help="experiment IDs, split by commas"),
+        flag("--metrics", help="show the metrics"),
+        one_of(CSV, JSON, arg("--outdir", type=Path, help="directory to write CSV files to")),
+    ),
+)
+
+_LOGS = Command(
+    "logs",
+    "fetch logs of the first trial of an experiment",
+    run="trial:experiment_logs",
+    args=(
+        EXPERIMENT,
+        JSON,
+        *log_options(),
+        arg("--level", choices=LEVELS, help="only lines of this level and above"),
+    ),
+)
+
+_VERBS = (
+    Command("activate", "activate experiment", run="experiment:activate", aliases=("unpause",), args=(EXPERIMENT,)),
+    Command("archive", "archive experiment", run="experiment:archive", args=(EXPERIMENT,)),
+    Command("cancel", "cancel experiment", run="experiment:cancel", args=(EXPERIMENT,)),
+    Command("delete", "delete experiment", run="experiment:delete", args=(_EXPERIMENTS, YES)),
+    Command("kill", "kill experiment", run="experiment:kill", args=(_EXPERIMENTS,)),
+    Command("pause", "pause experiment", run="experiment:pause", args=(EXPERIMENT,)),
+    Command("unarchive", "unarchive experiment", run="experiment:unarchive", args=(EXPERIMENT,)),
+    Command(
+        "wait",
+        "wait for experiment to reach terminal state",
+        run="experiment:wait",
+        args=(EXPERIMENT, arg("--polling-interval", type=int, default=5, help="seconds between looks")),
+    ),
+)
+
+_DOWNLOAD = Command(
+    "download-model-def",
+    "download model definition",
+    run="experiment:download_model_def",
+    args=(EXPERIMENT, arg("--output-dir", type=Path, default=Path("."), help="directory to write to")),
+)
+_CONFIG = Command("config", "display experiment config", run="experiment_show:config", args=(EXPERIMENT, JSON))
+
+_LABEL = Command(
+    "label",
+    "manage experiment labels",
+    commands=(
+        Command("add", "add label", run="experiment:label_add", args=(EXPERIMENT, arg("label", help="the label"))),
+        Command(
+            "remove", "remove label", run="experiment:label_remove", args=(EXPERIMENT, arg("label", help="the label"))
+        ),
+    ),
+)
+
+_SET = Command(
+    "set",
+    "set experiment attributes",
+    commands=(
+        Command(
+            "description",
+            "set experiment description",
+            run="experiment:set_description",
+            args=(EXPERIMENT, arg("description", help="the description")),
+        ),
+        Command(
+            "gc-policy",
+            "set experiment GC policy and run GC",
+            run="experiment:set_gc_policy",
+            args=(
+                EXPERIMENT,
+                arg("--save-experiment-best", type=int, required=True, help="best of the experiment to keep"),
+                arg("--save-trial-best", type=int, required=True, help="best of each trial to keep"),
+                arg("--save-trial-latest", type=int, required=True, help="latest of each trial to keep"),
+                YES,
+            ),
+        ),
+        Command(
+            "max-restarts",
+            "set `max_restarts` of experiment",
+            run="experiment:set_max_restarts",
+            args=(EXPERIMENT, arg("max_restarts", type=int, help="how often a failed trial starts again")),
+        ),
+        Command(
+            "max-slots",
+            "set `max_slots` of experiment",
+            run="experiment:set_max_slots",
+            args=(EXPERIMENT, arg("max_slots", type=int_or_none, help="most slots to use, or none")),
+        ),
+        Command(
+            "name", "set experiment name", run="experiment:set_name", args=(EXPERIMENT, arg("name", help="the name"))
+        ),
+        Command(
+            "priority",
+            "set `priority` of experiment",
+            run="experiment:set_priority",
+            args=(EXPERIMENT, arg("priority", type=int, help="1 (first) to 99 (last)")),
+        ),
+        Command(
+            "weight",
+            "set `weight` of experiment",
+            run="experiment:set_weight",
+            args=(EXPERIMENT, arg("weight", type=float, help="its share beside others")),
+        ),
+    ),
+)
+
+EXPERIMENTS = Command(
+    "experiment",
+    "manage experiments",
+    aliases=("e",),
+    default="list",
+    commands=(_CREATE, *_LISTS, _DESCRIBE, _CONFIG, _LOGS, *_VERBS, _DOWNLOAD, _LABEL, _SET),
+)

@@ -1,0 +1,56 @@
+"""`resolute log` and `resolute replay`: the event log itself, for whoever runs the cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resolute.cli.surface.common import JSON
+from resolute.cli.tree import Command, arg, flag, one_of
+
+_WHERE = one_of(
+    arg("--data-dir", type=Path, help="directory of an embedded cluster; the default one otherwise"),
+    arg("--database-url", help="the log's database; RESOLUTE_DATABASE_URL otherwise"),
+)
+_CLUSTER_NAME = arg("--cluster-name", default="determined", help="which embedded cluster")
+
+LOG = Command(
+    "log",
+    "read the event log",
+    commands=(
+        Command(
+            "tail",
+            "follow the event log",
+            run="history:tail",
+            args=(
+                _WHERE,
+                _CLUSTER_NAME,
+                arg("-n", "--lines", type=int, default=20, metavar="N", help="how many past events to begin with"),
+                flag("--no-follow", help="print what there is, and stop"),
+                JSON,
+            ),
+        ),
+        Command(
+            "show",
+            "show a stream of the event log",
+            run="history:show",
+            args=(arg("stream", help="a stream, as in experiment-7"), _WHERE, _CLUSTER_NAME, JSON),
+        ),
+        Command(
+            "verify",
+            "verify the event log",
+            run="history:verify",
+            args=(arg("stream", nargs="?", help="only this stream"), _WHERE, _CLUSTER_NAME),
+        ),
+    ),
+)
+
+REPLAY = Command(
+    "replay",
+    "replay the event log",
+    run="history:replay",
+    args=(
+        flag("--check", help="rebuild the read models beside the live ones and compare every answer", required=True),
+        _WHERE,
+        _CLUSTER_NAME,
+    ),
+)
