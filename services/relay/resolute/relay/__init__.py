@@ -1,0 +1,1 @@
+"""The relay: carries the log to the bus, and owns nothing."""
