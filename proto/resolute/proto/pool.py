@@ -283,7 +283,7 @@ class DisableSlot(SchedulerCommand):
 # resolute.agent.<agent>.hello      agent -> scheduler   AgentHello, answered by AgentOrders
 # resolute.agent.<agent>.heartbeat  agent -> scheduler   AgentHeartbeat, no answer
 # resolute.agent.<agent>.report     agent -> scheduler   TaskReport, answered by a Reply when it is in the log
-# resolute.agent.<agent>.logs       agent -> api         LogBatch, answered by Stored when it is durable
+# resolute.agent.<agent>.logs       agent -> api         LogBatch, answered by LogsStored when it is durable
 # resolute.agent.<agent>.orders     scheduler -> agent   AgentOrders, no answer: hello heals what was lost
 
 
@@ -389,7 +389,7 @@ class LogBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class LogsStored:
     """The answer to a LogBatch: its lines are durable, or were before; the agent may forget them."""
 
     count: int
