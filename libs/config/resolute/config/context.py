@@ -90,8 +90,8 @@ def read_context(root: Path) -> list[ContextFile]:
     """Everything under `root` that its ignore rules let through, in the order of paths.
 
     Modes are kept. Links to what is sent along stay links; links to other files bring the file's content, those
-    to other directories become empty ones, and broken ones are left out. Raises InvalidConfig, before reading any content, when the whole is over the
-    limit, and when `root` is no directory.
+    to other directories become empty ones, and broken ones are left out. Raises InvalidConfig, before reading any
+    content, when the whole is over the limit, and when `root` is no directory.
     """
     if not root.is_dir():
         raise InvalidConfig(f"context directory: expected a directory; found {str(root)!r}")

@@ -7,7 +7,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .nodes import OMIT, Bool, Field, FreeObject, Int, Leaf, ListOf, MapOf, Node, Number, Object, Status, Text
+from .nodes import (
+    MOST_EXACT,
+    OMIT,
+    Bool,
+    Field,
+    FreeObject,
+    Int,
+    Leaf,
+    ListOf,
+    MapOf,
+    Node,
+    Number,
+    Object,
+    Status,
+    Text,
+)
 from .problems import Problems, join
 
 DEVICES = ("cpu", "cuda", "rocm")
@@ -102,7 +117,7 @@ class _Size(Leaf):
                 return int(float(match[1]) * 1024 ** self._UNITS.index(match[2] or "b"))
             problems.expected(path, "bytes, or a number with a unit, as '4G'", value)
             return 0
-        return Int(0).read(value, path, problems)
+        return Int(0, MOST_EXACT).read(value, path, problems)
 
 
 def require(read: Mapping[str, Any], names: tuple[str, ...], path: str, problems: Problems) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .environment_fields import BIND_MOUNTS, ENVIRONMENT, RESOURCES
 from .hyperparameter_fields import HyperparametersNode
+from .json_values import text
 from .lengths import LengthNode
 from .nodes import OMIT, Anything, Bool, Field, FreeObject, Int, Leaf, ListOf, Node, Object, Status, Text
 from .problems import Problems, join
@@ -28,7 +29,8 @@ class _Entrypoint(Leaf):
             return words
         if not isinstance(value, str) or not value.strip():
             problems.expected(path, "a command as text or a list of words", value)
-        return value
+            return None
+        return text(value, path, problems)
 
 
 class _LogPolicy(Leaf):

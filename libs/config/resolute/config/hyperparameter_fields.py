@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from typing import Any
 
 from . import nodes
-from .nodes import Field, Leaf, is_number
+from .json_values import json_value, text
+from .nodes import Field, Leaf
 from .problems import Problems, join, nearest
 
+_WHOLE = nodes.Int(most=nodes.MOST_EXACT)
 _COUNT = Field(nodes.Int(1))
 _RANGES: Mapping[str, Mapping[str, Field]] = {
     "const": {"val": Field(nodes.Anything())},
-    "int": {"minval": Field(nodes.Int()), "maxval": Field(nodes.Int()), "count": _COUNT},
+    "int": {"minval": Field(_WHOLE), "maxval": Field(_WHOLE), "count": _COUNT},
     "double": {"minval": Field(nodes.Number()), "maxval": Field(nodes.Number()), "count": _COUNT},
     "log": {
         "base": Field(nodes.Number(above=0)),
@@ -33,17 +34,20 @@ class HyperparametersNode(Leaf):
         if not isinstance(value, Mapping):
             problems.expected(path, "an object", value, hint="Write names and their values or ranges.")
             return {}
-        return {str(name): _read_one(raw, join(path, str(name)), problems) for name, raw in value.items()}
+        return _read_group(value, path, problems)
+
+
+def _read_group(raw: Mapping[str, Any], path: str, problems: Problems) -> dict[str, Any]:
+    items = ((text(str(name), path, problems), inner) for name, inner in raw.items())
+    return {name: _read_one(inner, join(path, name), problems) for name, inner in items}
 
 
 def _read_one(raw: Any, path: str, problems: Problems) -> Any:
     if not isinstance(raw, Mapping):
-        if isinstance(raw, float) and not is_number(raw):
-            problems.expected(path, "a finite number", raw)
-        return {"type": "const", "val": deepcopy(raw)}
+        return {"type": "const", "val": json_value(raw, path, problems)}
     if "type" not in raw:
         _warn_of_forgotten_type(raw, path, problems)
-        return {str(name): _read_one(inner, join(path, str(name)), problems) for name, inner in raw.items()}
+        return _read_group(raw, path, problems)
     return _read_range(raw, path, problems)
 
 

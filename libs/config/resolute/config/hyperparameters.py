@@ -152,8 +152,8 @@ def _counted(count: int | None, axis: Axis) -> int:
 
 
 def _between(low: float, high: float, share: float) -> float:
-    """The point at `share` of the way; never outside, whatever rounding does."""
-    return min(high, max(low, low + share * (high - low)))
+    """The point at `share` of the way: both ends exactly, never outside, whatever rounding does."""
+    return min(high, max(low, low * (1 - share) + high * share))
 
 
 def _evenly(low: float, high: float, count: int) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .nodes import Int, Leaf, is_number
+from .nodes import MOST_EXACT, Int, Leaf, is_number
 from .problems import Problems, join, nearest
 
 UNITS = ("batches", "records", "epochs")
@@ -73,8 +73,8 @@ class LengthNode(Leaf):
             hint = f"Write {{batches: {value}}}."
             problems.expected(path, "an object with one of batches, records, epochs", value, hint=hint)
             return {"batches": self.least}
-        return {"batches": Int(self.least).read(value, path, problems)}
+        return {"batches": Int(self.least, MOST_EXACT).read(value, path, problems)}
 
     def _read_units(self, given: Mapping[str, Any], path: str, problems: Problems) -> dict[str, int]:
-        read = {u: Int(self.least).read(v, join(path, u), problems) for u, v in given.items()}
+        read = {u: Int(self.least, MOST_EXACT).read(v, join(path, u), problems) for u, v in given.items()}
         return read if len(read) == 1 else {"batches": self.least}

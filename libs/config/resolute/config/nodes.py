@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from .json_values import json_value, text
 from .problems import Problems, join, nearest, quote
+
+MOST_COMMON = 2**31 - 1
+"""What a count may be where nothing else is said: the largest that every store of it holds."""
+MOST_EXACT = 2**53
+"""The largest whole number that every reader of JSON keeps exactly."""
 
 OMIT: Any = object()
 """A default that leaves the key out of the merged configuration."""
@@ -50,23 +56,28 @@ class Text(Leaf):
             close = nearest(value, self.choices)
             hint = f"Did you mean {close!r}?" if close else ""
             problems.expected(path, f"one of {', '.join(self.choices)}", value, hint=hint)
-        return value
+        return text(value, path, problems)
 
 
 @dataclass(frozen=True)
 class Int(Leaf):
-    least: int | None = None
-    most: int | None = None
+    least: int = -MOST_EXACT
+    most: int = MOST_COMMON
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # JSON knows one kind of number; 5.0 is what some writers make of 5
         if not isinstance(value, int) or isinstance(value, bool):
             problems.expected(path, "a whole number", value)
-            return self.least or 0
-        if (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
-            problems.expected(path, f"a whole number {_bounds(self.least, self.most)}", value)
+            return max(self.least, 0)
+        if not self.least <= value <= self.most:
+            problems.expected(path, f"a whole number {self._bounds(value)}", value)
         return value
+
+    def _bounds(self, value: int) -> str:
+        if self.least != -MOST_EXACT and self.most not in (MOST_COMMON, MOST_EXACT):
+            return f"from {self.least} to {self.most}"
+        return f"of at least {self.least}" if value < self.least else f"of at most {self.most}"
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class Bool(Leaf):
 @dataclass(frozen=True)
 class Anything(Leaf):
     def read(self, value: Any, path: str, problems: Problems) -> Any:
-        return deepcopy(value)
+        return json_value(value, path, problems)
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class FreeObject(Leaf):
         if not isinstance(value, Mapping):
             problems.expected(path, "an object", value)
             return {}
-        return deepcopy(dict(value))
+        return json_value(value, path, problems)
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,8 @@ class MapOf:
         if not isinstance(value, Mapping):
             problems.expected(path, "an object", value)
             return {}
-        return {str(k): self.item.read(v, join(path, str(k)), problems) for k, v in value.items()}
+        items = ((text(str(k), path, problems), v) for k, v in value.items())
+        return {k: self.item.read(v, join(path, k), problems) for k, v in items}
 
     def fill(self, value: Any) -> Any:
         return {key: self.item.fill(item) for key, item in value.items()}
@@ -214,12 +226,6 @@ def is_number(value: Any) -> bool:
 
 def _applies(known: Field, kind: str | None) -> bool:
     return not known.kinds or kind is None or kind in known.kinds
-
-
-def _bounds(least: int | None, most: int | None) -> str:
-    if most is None:
-        return f"of at least {least}"
-    return f"from {least} to {most}" if least is not None else f"of at most {most}"
 
 
 def _is_plain(value: Any) -> bool:

@@ -61,6 +61,7 @@ def _upwards(path: str) -> Iterator[str]:
 
 
 def join(path: str, key: str) -> str:
+    key = key if key.isprintable() else repr(key)  # a message has one line for each problem
     return f"{path}.{key}" if path else key
 
 
@@ -78,7 +79,7 @@ def one_of(choices: Collection[str]) -> str:
 def quote(value: Any) -> str:
     """`value` as a message shows it: short, and telling text from numbers."""
     if isinstance(value, Mapping):
-        return f"an object with {', '.join(map(str, value)) or 'no fields'}"[:_LONGEST_QUOTE]
+        return f"an object with {', '.join(join('', str(key)) for key in value) or 'no fields'}"[:_LONGEST_QUOTE]
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
