@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import nats.errors
 from nats.aio.client import Client
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import BadRequestError
 from resolute.bus import envelope
-from resolute.proto.errors import Unavailable
 
 STREAM = "RESOLUTE_EVENTS"
 SUBJECTS = "resolute.evt.>"
+TIMEOUT_S = 2.0
 
 CONFIG = StreamConfig(
     name=STREAM,
@@ -26,25 +25,19 @@ CONFIG = StreamConfig(
 
 
 async def ensure(client: Client) -> None:
-    """The stream exists, with today's settings. Raises Unavailable while JetStream cannot tell."""
-    jetstream = client.jetstream(timeout=2.0)
+    """The stream exists, with today's settings."""
+    jetstream = client.jetstream(timeout=TIMEOUT_S)
     try:
-        try:
-            await jetstream.add_stream(CONFIG)
-        except BadRequestError:  # there already, as another release made it
-            await jetstream.update_stream(CONFIG)
-    except (nats.errors.Error, OSError) as error:
-        raise Unavailable(f"JetStream is away: {error}") from error
+        await jetstream.add_stream(CONFIG)
+    except BadRequestError:  # there already, as another release made it
+        await jetstream.update_stream(CONFIG)
 
 
 async def last_position(client: Client) -> int:
     """The log position of the stream's last message; 0 when it is empty."""
-    jetstream = client.jetstream(timeout=2.0)
-    try:
-        state = (await jetstream.stream_info(STREAM)).state
-        if not state.messages:
-            return 0
-        message = await jetstream.get_msg(STREAM, state.last_seq)
-    except (nats.errors.Error, OSError) as error:
-        raise Unavailable(f"JetStream is away: {error}") from error
+    jetstream = client.jetstream(timeout=TIMEOUT_S)
+    state = (await jetstream.stream_info(STREAM)).state
+    if not state.messages:
+        return 0
+    message = await jetstream.get_msg(STREAM, state.last_seq)
     return envelope.position(message.headers or {})

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import nats.errors
 import structlog
@@ -24,10 +25,12 @@ log_ = structlog.get_logger()
 
 RECONNECT_WAIT_S = 0.1
 NO_RESPONDERS = "503"
+LOST = "the connection to NATS was lost before an answer came"
 
 Close = Callable[[], Awaitable[None]]
 Open = Callable[[Client], Awaitable[Close]]
 OnMessage = Callable[[Msg], Awaitable[None]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Link:
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
         self._waiting: dict[str, asyncio.Future[Msg]] = {}
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tokens = itertools.count(1)
         prefix = credentials.inbox_prefix if credentials else "_INBOX"
         self._inbox = f"{prefix}.{secrets.token_hex(8)}"
@@ -104,14 +108,27 @@ class Link:
         return bool(self._client.is_connected)
 
     async def keep(self, open_: Open) -> Kept:
+        """Open something, and open it again whenever a new client takes over. The server knows of it on return."""
         kept = Kept(self, open_)
-        try:
-            await kept.open_on(self.client)
-            await self.client.flush()
-        except (nats.errors.Error, OSError) as error:
-            raise Unavailable(f"the bus is away: {error}") from error
+        client = self.client
+        await self.while_connected(kept.open_on(client))
+        await self.while_connected(client.flush())
         self.kept.add(kept)
         return kept
+
+    async def while_connected(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work` with nats-py. Raises Unavailable for its errors, and as soon as the connection is lost, for
+        nats-py would wait for the answer of a server that is gone."""
+        task = asyncio.get_running_loop().create_task(work)
+        try:
+            await asyncio.wait((task, self._lost), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise Unavailable(LOST)
+            return task.result()
+        except (nats.errors.Error, OSError) as error:
+            raise Unavailable(f"the bus is away: {error}") from error
+        finally:
+            task.cancel()
 
     async def subscribe(self, subject: str, on_message: OnMessage, queue: str = "") -> Kept:
         async def open_(client: Client) -> Close:
@@ -155,7 +172,7 @@ class Link:
             await self._client.close()
         except (nats.errors.Error, OSError) as error:
             log_.debug("bus: closing", why=str(error))
-        self._fail_waiting()
+        self._give_up_waiting()
 
     async def _connect(self, client: Client) -> None:
         await client.connect(
@@ -189,8 +206,7 @@ class Link:
             log_.warning("bus: NATS complains", url=self._url, why=complaint)
 
     async def _on_disconnected(self) -> None:
-        self.outages += 1
-        self._fail_waiting()
+        self._give_up_waiting()
         if not self._closing:
             log_.warning("bus: connection to NATS lost", url=self._url)
 
@@ -200,14 +216,16 @@ class Link:
 
     async def _on_closed(self) -> None:
         if not self._closing:
-            self.outages += 1
-            self._fail_waiting()
+            self._give_up_waiting()
             self._restoring = asyncio.get_running_loop().create_task(self._restore())
 
-    def _fail_waiting(self) -> None:
+    def _give_up_waiting(self) -> None:
+        self.outages += 1
+        lost, self._lost = self._lost, asyncio.get_running_loop().create_future()
+        lost.set_result(None)
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(Unavailable("the connection to NATS was lost before an answer came"))
+                waiting.set_exception(Unavailable(LOST))
 
     async def _restore(self) -> None:
         """A new client for the one that gave up, with everything that was open on it."""

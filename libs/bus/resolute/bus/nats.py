@@ -100,7 +100,7 @@ class NatsBus:
 
     async def last_fact(self) -> int:
         await self._ensure_stream()
-        return await facts.last_position(self._link.client)
+        return await self._link.while_connected(facts.last_position(self._link.client))
 
     async def facts(self, deliver: Callable[[Recorded], None]) -> _Reader:
         async with self._hearing_lock:
@@ -127,7 +127,7 @@ class NatsBus:
             return
         async with self._stream_lock:
             if self._stream_seen_at != (outages := self._link.outages):
-                await facts.ensure(self._link.client)
+                await self._link.while_connected(facts.ensure(self._link.client))
                 self._stream_seen_at = outages
 
     # -- conversations
