@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import asyncpg
+
 from resolute.api.database import outages
 from resolute.api.measures.group_writer import GroupWriter
 from resolute.proto.errors import InvalidConfig
@@ -102,21 +103,22 @@ class LogStore:
         task_ids: Sequence[str],
         wanted: LogFilter,
         *,
-        after_id: int = 0,
+        beyond: int = 0,
         limit: int = 0,
         newest_first: bool = False,
     ) -> list[StoredLine]:
-        """Lines with an id above `after_id`, in order of ids, or from the newest back. `limit` 0 is 5,000."""
+        """The lines next to id `beyond`, in order of ids, or from the newest back; 0 begins. `limit` 0 is 5,000."""
         where, values = _conditions(wanted)
-        order = "DESC" if newest_first else "ASC"
+        order, side = ("DESC", "<") if newest_first else ("ASC", ">")
+        start = beyond or (2**63 - 1 if newest_first else 0)
         query = (
             "SELECT id, task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, "
             "agent_id, text "
-            f"FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND id > $2 {where} "
+            f"FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND id {side} $2 {where} "
             f"ORDER BY id {order} LIMIT $3"
         )
         with outages(), _bad_pattern(wanted):
-            rows = await self._pool.fetch(query, list(task_ids), after_id, limit or 5000, *values)
+            rows = await self._pool.fetch(query, list(task_ids), start, limit or 5000, *values)
         return [_stored(row) for row in rows]
 
     async def grown(self, task_id: str, timeout_s: float) -> None:
@@ -161,7 +163,7 @@ async def follow(
     """Lines as they come, until `await over()` says that the task has ended and all its lines were given."""
     while True:
         ended = await over()
-        while lines := await store.read(task_ids, wanted, after_id=after_id):
+        while lines := await store.read(task_ids, wanted, beyond=after_id):
             yield lines
             after_id = lines[-1].id
         if ended:

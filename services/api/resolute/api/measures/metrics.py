@@ -14,6 +14,7 @@ from typing import Any
 
 import asyncpg
 import orjson
+
 from resolute.api.database import outages
 from resolute.api.measures.group_writer import GroupWriter
 

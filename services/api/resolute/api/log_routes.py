@@ -1,0 +1,213 @@
+"""Task logs over REST: shipped in batches, read back with filters, followed live."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+
+from resolute.api import lookup, wire
+from resolute.api.call import Call
+from resolute.api.measures.logs import LEVELS, LogFilter, StoredLine, follow, sequence_of
+from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.pool import LogBatch, LogLine, Stored
+
+PAGE = 2_000
+_RANK = re.compile(r"^\[rank=(\d+)\] ")
+
+
+async def post_task_logs(call: Call) -> dict[str, Any]:
+    records = call.body.get("logs")
+    if not isinstance(records, list):
+        raise InvalidConfig("logs: expected a list of log records")
+    await call.gateway.logs.add(lines_from(records, call.gateway.context.now()))
+    return {}
+
+
+async def post_bare_task_logs(call: Call) -> dict[str, Any]:
+    """The older route, a bare array; used by runs outside the cluster."""
+    records = wire.loads(call.raw)
+    if not isinstance(records, list):
+        raise InvalidConfig("body: expected a list of log records")
+    await call.gateway.logs.add(lines_from([wire.normalised(record) for record in records], call.gateway.context.now()))
+    return {}
+
+
+def lines_from(records: Sequence[Any], now: datetime) -> list[LogLine]:
+    """REST's log records as lines. Senders count no lines, so a line's number is made from what it says and when."""
+    seen: Counter[tuple[str, datetime, str]] = Counter()
+    lines = []
+    for index, record in enumerate(records):
+        if not isinstance(record, dict) or not isinstance(record.get("taskId"), str):
+            raise InvalidConfig(f"logs[{index}].taskId: expected a string")
+        text = str(record.get("log", "")).removesuffix("\n")
+        at = wire.instant(record.get("timestamp"), f"logs[{index}].timestamp") or now
+        key = (record["taskId"], at, text)
+        seen[key] += 1
+        lines.append(
+            LogLine(
+                task_id=record["taskId"],
+                allocation_id=str(record.get("allocationId") or ""),
+                rank=int(record.get("rankId") or 0),
+                sequence=sequence_of(at, text, seen[key]),
+                at=at,
+                level=level_of(record.get("level"), f"logs[{index}].level"),
+                stdtype=str(record.get("stdtype") or "stdout"),
+                text=text,
+                agent_id=str(record.get("agentId") or ""),
+                container_id=str(record.get("containerId") or ""),
+                source=str(record.get("source") or "task"),
+            )
+        )
+    return lines
+
+
+def level_of(value: Any, field: str) -> str:
+    """INFO from LOG_LEVEL_INFO, INFO, 3 or nothing."""
+    if value in (None, "", "LOG_LEVEL_UNSPECIFIED", 0):
+        return "INFO"
+    if isinstance(value, int) and 0 < value <= len(LEVELS):
+        return LEVELS[value - 1]
+    name = str(value).upper().removeprefix("LOG_LEVEL_")
+    if name not in LEVELS:
+        raise InvalidConfig(f"{field}: {value!r} is no level; one of {', '.join(LEVELS)} would do")
+    return name
+
+
+async def store_from_agent(call_store: Any, batch: LogBatch) -> Stored:
+    """What an agent ships over the bus; it keeps the lines until this answers."""
+    await call_store.add(batch.lines)
+    return Stored(count=len(batch.lines))
+
+
+# ---------------------------------------------------------------- reading
+
+
+async def trial_logs(call: Call) -> web.StreamResponse:
+    trial = await lookup.trial(call.gateway, call.int("trialId"))
+    return await _logs(call, trial.task_ids, lambda stored: _trial_line(stored, trial.trial_id))
+
+
+async def task_logs(call: Call) -> web.StreamResponse:
+    task_id = await lookup.task(call.gateway, call.path["taskId"])
+    return await _logs(call, [task_id], _task_line)
+
+
+async def _logs(call: Call, task_ids: Sequence[str], form: Any) -> web.StreamResponse:
+    wanted, limit = filter_of(call), max(call.query.number("limit"), 0)
+    newest_first = call.query.text("orderBy") in ("ORDER_BY_DESC", "2")
+    following = bool(call.query.flag("follow"))
+    if following and limit:
+        raise InvalidConfig("limit: does not go with follow; leave one of them out")
+    pages = _following(call, task_ids, wanted) if following else _pages(call, task_ids, wanted, limit, newest_first)
+
+    async def results() -> AsyncIterator[dict[str, Any]]:
+        async for page in pages:
+            for stored in page:
+                yield form(stored)
+
+    return await call.stream(results())
+
+
+async def _pages(
+    call: Call, task_ids: Sequence[str], wanted: LogFilter, limit: int, newest_first: bool
+) -> AsyncIterator[list[StoredLine]]:
+    """Up to `limit` lines (0: all) in pages, so that a long log is never held whole."""
+    left, cursor = limit or float("inf"), 0
+    while left > 0:
+        page = await call.gateway.logs.read(
+            task_ids, wanted, beyond=cursor, limit=int(min(left, PAGE)), newest_first=newest_first
+        )
+        if not page:
+            return
+        yield page
+        left, cursor = left - len(page), page[-1].id
+
+
+def _following(call: Call, task_ids: Sequence[str], wanted: LogFilter) -> AsyncIterator[list[StoredLine]]:
+    async def over() -> bool:
+        return await lookup.task_ended(call.gateway, task_ids[-1])
+
+    return follow(call.gateway.logs, task_ids, wanted, over)
+
+
+def filter_of(call: Call) -> LogFilter:
+    query = call.query
+    return LogFilter(
+        levels=tuple(level_of(value, "levels") for value in query.texts("levels")),
+        ranks=tuple(query.numbers("rankIds")),
+        allocations=tuple(query.texts("allocationIds")),
+        containers=tuple(query.texts("containerIds")),
+        agents=tuple(query.texts("agentIds")),
+        sources=tuple(query.texts("sources")),
+        stdtypes=tuple(query.texts("stdtypes")),
+        after=wire.instant(query.text("timestampAfter"), "timestampAfter"),
+        before=wire.instant(query.text("timestampBefore"), "timestampBefore"),
+        text=query.text("searchText"),
+        regex=bool(query.flag("enableRegex")),
+    )
+
+
+def _line(stored: StoredLine) -> dict[str, Any]:
+    line = stored.line
+    return {
+        "id": str(stored.id),
+        "timestamp": wire.timestamp(line.at),
+        "level": f"LOG_LEVEL_{line.level}",
+        "message": message_view(line),
+        "log": line.text + "\n",
+        "agentId": line.agent_id,
+        "containerId": line.container_id,
+        "rankId": line.rank,
+        "source": line.source,
+        "stdtype": line.stdtype,
+    }
+
+
+def _trial_line(stored: StoredLine, trial_id: int) -> dict[str, Any]:
+    return {"trialId": trial_id, **_line(stored)}
+
+
+def _task_line(stored: StoredLine) -> dict[str, Any]:
+    return {"taskId": stored.line.task_id, "allocationId": stored.line.allocation_id, **_line(stored)}
+
+
+def message_view(line: LogLine) -> str:
+    """The line as people read it: time, container, rank, level, text."""
+    at = line.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"[{at}] {line.container_id[:8]:8} [rank={line.rank}] || {line.level}: {line.text}\n"
+
+
+async def trial_log_fields(call: Call) -> web.StreamResponse:
+    trial = await lookup.trial(call.gateway, call.int("trialId"))
+    fields = await call.gateway.logs.fields(trial.task_ids)
+    fields.pop("allocationIds", None)
+    return await call.stream(_one(fields))
+
+
+async def task_log_fields(call: Call) -> web.StreamResponse:
+    task_id = await lookup.task(call.gateway, call.path["taskId"])
+    return await call.stream(_one(await call.gateway.logs.fields([task_id])))
+
+
+async def _one(result: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    yield result
+
+
+READ = SIGNED_IN.to("view experiment artifacts")
+
+ROUTES = (
+    Route(
+        "PostTaskLogs", "POST", "/api/v1/task/logs", post_task_logs, SIGNED_IN | TASK.own("task", "body.logs.taskId")
+    ),
+    Route("LegacyTaskLogs", "POST", "/task-logs", post_bare_task_logs, SIGNED_IN, raw_body=True),
+    Route("TrialLogs", "GET", "/api/v1/trials/{trialId}/logs", trial_logs, READ),
+    Route("TrialLogsFields", "GET", "/api/v1/trials/{trialId}/logs/fields", trial_log_fields, READ),
+    Route("TaskLogs", "GET", "/api/v1/tasks/{taskId}/logs", task_logs, READ),
+    Route("TaskLogsFields", "GET", "/api/v1/tasks/{taskId}/logs/fields", task_log_fields, READ),
+)

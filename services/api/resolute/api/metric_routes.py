@@ -1,0 +1,267 @@
+"""Metrics over REST: reported by trials, read back by trial and group, charted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import web
+
+from resolute.api import lookup, wire
+from resolute.api.call import Call
+from resolute.api.lookup import TrialRef
+from resolute.api.measures.metrics import MetricRow, Stored
+from resolute.api.routing import SIGNED_IN, TASK, Handler, Route
+from resolute.proto.errors import InvalidConfig, Refused
+from resolute.proto.experiment import ReportValidation
+from resolute.proto.message import Cause
+
+EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+async def report_trial_metrics(call: Call) -> dict[str, Any]:
+    return await _report(call, call.int("metrics_trialId"), call.body.get("metrics"), str(call.body.get("group") or ""))
+
+
+async def report_training_metrics(call: Call) -> dict[str, Any]:
+    return await _report(call, call.int("trainingMetrics_trialId"), call.body, "training")
+
+
+async def report_validation_metrics(call: Call) -> dict[str, Any]:
+    return await _report(call, call.int("validationMetrics_trialId"), call.body, "validation")
+
+
+async def _report(call: Call, trial_id: int, report: Any, group: str) -> dict[str, Any]:
+    """Store a report, then tell the searcher where it must know; answered when both are durable.
+
+    A trial that does not hear the answer reports again, and nothing is stored or announced twice.
+    """
+    trial = await lookup.trial(call.gateway, trial_id)
+    row = row_from(trial_id, report, group, call.gateway.context.now())
+    await call.gateway.measured.add([row])
+    if group == "validation":
+        await _announce(call, trial, row)
+    return {}
+
+
+def row_from(trial_id: int, report: Any, group: str, now: datetime) -> MetricRow:
+    """A report as a row of the store. Raises InvalidConfig, naming the field."""
+    if not isinstance(report, dict):
+        raise InvalidConfig("metrics: expected an object with trialId, trialRunId, stepsCompleted and metrics")
+    if not group or "." in group:
+        raise InvalidConfig(f"group: expected a name without dots, such as training; found {group!r}")
+    values = report.get("metrics")
+    if not isinstance(values, dict) or not isinstance(values.get("avgMetrics"), dict):
+        raise InvalidConfig("metrics.metrics.avgMetrics: expected an object of metrics by name")
+    reported_at = wire.instant(report.get("reportTime"), "metrics.reportTime") or now
+    steps = report.get("stepsCompleted")
+    if steps is None:
+        # System metrics carry a time and no step: the second since 2020 stands in, and orders them.
+        steps = int((reported_at - EPOCH).total_seconds())
+    return MetricRow(
+        trial_id=trial_id,
+        run_id=_whole(report.get("trialRunId") or 0, "metrics.trialRunId"),
+        kind=group,
+        steps=_whole(steps, "metrics.stepsCompleted"),
+        metrics=values["avgMetrics"],
+        batch_metrics=values.get("batchMetrics") or None,
+        reported_at=reported_at,
+    )
+
+
+def _whole(value: Any, field: str) -> int:
+    """A count as clients send it: a number, or a string of digits; Postgres holds up to 2^31 - 1."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"{field}: expected a whole number; found {value!r}") from None
+    if not 0 <= number < 2**31:
+        raise InvalidConfig(f"{field}: expected 0 to {2**31 - 1}; found {number}")
+    return number
+
+
+async def _announce(call: Call, trial: TrialRef, row: MetricRow) -> None:
+    """Tell the searcher of the metric it ranks by; a validation without that metric decides nothing."""
+    value = row.metrics.get(trial.metric)
+    if value is None:
+        return
+    metric = searcher_metric(value, trial.metric)
+    command = ReportValidation(trial.experiment_id, trial.trial_id, row.run_id, row.steps, metric)
+    cause = Cause(f"validation-{trial.trial_id}-{row.run_id}-{row.steps}", call.cause.actor, call.cause.correlation_id)
+    try:
+        await call.gateway.context.bus.request(command, cause)
+    except Refused:
+        # The trial or its experiment is over: the measurement stands, and there is nothing left to decide.
+        return
+
+
+def searcher_metric(value: Any, name: str) -> float | None:
+    """The searcher's metric as a number; None for NaN, which ranks last."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(
+            f"metrics.avgMetrics.{name}: the searcher's metric must be a number; found {value!r}"
+        ) from None
+    return None if number != number else number
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _reader(group: str | None) -> Handler:
+    async def handler(call: Call) -> web.StreamResponse:
+        kind = group or call.query.text("group")
+        trial_ids = call.query.numbers("trialIds")
+        for trial_id in trial_ids:
+            await lookup.trial(call.gateway, trial_id)
+        return await call.stream(_reports(call, trial_ids, kind))
+
+    return handler
+
+
+async def _reports(call: Call, trial_ids: Sequence[int], kind: str) -> AsyncIterator[dict[str, Any]]:
+    for trial_id in trial_ids:
+        for group in [kind] if kind else await call.gateway.measured.kinds(trial_id):
+            async for page in call.gateway.measured.read(trial_id, group):
+                yield {"metrics": [_report_view(row) for row in page]}
+
+
+def _report_view(row: Stored) -> dict[str, Any]:
+    # Shaped as the wire has always carried it: validations under `validation_metrics`, the rest under `avg_metrics`.
+    values = {"validation_metrics" if row.kind == "validation" else "avg_metrics": row.metrics}
+    return {
+        "trialId": row.trial_id,
+        "endTime": wire.timestamp(row.reported_at),
+        "metrics": values,
+        "totalBatches": row.steps,
+        "archived": False,
+        "id": row.id,
+        "trialRunId": row.run_id,
+        "group": row.kind,
+    }
+
+
+async def compare_trials(call: Call) -> dict[str, Any]:
+    """Time series of several trials, thinned to `maxDatapoints` each."""
+    query = call.query
+    names, kinds = _wanted(query.texts("metricNames"), query.texts("metricIds"), query.text("group"))
+    first, last = query.number("startBatches"), query.number("endBatches")
+    compared = []
+    for trial_id in query.numbers("trialIds"):
+        await lookup.trial(call.gateway, trial_id)
+        compared.append(
+            {
+                "trial": await call.gateway.trial_view(trial_id),
+                "metrics": [
+                    {
+                        "group": kind,
+                        "type": _METRIC_TYPE.get(kind, "METRIC_TYPE_UNSPECIFIED"),
+                        "data": thinned(
+                            [p async for p in _points(call, trial_id, kind, names, first, last)],
+                            query.number("maxDatapoints") or 200,
+                        ),
+                    }
+                    for kind in kinds or await call.gateway.measured.kinds(trial_id)
+                ],
+            }
+        )
+    return {"trials": compared}
+
+
+_METRIC_TYPE = {"training": "METRIC_TYPE_TRAINING", "validation": "METRIC_TYPE_VALIDATION"}
+
+
+def _wanted(names: list[str], ids: list[str], group: str) -> tuple[set[str], list[str]]:
+    """Names and groups asked for: by name within one group, or by ids of the form group.name."""
+    pairs = [metric_id.partition(".")[::2] for metric_id in ids]
+    kinds = sorted({kind for kind, _ in pairs}) or ([group] if group else [])
+    return {*names, *(name for _, name in pairs)}, kinds
+
+
+async def _points(
+    call: Call, trial_id: int, kind: str, names: set[str], first: int, last: int
+) -> AsyncIterator[dict[str, Any]]:
+    async for page in call.gateway.measured.read(trial_id, kind):
+        for row in page:
+            values = {name: value for name, value in row.metrics.items() if not names or name in names}
+            if values and row.steps >= first and (not last or row.steps <= last):
+                yield {"batches": row.steps, "values": values, "time": wire.timestamp(row.reported_at)}
+
+
+def thinned(points: Sequence[Any], most: int) -> list[Any]:
+    """At most `most` of the points, evenly spaced, with the first and the last among them."""
+    if len(points) <= most:
+        return list(points)
+    if most == 1:
+        return [points[-1]]
+    return [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
+
+
+async def trial_workloads(call: Call) -> dict[str, Any]:
+    """What a trial did, in order of steps: trainings, validations and checkpoints."""
+    trial = await lookup.trial(call.gateway, call.int("trialId"))
+    workloads: list[tuple[int, int, dict[str, Any]]] = []
+    for order, kind in enumerate(("training", "validation")):
+        async for page in call.gateway.measured.read(trial.trial_id, kind):
+            workloads += [(row.steps, order, {kind: workload_view(row)}) for row in page]
+    for checkpoint in await call.gateway.checkpoint_workloads(trial.trial_id):
+        workloads.append((checkpoint["totalBatches"], 2, {"checkpoint": checkpoint}))
+    chosen = _CHOSEN.get(call.query.text("filter"), ())
+    kept = [w for *_, w in sorted(workloads, key=lambda w: w[:2]) if not chosen or next(iter(w)) in chosen]
+    if call.query.text("orderBy") in ("ORDER_BY_DESC", "2"):
+        kept.reverse()
+    page_ = wire.page_of(len(kept), offset=call.query.number("offset"), limit=call.query.number("limit"))
+    return {"workloads": list(wire.cut(kept, page_)), "pagination": page_.as_json()}
+
+
+_CHOSEN = {
+    "FILTER_OPTION_CHECKPOINT": ("checkpoint",),
+    "FILTER_OPTION_VALIDATION": ("validation",),
+    "FILTER_OPTION_CHECKPOINT_OR_VALIDATION": ("checkpoint", "validation"),
+}
+
+
+def workload_view(row: Stored) -> dict[str, Any]:
+    """A row as v1MetricsWorkload."""
+    return {
+        "endTime": wire.timestamp(row.reported_at),
+        "metrics": {"avgMetrics": row.metrics, "batchMetrics": []},
+        "numInputs": 0,
+        "totalBatches": row.steps,
+    }
+
+
+REPORT = SIGNED_IN.to("update experiment")
+READ = SIGNED_IN.to("view experiment metadata")
+API = "/api/v1/trials"
+
+ROUTES = (
+    Route(
+        "ReportTrialMetrics",
+        "POST",
+        f"{API}/{{metrics_trialId}}/metrics",
+        report_trial_metrics,
+        REPORT | TASK.own("trial", "metrics_trialId"),
+    ),
+    Route(
+        "ReportTrialTrainingMetrics",
+        "POST",
+        f"{API}/{{trainingMetrics_trialId}}/training_metrics",
+        report_training_metrics,
+        REPORT | TASK.own("trial", "trainingMetrics_trialId"),
+    ),
+    Route(
+        "ReportTrialValidationMetrics",
+        "POST",
+        f"{API}/{{validationMetrics_trialId}}/validation_metrics",
+        report_validation_metrics,
+        REPORT | TASK.own("trial", "validationMetrics_trialId"),
+    ),
+    Route("GetMetrics", "GET", f"{API}/metrics/trial_metrics", _reader(None), READ),
+    Route("GetTrainingMetrics", "GET", f"{API}/metrics/training_metrics", _reader("training"), READ),
+    Route("GetValidationMetrics", "GET", f"{API}/metrics/validation_metrics", _reader("validation"), READ),
+    Route("CompareTrials", "GET", f"{API}/time-series", compare_trials, READ),
+    Route("GetTrialWorkloads", "GET", f"{API}/{{trialId}}/workloads", trial_workloads, READ),
+)

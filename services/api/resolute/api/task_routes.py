@@ -1,0 +1,313 @@
+"""The routes a running task calls: its context, its peers, preemption, progress, checkpoints, early exit."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+from resolute.api import lookup
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.experiment import ReportEarlyExit
+from resolute.proto.pool import AcknowledgePreemption
+
+LONGEST_POLL_S = 600
+RENDEZVOUS_S = 600
+
+
+# ---------------------------------------------------------------- context and peers
+
+
+async def context_directory(call: Call) -> dict[str, Any]:
+    archive = await lookup.context_directory(call.gateway, call.path["taskId"])
+    return {"b64Tgz": base64.b64encode(archive).decode()}
+
+
+async def rendezvous(call: Call) -> dict[str, Any]:
+    """Wait until every share of the allocation runs; then tell each the others' addresses, in rank order."""
+    allocation_id, resources_id = call.path["allocationId"], call.path["resourcesId"]
+    deadline = _now() + RENDEZVOUS_S
+    while True:
+        allocation = await lookup.allocation(call.gateway, allocation_id)
+        if resources_id not in allocation.resources:
+            raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
+        if allocation.ended:
+            raise Refused(f"cannot meet in allocation {allocation_id}: it has exited")
+        if allocation.started:
+            shares = list(allocation.resources.values())
+            return {
+                "rendezvousInfo": {
+                    "addresses": [share.address for share in shares],
+                    "rank": list(allocation.resources).index(resources_id),
+                    "slots": [share.slots for share in shares],
+                }
+            }
+        if not await _news(call, allocation_id, deadline):
+            raise Refused(f"cannot meet in allocation {allocation_id}: not all of it started within {RENDEZVOUS_S} s")
+
+
+async def all_gather(call: Call) -> dict[str, Any]:
+    """Answer every peer, once all have called, with what each of them brought, in the order of their coming."""
+    allocation_id = call.path["allocationId"]
+    peers, request_uuid = int(call.body.get("numPeers") or 1), str(call.body.get("requestUuid") or "")
+    if not request_uuid:
+        raise InvalidConfig("requestUuid: expected a name that only this peer uses")
+    await lookup.gather(call.gateway, allocation_id, request_uuid, call.body.get("data"))
+    call.gateway.signals.wake(allocation_id)
+    deadline = _now() + RENDEZVOUS_S
+    while len(gathered := await lookup.gathered(call.gateway, allocation_id)) < peers:
+        # A peer may have come through another gateway: look again at least each second.
+        await call.gateway.signals.wait(allocation_id, min(1.0, max(deadline - _now(), 0)))
+        if _now() >= deadline:
+            raise Refused(f"cannot gather in {allocation_id}: {len(gathered)} of {peers} came within {RENDEZVOUS_S} s")
+    return {"data": gathered}
+
+
+async def accelerator_data(call: Call) -> dict[str, Any]:
+    await lookup.note_accelerators(call.gateway, call.path["allocationId"], call.body.get("acceleratorData") or {})
+    return {}
+
+
+async def nothing_to_do(call: Call) -> dict[str, Any]:
+    """The agent reports starts and addresses itself; older harnesses say it again, and hear that all is well."""
+    await lookup.allocation(call.gateway, call.path["allocationId"])
+    return {}
+
+
+# ---------------------------------------------------------------- preemption
+
+
+async def preemption_signal(call: Call) -> dict[str, Any]:
+    """Whether the allocation is asked to checkpoint and leave; waits up to timeoutSeconds for a yes."""
+    allocation_id = call.path["allocationId"]
+    timeout_s = call.query.number("timeoutSeconds")
+    if not 0 <= timeout_s <= LONGEST_POLL_S:
+        raise InvalidConfig(f"timeoutSeconds: expected 0 to {LONGEST_POLL_S}; found {timeout_s}")
+    deadline = _now() + timeout_s
+    while True:
+        allocation = await lookup.allocation(call.gateway, allocation_id)
+        if allocation.preempting or allocation.ended:
+            return {"preempt": True}
+        if not await _news(call, allocation_id, deadline):
+            return {"preempt": False}
+
+
+async def acknowledge_preemption(call: Call) -> dict[str, Any]:
+    allocation = await lookup.allocation(call.gateway, call.path["allocationId"])
+    await call.send(AcknowledgePreemption(allocation.pool, allocation.allocation_id))
+    return {}
+
+
+async def _news(call: Call, allocation_id: str, deadline: float) -> bool:
+    """Wait for news of the allocation until `deadline`; the read model shows it when this answers yes."""
+    left = deadline - _now()
+    if left <= 0:
+        return False
+    signals = call.gateway.signals
+    if await signals.wait(allocation_id, min(left, 5.0)):
+        await call.gateway.read.reached(signals.position)
+    # Also without news: what the bus lost, the read model will have learnt.
+    return True
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+# ---------------------------------------------------------------- what a trial says
+
+
+async def progress(call: Call) -> dict[str, Any]:
+    trial_id = call.int("trialId")
+    await lookup.trial(call.gateway, trial_id)
+    value = call.body.get("progress", 0.0)
+    if not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidConfig(f"progress: expected a number from 0 to 1; found {value!r}")
+    await call.gateway.measured.note(trial_id, progress=float(value))
+    return {}
+
+
+async def runner_metadata(call: Call) -> dict[str, Any]:
+    trial_id = call.int("trialId")
+    await lookup.trial(call.gateway, trial_id)
+    await call.gateway.measured.note(trial_id, runner_state=str(call.body.get("state", "")))
+    return {}
+
+
+async def get_run_metadata(call: Call) -> dict[str, Any]:
+    trial = await lookup.trial(call.gateway, call.int("runId"))
+    summary = await call.gateway.measured.summaries([trial.trial_id], trial.metric, trial.smaller_is_better)
+    return {"metadata": summary[trial.trial_id].metadata or {}}
+
+
+async def post_run_metadata(call: Call) -> dict[str, Any]:
+    trial_id = call.int("runId")
+    await lookup.trial(call.gateway, trial_id)
+    metadata = call.body.get("metadata")
+    if not isinstance(metadata, dict):
+        raise InvalidConfig("metadata: expected an object")
+    await call.gateway.measured.note(trial_id, metadata=metadata)
+    return {"metadata": metadata}
+
+
+_EARLY_EXITS = {
+    "EXITED_REASON_INVALID_HP": "INVALID_HP",
+    "EXITED_REASON_INIT_INVALID_HP": "INVALID_HP",
+    "EXITED_REASON_USER_REQUESTED_STOP": "USER_REQUESTED_STOP",
+    "EXITED_REASON_UNSPECIFIED": "USER_REQUESTED_STOP",
+}
+
+
+async def early_exit(call: Call) -> dict[str, Any]:
+    trial = await lookup.trial(call.gateway, call.int("trialId"))
+    reason = str(call.body.get("reason") or "EXITED_REASON_UNSPECIFIED")
+    if reason not in _EARLY_EXITS:
+        raise InvalidConfig(f"reason: expected one of {', '.join(_EARLY_EXITS)}; found {reason!r}")
+    await call.send(ReportEarlyExit(trial.experiment_id, trial.trial_id, _EARLY_EXITS[reason]))
+    return {}
+
+
+async def prepare_for_reporting(call: Call) -> dict[str, Any]:
+    """The run has begun to report. Where it keeps its checkpoints is in its configuration already."""
+    await lookup.trial(call.gateway, _run_id(call.body))
+    return {}
+
+
+def _run_id(body: dict[str, Any]) -> int:
+    try:
+        return int(body["runId"])
+    except (KeyError, TypeError, ValueError):
+        raise InvalidConfig(f"runId: expected a trial's id; found {body.get('runId')!r}") from None
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+async def report_checkpoint(call: Call) -> dict[str, Any]:
+    """Announce a checkpoint (STATE_ACTIVE) before its first byte, or complete it after its last."""
+    body = call.body
+    uuid, task_id = str(body.get("uuid") or ""), str(body.get("taskId") or "")
+    trial = await lookup.trial_of_task(call.gateway, task_id)
+    allocation_id = str(body.get("allocationId") or "")
+    if body.get("state") in ("STATE_ACTIVE", 1):
+        await call.send(
+            AnnounceCheckpoint(uuid, trial.experiment_id, trial.trial_id, task_id, allocation_id, trial.storage)
+        )
+        return {}
+    metadata = body.get("metadata") or {}
+    await call.send(
+        CompleteCheckpoint(
+            uuid=uuid,
+            experiment_id=trial.experiment_id,
+            trial_id=trial.trial_id,
+            task_id=task_id,
+            allocation_id=allocation_id,
+            run_id=run_of(allocation_id),
+            steps_completed=_steps(metadata),
+            resources=sizes(body.get("resources") or {}, "resources"),
+            metadata=metadata,
+            storage=trial.storage,
+        )
+    )
+    return {}
+
+
+def run_of(allocation_id: str) -> int:
+    """The run's number: the last part of `<task id>.<run>`; 0 where there is none, as off the cluster."""
+    last = allocation_id.rpartition(".")[2]
+    return int(last) if last.isdigit() else 0
+
+
+def _steps(metadata: Any) -> int:
+    steps = metadata.get("steps_completed") if isinstance(metadata, dict) else None
+    if not isinstance(steps, int):
+        raise InvalidConfig(f"metadata.steps_completed: expected the number of batches trained; found {steps!r}")
+    return steps
+
+
+def sizes(resources: Any, field: str) -> dict[str, int]:
+    """Files with their sizes, which come as numbers or as strings of digits."""
+    if not isinstance(resources, dict):
+        raise InvalidConfig(f"{field}: expected an object of sizes by file")
+    try:
+        return {str(path): int(size) for path, size in resources.items()}
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"{field}: expected sizes in bytes; found {resources!r}") from None
+
+
+async def patch_checkpoints(call: Call) -> dict[str, Any]:
+    """A task removed files of checkpoints itself and says what is left of them."""
+    for index, patch in enumerate(call.body.get("checkpoints") or []):
+        if (resources := patch.get("resources")) is None:
+            continue
+        uuid = str(patch.get("uuid") or "")
+        experiment_id = await lookup.experiment_of_checkpoint(call.gateway, uuid)
+        left = sizes(resources.get("resources") or {}, f"checkpoints[{index}].resources")
+        await call.send(NoteFilesRemoved(experiment_id, uuid, left), step=uuid)
+    return {}
+
+
+API = "/api/v1"
+OWN_TRIAL = SIGNED_IN.to("update experiment") | TASK.own("trial", "trialId")
+OWN_RUN = SIGNED_IN.to("update experiment") | TASK.own("trial", "runId")
+OWN_ALLOCATION = SIGNED_IN | TASK.own("allocation", "allocationId")
+ALLOCATION = f"{API}/allocations/{{allocationId}}"
+
+ROUTES = (
+    Route(
+        "GetTaskContextDirectory",
+        "GET",
+        f"{API}/tasks/{{taskId}}/context_directory",
+        context_directory,
+        SIGNED_IN.to("view experiment artifacts") | TASK.own("task", "taskId"),
+    ),
+    Route(
+        "AllocationRendezvousInfo",
+        "GET",
+        f"{ALLOCATION}/resources/{{resourcesId}}/rendezvous",
+        rendezvous,
+        OWN_ALLOCATION,
+    ),
+    Route("AllocationAllGather", "POST", f"{ALLOCATION}/all_gather", all_gather, OWN_ALLOCATION),
+    Route("PostAllocationAcceleratorData", "POST", f"{ALLOCATION}/acceleratorData", accelerator_data, OWN_ALLOCATION),
+    Route("PostAllocationProxyAddress", "POST", f"{ALLOCATION}/proxy_address", nothing_to_do, OWN_ALLOCATION),
+    Route("AllocationReady", "POST", f"{ALLOCATION}/ready", nothing_to_do, OWN_ALLOCATION),
+    Route("AllocationWaiting", "POST", f"{ALLOCATION}/waiting", nothing_to_do, OWN_ALLOCATION),
+    Route("AllocationPreemptionSignal", "GET", f"{ALLOCATION}/signals/preemption", preemption_signal, OWN_ALLOCATION),
+    Route(
+        "AckAllocationPreemptionSignal",
+        "POST",
+        f"{ALLOCATION}/signals/ack_preemption",
+        acknowledge_preemption,
+        OWN_ALLOCATION,
+    ),
+    Route("ReportTrialProgress", "POST", f"{API}/trials/{{trialId}}/progress", progress, OWN_TRIAL),
+    Route("PostTrialRunnerMetadata", "POST", f"{API}/trials/{{trialId}}/runner/metadata", runner_metadata, OWN_TRIAL),
+    Route("ReportTrialSearcherEarlyExit", "POST", f"{API}/trials/{{trialId}}/early_exit", early_exit, OWN_TRIAL),
+    Route(
+        "RunPrepareForReporting",
+        "POST",
+        f"{API}/runs/start",
+        prepare_for_reporting,
+        SIGNED_IN.to("update experiment") | TASK.own("trial", "body.runId"),
+    ),
+    Route("GetRunMetadata", "GET", f"{API}/runs/{{runId}}/metadata", get_run_metadata, OWN_RUN),
+    Route("PostRunMetadata", "POST", f"{API}/runs/{{runId}}/metadata", post_run_metadata, OWN_RUN),
+    Route(
+        "ReportCheckpoint",
+        "POST",
+        f"{API}/checkpoints",
+        report_checkpoint,
+        SIGNED_IN.to("create checkpoint") | TASK.own("task", "body.taskId"),
+    ),
+    Route(
+        "PatchCheckpoints",
+        "PATCH",
+        f"{API}/checkpoints",
+        patch_checkpoints,
+        SIGNED_IN.to("update experiment") | TASK.own("checkpoint", "body.checkpoints.uuid"),
+    ),
+)
