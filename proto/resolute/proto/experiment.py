@@ -199,7 +199,8 @@ class TrialRunEnded(ExperimentEvent):
     trial_id: int
     run_id: int
     outcome: str
-    """completed, yielded (checkpointed and gave its slots back), failed, killed or lost (its host went away)."""
+    """completed, yielded (checkpointed and gave its slots back), failed, killed, lost (its host went away) or
+    refused (no pool can ever hold it)."""
     exit_code: int | None
     reason: str
 

@@ -1,0 +1,198 @@
+"""One experiment: a configuration being searched, and all the trials of that search, as one story.
+
+The fold owns its state and changes it in place, at a cost that does not depend on how many trials there were.
+Deciding is next door: `wishes` for what people ask, `reports` for what trials do, `search` for what the method wants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from resolute.proto.errors import NotFound
+from resolute.proto.experiment import (
+    ExperimentActivated,
+    ExperimentArchived,
+    ExperimentCreated,
+    ExperimentDeleted,
+    ExperimentDeletionFailed,
+    ExperimentDeletionRequested,
+    ExperimentEdited,
+    ExperimentEnded,
+    ExperimentMoved,
+    ExperimentPaused,
+    ExperimentStopping,
+    ExperimentUnarchived,
+    TrialCheckpointed,
+    TrialCreated,
+    TrialEarlyExitReported,
+    TrialEnded,
+    TrialRunEnded,
+    TrialRunRequested,
+    TrialRunStarted,
+    TrialStopRequested,
+    TrialValidated,
+)
+from resolute.proto.message import Event
+from resolute.searcher import settings, trial
+from resolute.searcher.flow import Flow, loops, step
+from resolute.searcher.methods import SearchMethod, method_for
+from resolute.searcher.settings import Settings
+from resolute.searcher.trial import Trial
+
+State = Enum(
+    "State",
+    "ABSENT ACTIVE PAUSED STOPPING_COMPLETED STOPPING_CANCELED STOPPING_KILLED STOPPING_ERROR "
+    "COMPLETED CANCELED ERROR DELETING DELETE_FAILED DELETED",
+)
+
+RUNNING = (State.ACTIVE, State.PAUSED)
+STOPPING = (State.STOPPING_COMPLETED, State.STOPPING_CANCELED, State.STOPPING_KILLED, State.STOPPING_ERROR)
+TERMINAL = (State.COMPLETED, State.CANCELED, State.ERROR)
+GONE = (State.DELETING, State.DELETE_FAILED, State.DELETED)
+
+ENDS_AS = {
+    State.STOPPING_COMPLETED: "COMPLETED",
+    State.STOPPING_CANCELED: "CANCELED",
+    State.STOPPING_KILLED: "CANCELED",
+    State.STOPPING_ERROR: "ERROR",
+}
+
+FLOW: Flow[State] = {
+    (State.ABSENT, ExperimentCreated): State.PAUSED,
+    (State.PAUSED, ExperimentActivated): State.ACTIVE,
+    (State.ACTIVE, ExperimentPaused): State.PAUSED,
+    (State.ACTIVE, ExperimentStopping, "COMPLETED"): State.STOPPING_COMPLETED,
+    (State.ACTIVE, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
+    (State.ACTIVE, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
+    (State.ACTIVE, ExperimentStopping, "ERROR"): State.STOPPING_ERROR,
+    (State.PAUSED, ExperimentStopping, "COMPLETED"): State.STOPPING_COMPLETED,
+    (State.PAUSED, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
+    (State.PAUSED, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
+    (State.PAUSED, ExperimentStopping, "ERROR"): State.STOPPING_ERROR,
+    (State.STOPPING_COMPLETED, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
+    (State.STOPPING_COMPLETED, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
+    (State.STOPPING_ERROR, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
+    (State.STOPPING_ERROR, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
+    (State.STOPPING_CANCELED, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
+    (State.STOPPING_COMPLETED, ExperimentEnded, "COMPLETED"): State.COMPLETED,
+    (State.STOPPING_CANCELED, ExperimentEnded, "CANCELED"): State.CANCELED,
+    (State.STOPPING_KILLED, ExperimentEnded, "CANCELED"): State.CANCELED,
+    (State.STOPPING_ERROR, ExperimentEnded, "ERROR"): State.ERROR,
+    (State.COMPLETED, ExperimentDeletionRequested): State.DELETING,
+    (State.CANCELED, ExperimentDeletionRequested): State.DELETING,
+    (State.ERROR, ExperimentDeletionRequested): State.DELETING,
+    (State.DELETE_FAILED, ExperimentDeletionRequested): State.DELETING,
+    (State.DELETING, ExperimentDeletionFailed): State.DELETE_FAILED,
+    (State.DELETING, ExperimentDeleted): State.DELETED,
+    **loops(TERMINAL, ExperimentArchived, ExperimentUnarchived),
+    **loops((*RUNNING, *STOPPING, *TERMINAL), ExperimentEdited, ExperimentMoved),
+    **loops(RUNNING, TrialCreated),
+    **loops((State.ACTIVE,), TrialRunRequested),
+    **loops((*RUNNING, *STOPPING), TrialStopRequested, TrialRunStarted, TrialRunEnded, TrialEnded),
+    **loops((*RUNNING, *STOPPING), TrialValidated, TrialCheckpointed, TrialEarlyExitReported),
+}
+
+
+@dataclass(slots=True)
+class Experiment:
+    state: State = State.ABSENT
+    experiment_id: int = 0
+    job_id: str = ""
+    name: str = ""
+    owner: str = ""
+    seed: int = 0
+    reason: str = ""
+    """Why it is stopping, or ended."""
+    archived: bool = False
+    unmanaged: bool = False
+    project_id: int = 0
+    notes: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    trials: dict[int, Trial] = field(default_factory=dict)
+    open: dict[int, Trial] = field(default_factory=dict)
+    """Those that have not ended, in the order of their creation."""
+    by_task: dict[str, Trial] = field(default_factory=dict)
+    _settings: Settings | None = None
+    _method: SearchMethod | None = None
+
+    @property
+    def settings(self) -> Settings:
+        assert self._settings is not None, "an experiment has settings from its creation on"
+        return self._settings
+
+    @property
+    def method(self) -> SearchMethod:
+        assert self._method is not None, "an experiment has a search method from its creation on"
+        return self._method
+
+    def trial(self, trial_id: int) -> Trial:
+        """Raises NotFound."""
+        if trial_id not in self.trials:
+            raise NotFound(f"experiment {self.experiment_id} has no trial {trial_id}")
+        return self.trials[trial_id]
+
+    def trial_running_in(self, allocation_id: str) -> Trial | None:
+        """The trial whose live run that allocation is."""
+        found = self.by_task.get(allocation_id.rpartition(".")[0])
+        return found if found and found.allocation_id == allocation_id else None
+
+
+def evolve(experiment: Experiment, event: Event) -> Experiment:
+    """The same object, changed."""
+    experiment.state = step(FLOW, experiment.state, event)
+    match event:
+        case ExperimentCreated():
+            _create(experiment, event)
+        case ExperimentStopping(reason=reason):
+            experiment.reason = reason
+        case ExperimentEnded():
+            assert not experiment.open, f"experiment {experiment.experiment_id} ends before {list(experiment.open)}"
+            experiment.reason = event.reason
+        case ExperimentDeletionFailed(reason=reason):
+            experiment.reason = reason
+        case ExperimentArchived():
+            experiment.archived = True
+        case ExperimentUnarchived():
+            experiment.archived = False
+        case ExperimentMoved(project_id=project_id):
+            experiment.project_id = project_id
+        case ExperimentEdited(changes=changes):
+            _edit(experiment, changes)
+        case _ if hasattr(event, "trial_id"):
+            _evolve_trial(experiment, event.trial_id, event)
+    return experiment
+
+
+def _create(experiment: Experiment, event: ExperimentCreated) -> None:
+    experiment.experiment_id, experiment.job_id = event.experiment_id, event.job_id
+    experiment.name, experiment.owner = event.name, event.owner
+    experiment.seed, experiment.config = event.seed, event.config
+    experiment.project_id, experiment.unmanaged = event.project_id, event.unmanaged
+    experiment._settings = Settings.of(event.config)
+    experiment._method = method_for(experiment.settings, event.seed)
+
+
+def _edit(experiment: Experiment, changes: dict[str, Any]) -> None:
+    experiment.name = changes.get("name", experiment.name)
+    experiment.notes = changes.get("notes", experiment.notes)
+    experiment.config = settings.edited(experiment.config, changes)
+    experiment._settings = Settings.of(experiment.config)
+
+
+def _evolve_trial(experiment: Experiment, trial_id: int, event: Event) -> None:
+    if isinstance(event, TrialCreated):
+        _add_trial(experiment, event)
+    trial.evolve(experiment.trials[trial_id], event)
+    if isinstance(event, TrialEnded):
+        del experiment.open[trial_id]
+    if isinstance(event, TrialCreated | TrialValidated | TrialEarlyExitReported | TrialEnded):
+        experiment.method.evolve(event)
+
+
+def _add_trial(experiment: Experiment, event: TrialCreated) -> None:
+    assert event.trial_id not in experiment.trials, f"trial {event.trial_id} is created twice"
+    added = Trial(event.trial_id)
+    experiment.trials[event.trial_id] = experiment.open[event.trial_id] = added
+    experiment.by_task[event.task_id] = added

@@ -1,0 +1,66 @@
+"""Trial ids for decisions: drawn from the log's sequence, handed out in order, none wasted in normal use.
+
+Deciding is a plain function and cannot wait for the database. So it draws from a stock; when the stock runs out it
+is given placeholders, the decision is thrown away, `NeedIds` says how many were missing, and it is made again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from resolute.proto.message import Event
+
+S = TypeVar("S")
+
+
+class NeedIds(Exception):
+    """A decision wants `count` more ids than there are at hand."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(f"{count} more ids are needed")
+        self.count = count
+
+
+class Draw:
+    """The ids of one decision, however often it has to be made again."""
+
+    def __init__(self, stock: list[int]) -> None:
+        self._stock = stock
+        self._held: list[int] = []
+        self._used = 0
+        self._missing = 0
+
+    def __iter__(self) -> Draw:
+        return self
+
+    def __next__(self) -> int:
+        if self._used == len(self._held) and self._stock:
+            self._held.append(heapq.heappop(self._stock))
+        if self._used == len(self._held):
+            self._missing += 1
+            return -self._missing
+        self._used += 1
+        return self._held[self._used - 1]
+
+    def deciding(self, decide: Callable[[S, Draw], Sequence[Event]]) -> Callable[[S], Sequence[Event]]:
+        """`decide` on a state alone; each call draws the same ids again. Raises NeedIds."""
+
+        def decided(state: S) -> Sequence[Event]:
+            self._used = self._missing = 0
+            events = decide(state, self)
+            if self._missing:
+                raise NeedIds(self._missing)
+            return events
+
+        return decided
+
+    def add(self, ids: Iterable[int]) -> None:
+        self._held.extend(ids)
+
+    def settle(self, written: bool) -> None:
+        """Put back what the decision did not use; everything, when it was not written."""
+        for unused in self._held[self._used if written else 0 :]:
+            heapq.heappush(self._stock, unused)
+        self._held.clear()

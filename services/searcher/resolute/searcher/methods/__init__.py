@@ -1,0 +1,26 @@
+"""Search methods: which trials to make, and when enough is known. All behind one interface, `SearchMethod`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from resolute.proto.errors import InvalidConfig
+from resolute.searcher.methods.method import CreateTrial, Operation, SearchMethod, Shutdown, StopTrial
+from resolute.searcher.methods.random import RandomSearch
+from resolute.searcher.methods.single import SingleSearch
+from resolute.searcher.settings import Settings
+
+__all__ = ["METHODS", "CreateTrial", "Operation", "SearchMethod", "Shutdown", "StopTrial", "method_for"]
+
+METHODS: Mapping[str, Callable[[Settings, int], SearchMethod]] = {
+    "single": SingleSearch,
+    "random": RandomSearch,
+}
+
+
+def method_for(settings: Settings, seed: int) -> SearchMethod:
+    """The method that `searcher.name` asks for, before its first trial. Raises InvalidConfig for one not offered."""
+    name = settings.searcher.name
+    if name not in METHODS:
+        raise InvalidConfig(f"searcher.name: expected one of {', '.join(METHODS)}; found {name!r}.")
+    return METHODS[name](settings, seed)

@@ -1,0 +1,74 @@
+"""What a search method is: a fold over the search's own events, which says at each of them what to do next.
+
+A method never acts and never asks the time or chance. What happened is told to `evolve`; what should follow is
+answered by `start` and `next`, which only read. So replaying the log makes the same decisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from resolute.config import sample
+from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded, TrialValidated
+from resolute.searcher import derive
+from resolute.searcher.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTrial:
+    request_id: str
+    hparams: dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopTrial:
+    """The trial has trained as far as it is worth: it checkpoints and completes."""
+
+    trial_id: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """The search is over; trials that are still open are stopped."""
+
+    outcome: str
+    """COMPLETED, CANCELED or ERROR."""
+    why: str
+
+
+Operation: TypeAlias = CreateTrial | StopTrial | Shutdown
+Told: TypeAlias = TrialCreated | TrialValidated | TrialEarlyExitReported | TrialEnded
+"""What a method hears of, in the order of the log."""
+
+
+class SearchMethod(Protocol):
+    """Told of every event of its search exactly once, in order. Every call costs the same however many trials
+    there were, or at most the logarithm of it."""
+
+    def start(self) -> list[Operation]:
+        """What to do first, before anything has happened."""
+        ...
+
+    def next(self, event: Told) -> list[Operation]:
+        """What to do when `event` happens now; `evolve` has not been told of it yet. Changes nothing."""
+        ...
+
+    def evolve(self, event: Told) -> None:
+        """Remember that `event` has happened."""
+        ...
+
+    def progress(self) -> float:
+        """How much of the search is done, from 0 to 1; never falls, except when trials are added."""
+        ...
+
+
+def draw_trial(settings: Settings, seed: int, index: int) -> CreateTrial:
+    """The search's trial number `index`: a point of the space, by a chance of its own."""
+    return CreateTrial(
+        request_id=derive.request_id(seed, index),
+        hparams=sample(settings.space, derive.sampler(seed, index)),
+        seed=derive.trial_seed(seed, index),
+    )

@@ -1,0 +1,71 @@
+"""Random search: points drawn from the space independently, `max_concurrent_trials` of them in training at once.
+
+A trial that reports its point as invalid is replaced by a fresh one and does not count. Random search as a baseline
+worth having: Bergstra and Bengio, JMLR 13 (2012).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded, TrialValidated
+from resolute.searcher.methods.method import Operation, Shutdown, Told, draw_trial
+from resolute.searcher.methods.progress import Progress
+from resolute.searcher.settings import Settings
+
+
+class RandomSearch:
+    def __init__(self, settings: Settings, seed: int) -> None:
+        self._settings, self._seed = settings, seed
+        self._max_trials = settings.searcher.max_trials
+        self._created = 0
+        self._wanted = self._max_trials
+        """Of all trials ever: `max_trials`, and one more for each invalid one."""
+        self._open = 0
+        self._invalid: set[int] = set()
+        self._outcomes: Counter[str] = Counter()
+        self._progress = Progress(settings.length_batches)
+
+    def start(self) -> list[Operation]:
+        at_once = self._settings.searcher.max_concurrent_trials or self._max_trials  # 0 sets no limit
+        return [draw_trial(self._settings, self._seed, index) for index in range(min(at_once, self._max_trials))]
+
+    def next(self, event: Told) -> list[Operation]:
+        if not isinstance(event, TrialEnded):
+            return []
+        if self._created < self._wanted or event.trial_id in self._invalid:
+            return [draw_trial(self._settings, self._seed, self._created)]
+        return [self._shutdown(event)] if self._open == 1 else []
+
+    def _shutdown(self, last: TrialEnded) -> Shutdown:
+        outcomes = self._outcomes + Counter([last.outcome])
+        if outcomes["COMPLETED"]:
+            return Shutdown("COMPLETED", f"all {self._max_trials} trials have ended")
+        if outcomes["ERROR"]:
+            return Shutdown("ERROR", f"no trial completed; the last one's end: {last.reason}")
+        return Shutdown("CANCELED", "all its trials were canceled")
+
+    def evolve(self, event: Told) -> None:
+        match event:
+            case TrialCreated():
+                self._created += 1
+                self._open += 1
+            case TrialEarlyExitReported(reason="INVALID_HP"):
+                self._invalid.add(event.trial_id)
+            case TrialEnded():
+                self._ended(event)
+            case TrialValidated():
+                self._progress.evolve(event)
+            case TrialEarlyExitReported():
+                pass
+
+    def _ended(self, event: TrialEnded) -> None:
+        self._open -= 1
+        if event.trial_id in self._invalid:
+            self._wanted += 1
+        else:
+            self._outcomes[event.outcome] += 1
+            self._progress.evolve(event)
+
+    def progress(self) -> float:
+        return self._progress.of(self._max_trials)

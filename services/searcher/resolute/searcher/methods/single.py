@@ -1,0 +1,38 @@
+"""The search that is none: one trial, and the experiment fares as it does."""
+
+from __future__ import annotations
+
+from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded, TrialValidated
+from resolute.searcher.methods.method import Operation, Shutdown, Told, draw_trial
+from resolute.searcher.methods.progress import Progress
+from resolute.searcher.settings import Settings
+
+
+class SingleSearch:
+    def __init__(self, settings: Settings, seed: int) -> None:
+        self._settings, self._seed = settings, seed
+        self._invalid = False
+        self._progress = Progress(settings.length_batches)
+
+    def start(self) -> list[Operation]:
+        return [draw_trial(self._settings, self._seed, 0)]
+
+    def next(self, event: Told) -> list[Operation]:
+        match event:
+            case TrialEnded() if self._invalid:
+                return [Shutdown("ERROR", "its only trial reported its hyperparameters as invalid")]
+            case TrialEnded(outcome=outcome, reason=reason):
+                return [Shutdown(outcome, reason)]
+        return []
+
+    def evolve(self, event: Told) -> None:
+        match event:
+            case TrialEarlyExitReported(reason="INVALID_HP"):
+                self._invalid = True
+            case TrialValidated() | TrialEnded():
+                self._progress.evolve(event)
+            case TrialCreated() | TrialEarlyExitReported():
+                pass
+
+    def progress(self) -> float:
+        return self._progress.of(1)

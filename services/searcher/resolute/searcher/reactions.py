@@ -1,0 +1,105 @@
+"""What the searcher asks of others when one of its own events has happened, and what a run needs to start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.proto.checkpoint import DeleteExperimentCheckpoints
+from resolute.proto.errors import Refused
+from resolute.proto.experiment import (
+    DescribeRun,
+    ExperimentDeletionRequested,
+    ExperimentEdited,
+    TaskSpec,
+    TrialRunRequested,
+    TrialStopRequested,
+)
+from resolute.proto.message import Command, Event
+from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
+from resolute.searcher.experiment import Experiment
+from resolute.searcher.settings import QUEUE_FIELDS
+
+TASK_TYPE = "TRIAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """`step` tells the asks of one event apart."""
+
+    step: str
+    command: Command
+
+
+def react(event: Event, experiment: Experiment) -> Ask | None:
+    """`experiment` may have moved on since `event`; its names and settings are what is read here."""
+    pool = experiment.settings.pool
+    match event:
+        case TrialRunRequested():
+            return Ask("request", request_allocation(event, experiment))
+        case TrialStopRequested(allocation_id=""):
+            return None  # there is no run; the shell closes the trial itself
+        case TrialStopRequested(allocation_id=allocation, how="kill", why=why):
+            return Ask("kill", KillAllocation(pool, allocation, why))
+        case TrialStopRequested(allocation_id=allocation, why=why):
+            return Ask("preempt", PreemptAllocation(pool, allocation, why))
+        case ExperimentDeletionRequested():
+            storage = experiment.config.get("checkpoint_storage") or {}
+            return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))
+        case ExperimentEdited(changes=changes):
+            queue = {name: changes[name] for name in QUEUE_FIELDS if name in changes}
+            return Ask("queue", ChangeJob(pool, experiment.job_id, queue)) if queue else None
+    return None
+
+
+def request_allocation(event: TrialRunRequested, experiment: Experiment) -> RequestAllocation:
+    settings = experiment.settings
+    return RequestAllocation(
+        pool=settings.pool,
+        allocation_id=event.allocation_id,
+        task_id=experiment.trial(event.trial_id).task_id,
+        task_type=TASK_TYPE,
+        job_id=experiment.job_id,
+        name=f"Trial {event.trial_id} (Experiment {experiment.experiment_id})",
+        owner=experiment.owner,
+        slots=event.slots,
+        priority=settings.priority,
+        weight=settings.weight,
+        max_slots=settings.max_slots,
+        preemption_timeout_s=settings.preemption_timeout_s,
+        experiment_id=experiment.experiment_id,
+        trial_id=event.trial_id,
+        single_agent=settings.single_agent,
+    )
+
+
+def describe(experiment: Experiment, command: DescribeRun) -> TaskSpec:
+    """What the run needs to start now: its latest checkpoint may be newer than the request for the run.
+
+    Raises NotFound for an unknown trial, Refused for a run that is over.
+    """
+    trial = experiment.trial(command.trial_id)
+    if trial.allocation_id != command.allocation_id:
+        raise Refused(f"cannot describe the run {command.allocation_id}: it is over; trial is {trial.state.name}")
+    return TaskSpec(
+        task_id=trial.task_id,
+        task_type=TASK_TYPE,
+        allocation_id=command.allocation_id,
+        experiment_id=experiment.experiment_id,
+        trial_id=trial.trial_id,
+        run_id=trial.run_id,
+        owner=experiment.owner,
+        config=experiment.config,
+        hparams=trial.hparams,
+        seed=trial.seed,
+        steps_completed=trial.steps_completed,
+        checkpoint=trial.checkpoint,
+        environment=_variables(experiment.config),
+    )
+
+
+def _variables(config: dict[str, Any]) -> dict[str, str]:
+    """The configuration's own variables, as set for CPU; an agent with other devices reads theirs in the config."""
+    stated = (config.get("environment") or {}).get("environment_variables") or []
+    lines = stated.get("cpu") or [] if isinstance(stated, dict) else stated
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}

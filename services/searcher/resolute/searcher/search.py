@@ -1,0 +1,81 @@
+"""Carrying out what a search method asks for: its operations become events of the experiment and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from resolute.proto.experiment import ExperimentEnded, ExperimentStopping, TrialCreated, TrialEnded, TrialStopRequested
+from resolute.proto.message import Event
+from resolute.searcher import derive, trial
+from resolute.searcher.experiment import ENDS_AS, STOPPING, Experiment, State
+from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial
+from resolute.searcher.methods.method import Told
+
+TrialIds = Iterator[int]
+"""Fresh trial ids, as many as are asked for."""
+
+
+def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[Event]:
+    """`event`, and what follows from it for the search."""
+    if experiment.state in STOPPING:
+        last = isinstance(event, TrialEnded) and len(experiment.open) == 1
+        return [event, *([_ended(experiment)] if last else [])]
+    closing = event.trial_id if isinstance(event, TrialEnded) else None
+    return [event, *carry_out(experiment, experiment.method.next(event), ids, closing)]
+
+
+def carry_out(
+    experiment: Experiment, operations: Sequence[Operation], ids: TrialIds, closing: int | None = None
+) -> list[Event]:
+    """`closing` is the trial that ends in the same breath, and so counts as ended."""
+    events: list[Event] = []
+    for operation in operations:
+        match operation:
+            case CreateTrial():
+                events += _create(experiment, operation, next(ids))
+            case StopTrial():
+                events += _stop(experiment, operation)
+            case Shutdown(outcome=outcome, why=why):
+                events += stop_all(experiment, outcome, why, closing)
+    return events
+
+
+def stop_all(experiment: Experiment, outcome: str, why: str, closing: int | None = None) -> list[Event]:
+    """The experiment stops as `outcome`, with every trial that is open; it ends at once when none has a run."""
+    how = "kill" if outcome == "KILLED" else "preempt"
+    then = "CANCELED" if outcome == "ERROR" else outcome
+    still_open = [one for one in experiment.open.values() if one.trial_id != closing]
+    stops = [event for one in still_open for event in trial.stop(one, how, then, why)]
+    events: list[Event] = [ExperimentStopping(outcome, why), *stops]
+    if sum(isinstance(event, TrialEnded) for event in stops) == len(still_open):
+        events.append(ExperimentEnded("CANCELED" if outcome == "KILLED" else outcome, why))
+    return events
+
+
+def _ended(experiment: Experiment) -> ExperimentEnded:
+    return ExperimentEnded(ENDS_AS[experiment.state], experiment.reason)
+
+
+def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[Event]:
+    created = TrialCreated(
+        trial_id=trial_id,
+        request_id=wanted.request_id,
+        task_id=derive.task_id(experiment.experiment_id, wanted.request_id),
+        hparams=wanted.hparams,
+        seed=wanted.seed,
+        source_checkpoint=experiment.settings.searcher.source_checkpoint_uuid,
+    )
+    if experiment.state is not State.ACTIVE:
+        return [created]
+    return [created, trial.first_run(created, experiment.settings.slots)]
+
+
+def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:
+    """A trial without a run is closed in a step of its own (`CloseTrial`): its end may ask the method again, which
+    must have heard of this first."""
+    stopped = experiment.open.get(wanted.trial_id)
+    if stopped is None:
+        return []
+    if stopped.allocation_id is None:
+        return [TrialStopRequested(stopped.trial_id, "", "kill", wanted.why, "COMPLETED")]
+    return trial.stop(stopped, "preempt", "COMPLETED", wanted.why)

@@ -1,0 +1,145 @@
+"""What the searcher reads of an experiment's configuration, and which parts of it may be edited later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.config import SearcherConfig, Space, parse_space
+from resolute.proto.errors import InvalidConfig
+
+_PREEMPTION_TIMEOUT_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The typed part of a merged configuration. Logs of older releases may lack fields that came later, so each
+    has the default it had when it did not exist."""
+
+    searcher: SearcherConfig
+    space: Space
+    length_batches: int | None
+    """How far a trial trains, where that can be told in batches before it starts."""
+    max_restarts: int
+    preemption_timeout_s: int
+    slots: int
+    single_agent: bool
+    pool: str
+    priority: int | None
+    weight: float
+    max_slots: int | None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Settings:
+        resources = config.get("resources") or {}
+        searcher = SearcherConfig.of(config["searcher"])
+        return cls(
+            searcher=searcher,
+            space=parse_space(config.get("hyperparameters") or {}),
+            length_batches=_length_batches(searcher, config),
+            max_restarts=config.get("max_restarts", 5),
+            preemption_timeout_s=_or(config.get("preemption_timeout"), _PREEMPTION_TIMEOUT_S),
+            slots=_or(resources.get("slots_per_trial"), 1),
+            single_agent=bool(resources.get("is_single_node")),
+            pool=resources.get("resource_pool") or "default",
+            priority=resources.get("priority"),
+            weight=_or(resources.get("weight"), 1.0),
+            max_slots=resources.get("max_slots"),
+        )
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _length_batches(searcher: SearcherConfig, config: Mapping[str, Any]) -> int | None:
+    batch = (config.get("hyperparameters") or {}).get("global_batch_size")
+    size = batch.get("val") if isinstance(batch, Mapping) else batch
+    if searcher.max_length is None:
+        return None
+    try:
+        return searcher.max_length.to_batches(size, config.get("records_per_epoch"))
+    except (ValueError, TypeError):  # the batch size is itself searched for, or nobody said how long an epoch is
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Editable:
+    """One value that may change after submission: where it stands in the configuration, and what will do."""
+
+    path: tuple[str, ...]
+    """Empty when it is no part of the configuration."""
+    wanted: str
+    fits: Callable[[Any], bool]
+
+
+def _is_int(least: int, most: int | None = None, *, optional: bool = False) -> Callable[[Any], bool]:
+    def fits(value: Any) -> bool:
+        if value is None:
+            return optional
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value and (most or value) >= value
+
+    return fits
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_weight(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _are_labels(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(label, str) and label for label in value)
+
+
+EDITABLE: Mapping[str, Editable] = {
+    "name": Editable(("name",), "text, not empty", lambda value: _is_text(value) and bool(value.strip())),
+    "description": Editable(("description",), "text", _is_text),
+    "notes": Editable((), "text", _is_text),
+    "labels": Editable(("labels",), "a list of words", _are_labels),
+    "max_restarts": Editable(("max_restarts",), "a whole number, 0 or more", _is_int(0)),
+    "max_slots": Editable(("resources", "max_slots"), "a whole number, 0 or more, or null", _is_int(0, optional=True)),
+    "weight": Editable(("resources", "weight"), "a number above 0", _is_weight),
+    "priority": Editable(("resources", "priority"), "a whole number from 1 to 99", _is_int(1, 99)),
+    "resource_pool": Editable(("resources", "resource_pool"), "the name of a resource pool", _is_text),
+    "log_retention_days": Editable(
+        ("retention_policy", "log_retention_days"), "days from -1 (for ever) to 32767", _is_int(-1, 32767)
+    ),
+    **{
+        name: Editable(("checkpoint_storage", name), "a whole number, 0 or more", _is_int(0))
+        for name in ("save_experiment_best", "save_trial_best", "save_trial_latest")
+    },
+}
+"""By the names that `ExperimentEdited` uses."""
+
+QUEUE_FIELDS = ("priority", "weight", "max_slots")
+"""Those the scheduler is told about."""
+
+
+def check_edits(changes: Mapping[str, Any]) -> None:
+    """Raises InvalidConfig, naming the field, for a change that cannot be made."""
+    for name, value in changes.items():
+        editable = EDITABLE.get(name)
+        if editable is None:
+            raise InvalidConfig(f"{name}: cannot be edited. What can: {', '.join(EDITABLE)}.")
+        if not editable.fits(value):
+            raise InvalidConfig(f"{name}: expected {editable.wanted}; found {value!r}.")
+
+
+def edited(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` with `changes` in their places; `config` itself stays as it is."""
+    changed = dict(config)
+    for name, value in changes.items():
+        _put(changed, EDITABLE[name].path, value)
+    return changed
+
+
+def _put(config: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    match path:
+        case (name,):
+            config[name] = value
+        case (section, name):
+            config[section] = {**(config.get(section) or {}), name: value}

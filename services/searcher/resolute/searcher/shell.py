@@ -1,0 +1,190 @@
+"""The searcher at work: commands in, facts in, decisions into the log, asks of the other services out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from resolute import codec
+from resolute.eventlog import Appended
+from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.errors import NotFound, ResoluteError, Unavailable
+from resolute.proto.experiment import (
+    CreateExperiment,
+    DescribeRun,
+    ExperimentCreated,
+    ExperimentDeletionRequested,
+    ExperimentEdited,
+    ExperimentEvent,
+    ExperimentNumbered,
+    SearcherCommand,
+    TrialRunRequested,
+    TrialStopRequested,
+)
+from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.searcher import derive, wishes
+from resolute.searcher.decide import News, decide
+from resolute.searcher.experiment import Experiment, State, evolve
+from resolute.searcher.ids import Draw, NeedIds
+from resolute.searcher.methods import method_for
+from resolute.searcher.reactions import Ask, describe, react
+from resolute.searcher.reports import CloseTrial
+from resolute.searcher.settings import Settings
+from resolute.service import Aggregates, Context, Follower, Reactions
+
+NAME = "searcher"
+
+
+async def serve(context: Context) -> None:
+    """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
+    searcher = Searcher(context)
+    subscription = await context.bus.serve(NAME, searcher.handle)
+    follower = Follower(Reactions(NAME, context.log, searcher.react), context.log, context.bus)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(follower.run())
+            context.on_ready(NAME)
+    finally:
+        await subscription.close()
+
+
+class Searcher:
+    def __init__(self, context: Context) -> None:
+        self._log, self._bus = context.log, context.bus
+        self._experiments = Aggregates(context.log, Experiment, evolve)
+        self._stock: list[int] = []
+
+    async def handle(self, command: Command, cause: Cause) -> Reply:
+        match command:
+            case CreateExperiment():
+                return await self._create(command, cause)
+            case DescribeRun():
+                experiment = await self._experiments.state(_stream(command.experiment_id))
+                return Reply(data=codec.dump(describe(experiment, command)))
+        experiment_id = getattr(command, "experiment_id", None)
+        if not isinstance(command, SearcherCommand) or experiment_id is None:
+            raise NotFound(f"the searcher does not decide {type(command).__name__}")
+        outcome = await self._execute(experiment_id, _deciding(command), cause)
+        return Reply(position=outcome.position)
+
+    async def react(self, recorded: Recorded) -> None:
+        """One fact of the log: a report on one of our trials, or an event of our own that others must hear of."""
+        event, cause = recorded.event, _because_of(recorded)
+        match event:
+            case AllocationStarted(allocation_id=allocation):
+                await self._note(derive.experiment_of(allocation), event, cause)
+            case AllocationExited(experiment_id=experiment_id, trial_id=int()):
+                await self._note(experiment_id, event, cause)
+            case CheckpointCompleted(experiment_id=experiment_id):
+                await self._note(experiment_id, event, cause)
+            case TrialStopRequested(allocation_id="", trial_id=trial_id):
+                await self._note(_id_of(recorded), CloseTrial(trial_id), cause)
+            case ExperimentEvent():
+                await self._ask_others(recorded, cause)
+
+    async def _ask_others(self, recorded: Recorded, cause: Cause) -> None:
+        if type(recorded.event) not in _CONCERN_OTHERS:
+            return
+        experiment = await self._experiments.state(recorded.stream)
+        ask = react(recorded.event, experiment)
+        if ask is None:
+            return
+        try:
+            await self._bus.request(ask.command, cause.then(ask.step))
+        except Unavailable:
+            raise
+        except ResoluteError as error:  # an answer, and asking again will not change it
+            await self._refused(recorded, experiment, error, cause)
+        else:
+            await self._granted(recorded, ask, cause)
+
+    async def _refused(self, recorded: Recorded, experiment: Experiment, error: ResoluteError, cause: Cause) -> None:
+        """No slots will ever come, or the files stay: what waits for them must not wait for ever."""
+        match recorded.event:
+            case TrialRunRequested(allocation_id=allocation, trial_id=trial_id):
+                task = experiment.trial(trial_id).task_id
+                why = AllocationExited(
+                    allocation, "refused", None, error.message, task, experiment.experiment_id, trial_id
+                )
+                await self._note(experiment.experiment_id, why, cause.then("refused"))
+            case ExperimentDeletionRequested():
+                await self._execute(
+                    experiment.experiment_id,
+                    lambda found, ids: wishes.deletion_failed(found, error.message),
+                    cause.then("failed"),
+                )
+            case _:
+                raise error
+
+    async def _granted(self, recorded: Recorded, ask: Ask, cause: Cause) -> None:
+        if isinstance(recorded.event, ExperimentDeletionRequested):
+            await self._execute(
+                _id_of(recorded), lambda found, ids: wishes.confirm_deleted(found), cause.then("confirm")
+            )
+
+    async def _note(self, experiment_id: int | None, news: News, cause: Cause) -> None:
+        if experiment_id is not None:
+            await self._execute(experiment_id, _deciding(news), cause.then("note"))
+
+    async def _create(self, command: CreateExperiment, cause: Cause) -> Reply:
+        method_for(Settings.of(command.config), command.seed)  # what is refused takes no number
+        number = await self._number(cause)
+
+        def create(experiment: Experiment, ids: Draw) -> list[Event]:
+            return wishes.create(command, number, ids) if experiment.state is State.ABSENT else []
+
+        outcome = await self._execute(number, create, cause)
+        created = outcome.events[0].event
+        assert isinstance(created, ExperimentCreated), f"experiment-{number} begins with {created}"
+        return Reply(outcome.position, {"experiment_id": number, "job_id": created.job_id})
+
+    async def _number(self, cause: Cause) -> int:
+        """The experiment's number: a fresh one for a new submission, the same one when it comes again."""
+        stream = derive.submission_stream(cause.id)
+        numbered = await self._log.append(stream, (), expected_version=0, cause=cause)
+        if not numbered.events:
+            (fresh,) = await self._log.reserve("experiment")
+            numbered = await self._log.append(stream, [ExperimentNumbered(fresh)], expected_version=0, cause=cause)
+        first = numbered.events[0].event
+        assert isinstance(first, ExperimentNumbered), f"{stream} begins with {first}"
+        return first.experiment_id
+
+    async def _execute(
+        self, experiment_id: int, decide: Callable[[Experiment, Draw], Sequence[Event]], cause: Cause
+    ) -> Appended:
+        draw = Draw(self._stock)
+        while True:
+            try:
+                outcome = await self._experiments.execute(_stream(experiment_id), draw.deciding(decide), cause)
+            except NeedIds as need:
+                draw.add(await self._log.reserve("trial", need.count))
+            except Unavailable:
+                raise  # it may have been written: its ids must not be used again
+            except ResoluteError:
+                draw.settle(written=False)
+                raise
+            else:
+                draw.settle(written=not outcome.repeated)
+                return outcome
+
+
+_CONCERN_OTHERS = frozenset({TrialRunRequested, TrialStopRequested, ExperimentDeletionRequested, ExperimentEdited})
+
+
+def _deciding(message: SearcherCommand | News) -> Callable[[Experiment, Draw], Sequence[Event]]:
+    return lambda experiment, ids: decide(message, experiment, ids)
+
+
+def _stream(experiment_id: int) -> str:
+    return f"experiment-{experiment_id}"
+
+
+def _id_of(recorded: Recorded) -> int:
+    return int(recorded.stream.partition("-")[2])
+
+
+def _because_of(recorded: Recorded) -> Cause:
+    """The cause of a reaction: its own id, in the story that the event belongs to."""
+    story = recorded.cause
+    return Cause(recorded.id, story.actor, story.correlation_id or story.id, story.traceparent)

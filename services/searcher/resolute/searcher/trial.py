@@ -1,0 +1,162 @@
+"""One trial: a training run of the search with fixed hyperparameters, through as many runs as that takes.
+
+A run is one allocation's worth of training. A trial has at most one at a time, and goes on from its latest
+checkpoint in the next: after a pause, a preemption, a lost host, or a failure that its restarts allow for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from resolute.proto.experiment import (
+    TrialCheckpointed,
+    TrialCreated,
+    TrialEarlyExitReported,
+    TrialEnded,
+    TrialRunEnded,
+    TrialRunRequested,
+    TrialRunStarted,
+    TrialStopRequested,
+    TrialValidated,
+)
+from resolute.proto.message import Event
+from resolute.searcher import derive
+from resolute.searcher.flow import Flow, loops, step
+
+State = Enum(
+    "State",
+    "ABSENT PAUSED ACTIVE STOPPING_COMPLETED STOPPING_CANCELED STOPPING_KILLED COMPLETED CANCELED ERROR",
+)
+"""PAUSED has no run, or one that was asked to give way; ACTIVE has one that is waiting for slots or training."""
+
+ENDS_AS: Mapping[State, str] = {
+    State.STOPPING_COMPLETED: "COMPLETED",
+    State.STOPPING_CANCELED: "CANCELED",
+    State.STOPPING_KILLED: "CANCELED",
+}
+OPEN = (State.PAUSED, State.ACTIVE, *ENDS_AS)
+
+FLOW: Flow[State] = {
+    (State.ABSENT, TrialCreated): State.PAUSED,
+    (State.PAUSED, TrialRunRequested): State.ACTIVE,
+    (State.ACTIVE, TrialRunEnded): State.PAUSED,
+    (State.ACTIVE, TrialStopRequested, "PAUSED"): State.PAUSED,
+    (State.ACTIVE, TrialStopRequested, "COMPLETED"): State.STOPPING_COMPLETED,
+    (State.ACTIVE, TrialStopRequested, "CANCELED"): State.STOPPING_CANCELED,
+    (State.ACTIVE, TrialStopRequested, "KILLED"): State.STOPPING_KILLED,
+    (State.PAUSED, TrialStopRequested, "COMPLETED"): State.STOPPING_COMPLETED,
+    (State.PAUSED, TrialStopRequested, "CANCELED"): State.STOPPING_CANCELED,
+    (State.PAUSED, TrialStopRequested, "KILLED"): State.STOPPING_KILLED,
+    (State.STOPPING_COMPLETED, TrialStopRequested, "CANCELED"): State.STOPPING_CANCELED,
+    (State.STOPPING_COMPLETED, TrialStopRequested, "KILLED"): State.STOPPING_KILLED,
+    (State.STOPPING_CANCELED, TrialStopRequested, "KILLED"): State.STOPPING_KILLED,
+    (State.PAUSED, TrialEnded, "COMPLETED"): State.COMPLETED,
+    (State.PAUSED, TrialEnded, "CANCELED"): State.CANCELED,
+    (State.PAUSED, TrialEnded, "ERROR"): State.ERROR,
+    (State.STOPPING_COMPLETED, TrialEnded, "COMPLETED"): State.COMPLETED,
+    (State.STOPPING_CANCELED, TrialEnded, "CANCELED"): State.CANCELED,
+    (State.STOPPING_KILLED, TrialEnded, "CANCELED"): State.CANCELED,
+    **loops((State.PAUSED, *ENDS_AS), TrialRunEnded),
+    **loops(OPEN, TrialRunStarted, TrialValidated, TrialCheckpointed, TrialEarlyExitReported),
+}
+
+
+@dataclass(slots=True)
+class Trial:
+    """Owned by its experiment's fold, which alone changes it."""
+
+    trial_id: int
+    request_id: str = ""
+    task_id: str = ""
+    hparams: Any = None
+    seed: int = 0
+    state: State = State.ABSENT
+    run_id: int = 0
+    allocation_id: str | None = None
+    """Of the live run; None when there is none."""
+    started: bool = False
+    killing: bool = False
+    restarts: int = 0
+    checkpoint: str | None = None
+    steps_completed: int = 0
+    """Of the checkpoint."""
+    validated_steps: int = -1
+    early_exit: str = ""
+
+
+def evolve(trial: Trial, event: Event) -> None:
+    trial.state = step(FLOW, trial.state, event)
+    match event:
+        case TrialCreated():
+            trial.request_id, trial.task_id = event.request_id, event.task_id
+            trial.hparams, trial.seed = event.hparams, event.seed
+            trial.checkpoint = event.source_checkpoint
+        case TrialRunRequested():
+            assert trial.allocation_id is None, f"trial {trial.trial_id} would have two runs at once"
+            trial.run_id, trial.allocation_id = event.run_id, event.allocation_id
+            trial.started = trial.killing = False
+        case TrialRunStarted():
+            trial.started = True
+        case TrialStopRequested(how=how):
+            trial.killing = trial.killing or how == "kill"
+        case TrialValidated(steps_completed=steps):
+            trial.validated_steps = steps
+        case TrialCheckpointed():
+            trial.checkpoint, trial.steps_completed = event.checkpoint, event.steps_completed
+        case TrialEarlyExitReported(reason=reason):
+            trial.early_exit = reason
+        case TrialRunEnded(outcome=outcome):
+            trial.allocation_id = None
+            trial.restarts += outcome == "failed"
+
+
+def first_run(created: TrialCreated, slots: int) -> TrialRunRequested:
+    allocation = derive.allocation_id(created.task_id, 1)
+    return TrialRunRequested(created.trial_id, 1, allocation, slots, created.source_checkpoint, 0)
+
+
+def next_run(trial: Trial, slots: int) -> TrialRunRequested:
+    run_id = trial.run_id + 1
+    allocation = derive.allocation_id(trial.task_id, run_id)
+    return TrialRunRequested(trial.trial_id, run_id, allocation, slots, trial.checkpoint, trial.steps_completed)
+
+
+def stop(trial: Trial, how: str, then: str, why: str) -> list[Event]:
+    """End the trial's run, or the trial itself when it has none; nothing when that is already under way.
+
+    A run that is still waiting for its slots has nothing to save: its request is withdrawn.
+    """
+    if trial.allocation_id is None:
+        outcome = ENDS_AS.get(trial.state, "CANCELED" if then == "KILLED" else then)
+        return [] if then == "PAUSED" else [TrialEnded(trial.trial_id, outcome, why)]
+    if (trial.state, TrialStopRequested, then) not in FLOW:
+        return []
+    return [TrialStopRequested(trial.trial_id, trial.allocation_id, how if trial.started else "kill", why, then)]
+
+
+def end_after(trial: Trial, ended: TrialRunEnded, max_restarts: int) -> TrialEnded | None:
+    """Whether the trial's run was its last one, and how the trial ends then; None when it shall run again.
+
+    A kill or a cancellation that was asked for decides before anything the run itself says. Slots that were
+    taken away, by preemption or because the host went, are nobody's failure and are not counted.
+    """
+    if trial.state in ENDS_AS:
+        return TrialEnded(trial.trial_id, ENDS_AS[trial.state], ended.reason or "stopped as asked")
+    if trial.early_exit:
+        return TrialEnded(trial.trial_id, "COMPLETED", f"it ended itself early: {trial.early_exit}")
+    match ended.outcome:
+        case "completed":
+            return TrialEnded(trial.trial_id, "COMPLETED", "its training is complete")
+        case "refused":
+            return TrialEnded(trial.trial_id, "ERROR", f"the scheduler refused it: {ended.reason}")
+        case "failed" if trial.restarts >= max_restarts:
+            return TrialEnded(trial.trial_id, "ERROR", _last_failure(trial, ended, max_restarts))
+    return None
+
+
+def _last_failure(trial: Trial, ended: TrialRunEnded, max_restarts: int) -> str:
+    told = f": {ended.reason}" if ended.reason else ""
+    return f"run {ended.run_id} failed with exit code {ended.exit_code}{told}; max_restarts is {max_restarts}"
