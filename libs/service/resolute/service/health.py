@@ -1,0 +1,52 @@
+"""Three pages for whoever looks after a process: is it alive, does it serve, and how much has it done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+from aiohttp import web
+from resolute.proto.errors import InvalidConfig
+
+log_ = structlog.get_logger()
+
+Check = Callable[[], Awaitable[bool]]
+
+
+class HealthSite:
+    """`/health` answers as long as the process runs its loop; `/ready` asks every check."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+        self._runner: web.AppRunner | None = None
+
+    async def open(self, host: str, port: int) -> int:
+        """Serve until `close`; answers the port. Raises InvalidConfig when the port is taken."""
+        app = web.Application()
+        app.add_routes(
+            [web.get("/health", self._health), web.get("/ready", self._ready), web.get("/metrics", self._metrics)]
+        )
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host, port).start()
+        except OSError as error:
+            await self.close()
+            raise InvalidConfig(f"health_port {port}: {error.strerror}; choose another port, or 0 for any") from error
+        return int(self._runner.addresses[0][1])
+
+    async def close(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.json_response({"status": "up"})
+
+    async def _ready(self, request: web.Request) -> web.Response:
+        found = {name: await check() for name, check in self._checks.items()}
+        return web.json_response(found, status=200 if all(found.values()) else 503)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,0 +1,175 @@
+"""Running services as a process: open the log and the bus, serve until told to stop, and say how it ended.
+
+Exit codes: 0 after SIGTERM or SIGINT, 1 after a bug, 2 for settings that cannot be used. A process that died of a bug
+may be started again: the log is whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import structlog
+import uvloop
+from resolute.bus import Bus
+from resolute.bus.link import Credentials
+from resolute.bus.nats import NatsBus
+from resolute.eventlog import EventLog
+from resolute.eventlog.postgres import PostgresEventLog
+from resolute.proto.errors import InvalidConfig, Refused, ResoluteError, Unavailable
+from resolute.service import logs, settings, tracing
+from resolute.service.context import Context
+from resolute.service.follower import Patience
+from resolute.service.settings import Settings
+
+log_ = structlog.get_logger()
+
+Serve = Callable[[Context], Awaitable[None]]
+Opened = TypeVar("Opened")
+
+
+def run(serve: Serve, name: str) -> None:
+    """What `python -m resolute.<name>` does."""
+    run_all({name: serve}, name)
+
+
+def run_all(services: Mapping[str, Serve], name: str) -> None:
+    """Several services in one process. Exits the process."""
+    try:
+        known = settings.load()
+    except ResoluteError as error:
+        sys.exit(_unusable(name, error))
+    logs.configure(name, known.log_level, known.log_format)
+    try:
+        uvloop.run(_main(services, known, name))
+    except (InvalidConfig, Refused) as error:
+        sys.exit(_unusable(name, error))
+    except Exception:
+        log_.exception("stopped by a bug")
+        sys.exit(1)
+
+
+def _unusable(name: str, error: ResoluteError) -> int:
+    print(f"resolute.{name}: {error.message}", file=sys.stderr)
+    return 2
+
+
+@dataclass
+class Readiness:
+    """Which services serve, out of those that should."""
+
+    wanted: frozenset[str]
+    ready: set[str] = field(default_factory=set)
+
+    def on_ready(self, name: str) -> None:
+        if name not in self.ready:
+            self.ready.add(name)
+            log_.info("ready", what=name)
+
+    async def check(self) -> bool:
+        return self.ready >= self.wanted
+
+
+async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> None:
+    stopping = _stop_on_signals()
+    traced = tracing.configure(name, known.otlp_endpoint)
+    readiness = Readiness(frozenset(services))
+    async with _opened(known, name, stopping) as (log, nats):
+        bus: Bus = tracing.TracedBus(nats) if traced else nats
+        context = Context(log, bus, on_ready=readiness.on_ready)
+        async with _health(known, log, nats, readiness):
+            await _serve_until(stopping, services, context)
+    log_.info("stopped")
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return stopping
+
+
+async def _serve_until(stopping: asyncio.Event, services: Mapping[str, Serve], context: Context) -> None:
+    """Until asked to stop, or one of the services fails: then all stop, for they are one process."""
+    tasks = {asyncio.create_task(_named(name, serve, context), name=name) for name, serve in services.items()}
+    asked = asyncio.create_task(stopping.wait())
+    done, _ = await asyncio.wait({*tasks, asked}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (*tasks, asked):
+        task.cancel()
+    await asyncio.gather(*tasks, asked, return_exceptions=True)
+    for task in done - {asked}:
+        await task
+        raise RuntimeError(f"{task.get_name()} stopped serving without having been asked to")
+
+
+async def _named(name: str, serve: Serve, context: Context) -> None:
+    structlog.contextvars.bind_contextvars(service=name)
+    await serve(context)
+
+
+@asynccontextmanager
+async def _opened(known: Settings, name: str, stopping: asyncio.Event) -> AsyncIterator[tuple[EventLog, NatsBus]]:
+    """The log and the bus, waited for: a cluster's parts start in any order."""
+    seed = known.seed()
+    credentials = Credentials(seed) if seed else None
+
+    async def open_both() -> tuple[EventLog, NatsBus]:
+        return await asyncio.gather(
+            _patiently(lambda: PostgresEventLog.open(known.database_url)),
+            _patiently(lambda: NatsBus.open(known.nats_url, credentials=credentials, name=name)),
+        )
+
+    opening = asyncio.create_task(open_both())
+    asked = asyncio.create_task(stopping.wait())
+    await asyncio.wait({opening, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not opening.done():
+        opening.cancel()
+        sys.exit(0)
+    log, bus = await opening
+    try:
+        yield log, bus
+    finally:
+        await bus.close()
+        await log.close()
+
+
+async def _patiently(open_: Callable[[], Awaitable[Opened]]) -> Opened:
+    patience = Patience()
+    while True:
+        try:
+            return await open_()
+        except Unavailable as error:
+            await patience.wait("start", error)
+
+
+@asynccontextmanager
+async def _health(known: Settings, log: EventLog, bus: NatsBus, readiness: Readiness) -> AsyncIterator[None]:
+    if known.health_port is None:
+        yield
+        return
+    from resolute.service.health import HealthSite
+
+    async def log_answers() -> bool:
+        try:
+            async with asyncio.timeout(2):
+                await log.head()
+        except (Unavailable, TimeoutError):
+            return False
+        return True
+
+    async def bus_answers() -> bool:
+        return bus.connected
+
+    site = HealthSite({"services": readiness.check, "log": log_answers, "bus": bus_answers})
+    port = await site.open(known.health_host, known.health_port)
+    log_.info("health", url=f"http://{known.health_host}:{port}/health")
+    try:
+        yield
+    finally:
+        await site.close()
