@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
+
 from resolute.bus.nats import NatsBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Unavailable
@@ -13,7 +14,6 @@ from resolute.proto.message import Cause, Command, Recorded, Reply
 from resolute.proto.pool import AgentEnabled, EnableAgent
 from resolute.relay.relay import Relay
 from resolute.service import Follower
-
 from tests.servers import Nats
 
 ENABLE, CAUSE = EnableAgent("default", "agent-1"), Cause("test")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+
 from resolute.bus import Bus, MemoryBus
 from resolute.bus.nats import NatsBus
 

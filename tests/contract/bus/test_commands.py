@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from resolute import codec
 from resolute.bus import Bus, envelope, subjects
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable

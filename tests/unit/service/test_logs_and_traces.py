@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
 from resolute.bus import MemoryBus
 from resolute.proto.message import Cause, Command, Reply
 from resolute.proto.pool import EnableAgent

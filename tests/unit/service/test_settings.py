@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
 

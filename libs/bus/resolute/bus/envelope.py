@@ -11,6 +11,7 @@ from datetime import datetime
 from urllib.parse import quote, unquote
 
 import orjson
+
 from resolute import codec
 from resolute.proto.errors import ResoluteError, from_code
 from resolute.proto.message import Cause, Command, Recorded

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nats.aio.client import Client
 from nats.js.api import RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import BadRequestError
+
 from resolute.bus import envelope
 
 STREAM = "RESOLUTE_EVENTS"

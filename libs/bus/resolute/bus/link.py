@@ -18,6 +18,7 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+
 from resolute.bus.envelope import Headers
 from resolute.proto.errors import InvalidConfig, Unavailable
 

@@ -15,6 +15,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.micro.request import Request
 from nats.micro.service import EndpointStats, Service, ServiceConfig
+
 from resolute.bus import subjects
 from resolute.bus.link import Close
 from resolute.proto.message import Command, verb

@@ -17,6 +17,7 @@ import orjson
 import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+
 from resolute import codec
 from resolute.bus import envelope, facts, subjects
 from resolute.bus.bus import CommandHandler

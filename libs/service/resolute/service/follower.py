@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import structlog
+
 from resolute.bus import Bus
 from resolute.eventlog import EventLog
 from resolute.proto.errors import ResoluteError, Unavailable

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 from aiohttp import web
+
 from resolute.proto.errors import InvalidConfig
 
 log_ = structlog.get_logger()

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import structlog
 import uvloop
+
 from resolute.bus import Bus
 from resolute.bus.link import Credentials
 from resolute.bus.nats import NatsBus

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+
 from resolute.proto.errors import InvalidConfig
 
 CONFIG_VARIABLE = "RESOLUTE_CONFIG"

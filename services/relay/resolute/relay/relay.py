@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import structlog
+
 from resolute.bus import Bus
 from resolute.eventlog import EventLog
 from resolute.proto.errors import ResoluteError, Unavailable

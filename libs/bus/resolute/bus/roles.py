@@ -1,0 +1,79 @@
+"""Who may say and hear what: nkeys for every role, and nats-server's configuration made from them.
+
+The server is told public keys only. A service may use everything that is Resolute's. An agent has its own corner,
+`resolute.agent.<its id>.>`, and an inbox of its own: it cannot read facts, send commands, or hear another agent.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from resolute.bus import subjects
+from resolute.bus.link import Credentials
+
+_SERVICE_SUBJECTS = ["resolute.>", "_INBOX.>", "$JS.>", "$SRV.>"]
+_ANSWERS = {"max": 1, "expires": "10m"}
+"""Whoever is asked may answer once, wherever the one who asked wants to hear it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One nkey pair of a NATS user."""
+
+    public: str
+    seed: str = field(repr=False)
+
+
+def new_key() -> Key:
+    import nkeys  # brings libsodium along: only those who make keys pay for it
+
+    seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER)
+    return key_of(seed.decode())
+
+
+def key_of(seed: str) -> Key:
+    import nkeys
+
+    return Key(nkeys.from_seed(bytearray(seed.encode())).public_key.decode(), seed)
+
+
+def service_credentials(seed: str) -> Credentials:
+    return Credentials(seed)
+
+
+def agent_credentials(agent_id: str, seed: str) -> Credentials:
+    return Credentials(seed, inbox_prefix=agent_inbox(agent_id))
+
+
+def agent_inbox(agent_id: str) -> str:
+    return f"_INBOX_{subjects.token(agent_id)}"
+
+
+def service_user(public: str) -> dict[str, Any]:
+    allowed = {"allow": _SERVICE_SUBJECTS}
+    return {
+        "nkey": public,
+        "permissions": {"publish": allowed, "subscribe": allowed, "allow_responses": _ANSWERS},
+    }
+
+
+def agent_user(agent_id: str, public: str) -> dict[str, Any]:
+    own = subjects.agent(agent_id, ">")
+    return {
+        "nkey": public,
+        "permissions": {
+            "publish": {"allow": [own]},
+            "subscribe": {"allow": [own, f"{agent_inbox(agent_id)}.>"]},
+            "allow_responses": _ANSWERS,
+        },
+    }
+
+
+def authorization(service: str, agents: Mapping[str, str]) -> str:
+    """The part of nats-server's configuration that says who there is: the services' public key, and each agent's."""
+    users = [service_user(service), *(agent_user(agent_id, public) for agent_id, public in agents.items())]
+    return "authorization: " + json.dumps({"users": users}, indent=2) + "\n"

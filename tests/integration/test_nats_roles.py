@@ -1,0 +1,139 @@
+"""An agent's credentials open its own corner of the bus and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from resolute.bus import roles, subjects
+from resolute.bus.link import Credentials
+from resolute.bus.nats import NatsBus
+from resolute.proto.errors import Unavailable
+from resolute.proto.message import Cause, Command, Recorded, Reply
+from resolute.proto.pool import AgentEnabled, AgentHeartbeat, AgentOrders, EnableAgent
+from tests.servers import Nats
+
+SERVICE, AGENT, OTHER = roles.new_key(), roles.new_key(), roles.new_key()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Nats]:
+    server = Nats(roles.authorization(SERVICE.public, {"agent 1": AGENT.public, "agent-2": OTHER.public}))
+    yield server
+    server.close()
+
+
+async def opened(server: Nats, credentials: Credentials | None) -> NatsBus:
+    return await NatsBus.open(server.url, credentials=credentials, timeout_s=2)
+
+
+@pytest.fixture
+async def service(server: Nats) -> AsyncIterator[NatsBus]:
+    bus = await opened(server, roles.service_credentials(SERVICE.seed))
+    yield bus
+    await bus.close()
+
+
+@pytest.fixture
+async def agent(server: Nats) -> AsyncIterator[NatsBus]:
+    bus = await opened(server, roles.agent_credentials("agent 1", AGENT.seed))
+    yield bus
+    await bus.close()
+
+
+@pytest.fixture
+async def other(server: Nats) -> AsyncIterator[NatsBus]:
+    bus = await opened(server, roles.agent_credentials("agent-2", OTHER.seed))
+    yield bus
+    await bus.close()
+
+
+async def serve_everything(service: NatsBus) -> list[Command]:
+    decided: list[Command] = []
+
+    async def decide(command: Command, cause: Cause) -> Reply:
+        decided.append(command)
+        return Reply(position=9)
+
+    await service.serve("scheduler", decide)
+    return decided
+
+
+async def test_a_service_can_command_and_hear_and_publish_facts(service: NatsBus) -> None:
+    await serve_everything(service)
+    heard: asyncio.Queue[Recorded] = asyncio.Queue()
+    await service.facts(heard.put_nowait)
+    assert await service.request(EnableAgent("default", "a"), Cause("test")) == Reply(position=9)
+    fact = Recorded(1, "pool-default", 1, AgentEnabled("a"), Cause("test"), datetime.now(UTC))
+    await service.publish_fact(fact)
+    assert await asyncio.wait_for(heard.get(), 2) == fact
+
+
+async def test_an_agent_talks_with_the_scheduler_in_its_own_name(service: NatsBus, agent: NatsBus) -> None:
+    told: asyncio.Queue[AgentOrders] = asyncio.Queue()
+
+    async def greet(heartbeat: AgentHeartbeat) -> AgentOrders:
+        return AgentOrders(complete=True)
+
+    async def take(orders: AgentOrders) -> None:
+        told.put_nowait(orders)
+
+    await service.listen(subjects.agent("*", "hello"), AgentHeartbeat, greet, queue="scheduler")
+    await agent.listen(subjects.agent("agent 1", "orders"), AgentOrders, take)
+    mine = subjects.agent("agent 1", "hello")
+    assert await agent.ask(mine, AgentHeartbeat("agent 1", "default"), AgentOrders) == AgentOrders(complete=True)
+    await service.publish(subjects.agent("agent 1", "orders"), AgentOrders())
+    assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
+
+
+async def test_an_agent_cannot_send_commands(service: NatsBus, agent: NatsBus) -> None:
+    decided = await serve_everything(service)
+    with pytest.raises(Unavailable):
+        await agent.request(EnableAgent("default", "a"), Cause("test"), timeout_s=0.3)
+    assert decided == []
+
+
+async def test_an_agent_cannot_hear_facts_nor_publish_them(service: NatsBus, agent: NatsBus) -> None:
+    heard_by_agent: list[Recorded] = []
+    heard: asyncio.Queue[Recorded] = asyncio.Queue()
+    await agent.facts(heard_by_agent.append)
+    await service.facts(heard.put_nowait)
+    fact = Recorded(1, "pool-default", 1, AgentEnabled("forged"), Cause("test"), datetime.now(UTC))
+    with pytest.raises(Unavailable):
+        await agent.publish_fact(fact)
+    await agent.publish(subjects.fact(fact), fact.event)
+    true = Recorded(2, "pool-default", 2, AgentEnabled("true"), Cause("test"), datetime.now(UTC))
+    await service.publish_fact(true)
+    assert await asyncio.wait_for(heard.get(), 2) == true
+    assert heard_by_agent == []
+
+
+async def test_an_agent_cannot_listen_to_another_nor_speak_in_its_place(
+    service: NatsBus, agent: NatsBus, other: NatsBus
+) -> None:
+    overheard: list[AgentOrders] = []
+    told: asyncio.Queue[AgentOrders] = asyncio.Queue()
+
+    async def overhear(orders: AgentOrders) -> None:
+        overheard.append(orders)
+
+    async def take(orders: AgentOrders) -> None:
+        told.put_nowait(orders)
+
+    await agent.listen(subjects.agent("agent-2", "orders"), AgentOrders, overhear)
+    await agent.listen(subjects.agent("*", "orders"), AgentOrders, overhear)
+    await other.listen(subjects.agent("agent-2", "orders"), AgentOrders, take)
+    await agent.publish(subjects.agent("agent-2", "orders"), AgentOrders(complete=True))
+    await service.publish(subjects.agent("agent-2", "orders"), AgentOrders())
+    assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
+    assert overheard == []
+    assert told.empty()
+
+
+async def test_a_stranger_is_not_let_in(server: Nats) -> None:
+    for credentials in (None, roles.service_credentials(roles.new_key().seed)):
+        with pytest.raises(Unavailable, match="Authorization Violation"):
+            await opened(server, credentials)
