@@ -14,9 +14,8 @@ from typing import Any
 
 from resolute.cli import times
 from resolute.cli.errors import CliError, Unreachable
+from resolute.cli.levels import LEVELS
 from resolute.cli.session import Query, Session
-
-LEVELS = ("UNSPECIFIED", "TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 _REMEMBERED = 20_000
 _OVERLAP = timedelta(seconds=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from argparse import Namespace
@@ -32,6 +33,8 @@ def resolute(argv: Sequence[str] | None = None) -> int:
 def run(program: Command, argv: Sequence[str]) -> int:
     """Run the command that `argv` spells; the answer is the exit status."""
     args = parse(program, argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # what is followed through a pipe appears as it happens
     try:
         return handler(args.command)(args) or 0
     except (CliError, ResoluteError) as error:

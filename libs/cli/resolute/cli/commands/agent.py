@@ -13,7 +13,10 @@ from resolute.cli.session import Session
 
 
 def list_(args: Namespace) -> None:
-    found = _agents(session(args))
+    _show(_agents(session(args)), args)
+
+
+def _show(found: list[dict[str, Any]], args: Namespace) -> None:
     if args.json:
         output.show_json(found)
         return
@@ -47,9 +50,14 @@ def enable(args: Namespace) -> None:
 
 def disable(args: Namespace) -> None:
     opened = session(args)
-    for agent_id in _chosen(opened, args):
+    for_programs = args.json or args.csv
+    chosen = _chosen(opened, args)
+    for agent_id in chosen:
         opened.post(f"/api/v1/agents/{agent_id}/disable", {"drain": args.drain})
-        print(f"Disabled agent {agent_id}.")
+        if not for_programs:
+            print(f"Disabled agent {agent_id}.")
+    if for_programs:
+        _show([agent for agent in _agents(opened) if agent["id"] in chosen], args)
 
 
 def list_slots(args: Namespace) -> None:

@@ -47,6 +47,7 @@ def create(args: Namespace) -> int | None:
 def read_config(file: Path, changes: list[str]) -> tuple[str, dict[str, Any]]:
     """The configuration as text and as an object. Text nobody changed is sent as it was written."""
     import yaml
+
     from resolute.config.document import load_yaml
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS
 
-from resolute.cli.logs import LEVELS
+from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV, CSV_OR_JSON, JSON, JSON_OR_YAML, YAML, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of
 

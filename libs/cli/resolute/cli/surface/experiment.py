@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resolute.cli.logs import LEVELS
+from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV, EXPERIMENT, JSON, YES, log_options, paging
 from resolute.cli.tree import Command, arg, existing_file, flag, int_or_none, one_of
 

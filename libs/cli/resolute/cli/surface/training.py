@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.cli.logs import LEVELS
+from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV_OR_JSON, EXPERIMENT, JSON, TRIAL, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of, truth
 

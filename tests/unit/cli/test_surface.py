@@ -1,0 +1,178 @@
+"""The words that `det` understands are those that people and their scripts use today."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolute.cli import main
+from resolute.cli.parser import parse
+from resolute.cli.surface import DET, RESOLUTE
+from resolute.cli.tree import Command
+
+REPOSITORY = Path(__file__).parents[3]
+
+# command (with aliases) : a line that parses : the handler it reaches
+VOCABULARY = """
+agent|a                      :                                                : agent:list_
+agent|a list|ls              : --json                                         : agent:list_
+agent|a enable               : a1                                             : agent:enable
+agent|a disable              : --all --drain --csv                            : agent:disable
+checkpoint|c list|ls         : 7 --best 2                                     : experiment_show:list_checkpoints
+checkpoint|c describe        : u-1                                            : checkpoint:describe
+checkpoint|c download        : u-1 -o out -q --mode master                    : checkpoint:download
+deploy|d local cluster-up    : --agents 2 --slots 4 --no-gpu --master-port 90 : deploy:cluster_up
+deploy|d local cluster-down  : --cluster-name c --delete-db                   : deploy:cluster_down
+deploy|d local master-up     : --storage-host-path /s                         : deploy:master_up
+deploy|d local master-down   : --delete-db                                    : deploy:cluster_down
+deploy|d local agent-up      : host --agent-name a --agent-resource-pool p    : deploy:agent_up
+deploy|d local agent-down    : --all                                          : deploy:agent_down
+deploy|d local logs          : --no-follow                                    : deploy:logs_
+experiment|e                 :                                                : experiment_show:list_
+experiment|e list|ls         : -a --show_project --limit 5 --pages 1 --csv    : experiment_show:list_
+experiment|e list-trials|lt  : 7 --offset 1 --csv                             : experiment_show:list_trials
+experiment|e list-checkpoints|lc : 7 --best 1 --csv                           : experiment_show:list_checkpoints
+experiment|e create          : {here} . -i {here} --config a=1 --config b=2 -f --project_id 3 : experiment_create:create
+experiment|e create          : {here} --local --test-mode --template t        : experiment_create:create
+experiment|e create          : {here} . --paused                              : experiment_create:create
+experiment|e describe        : 7,8 --metrics --outdir d                       : experiment_show:describe
+experiment|e config          : 7                                              : experiment_show:config
+experiment|e logs            : 7 --head 3 --level INFO --rank-id 0            : trial:experiment_logs
+experiment|e activate|unpause : 7                                             : experiment:activate
+experiment|e archive         : 7                                              : experiment:archive
+experiment|e unarchive       : 7                                              : experiment:unarchive
+experiment|e cancel          : 7                                              : experiment:cancel
+experiment|e kill            : 7                                              : experiment:kill
+experiment|e pause           : 7                                              : experiment:pause
+experiment|e delete          : 7 --yes                                        : experiment:delete
+experiment|e wait            : 7 --polling-interval 1                         : experiment:wait
+experiment|e download-model-def : 7 --output-dir d                            : experiment:download_model_def
+experiment|e label add       : 7 best                                         : experiment:label_add
+experiment|e label remove    : 7 best                                         : experiment:label_remove
+experiment|e set name        : 7 n                                            : experiment:set_name
+experiment|e set description : 7 d                                            : experiment:set_description
+experiment|e set max-slots   : 7 none                                         : experiment:set_max_slots
+experiment|e set max-restarts : 7 2                                           : experiment:set_max_restarts
+experiment|e set weight      : 7 0.5                                          : experiment:set_weight
+experiment|e set priority    : 7 3                                            : experiment:set_priority
+experiment|e set gc-policy   : 7 --save-exp 1 --save-trial-b 1 --save-trial-l 1 --yes : experiment:set_gc_policy
+job|j                        :                                                : job:list_
+job|j list|ls                : -p pool --reverse --yaml                       : job:list_
+master info                  : --json                                         : master:info
+master config                : --yaml                                         : master:config
+master config show           : --json                                         : master:config
+master logs                  : -f --tail 3                                    : master:logs_
+resource-pool|rp list|ls     :                                                : job:list_pools
+slot|s                       :                                                : agent:list_slots
+slot|s list|ls               : --csv                                          : agent:list_slots
+slot|s enable                : a1 0                                           : agent:enable_slot
+slot|s disable               : a1 0                                           : agent:disable_slot
+task                         :                                                : task:list_
+task list|ls                 : --json                                         : task:list_
+task logs                    : t-1 -f --tail 3 --allocation-id x --level INFO : task:logs_
+trial|t describe             : 1 --metrics-summary --metrics --json           : trial:describe
+trial|t download             : 1 --best --sort-by loss --smaller-is-better true -o d -q : checkpoint:download_of_trial
+trial|t kill                 : 1                                              : trial:kill
+trial|t logs                 : 1 -f --timestamp-after 2026-01-01T00:00:00Z --json : trial:logs_
+trial|t logs                 : 1 --container-id c --agent-id a --source s --stdtype stderr : trial:logs_
+user|u                       :                                                : user:list_
+user|u list|ls               : -a                                             : user:list_
+user|u login                 : ada                                            : user:login_
+user|u logout                : -a                                             : user:logout
+user|u whoami                :                                                : user:whoami
+user|u create                : ada --admin --password p --remote              : user:create
+user|u change-password       : ada                                            : user:change_password
+user|u activate              : ada                                            : user:activate
+user|u deactivate            : ada                                            : user:deactivate
+user|u edit                  : ada --display-name A --active true --admin false : user:edit
+user|u rename                : ada eve                                        : user:rename
+version                      :                                                : master:version
+"""
+
+
+def spellings() -> Iterator[tuple[str, str]]:
+    """Every way to write every line of the vocabulary, and the handler it should reach."""
+    for line in VOCABULARY.strip().splitlines():
+        command, example, run = (part.strip() for part in line.split(" :", 2))
+        rest = example.removeprefix(":").format(here=__file__)
+        for words in itertools.product(*(word.split("|") for word in command.split())):
+            yield f"{' '.join(words)} {rest}".strip(), run.removeprefix(":").strip()
+
+
+@pytest.mark.parametrize(("line", "run"), list(spellings()))
+def test_a_command_and_each_of_its_aliases_reach_the_same_handler(line: str, run: str) -> None:
+    assert parse(DET, line.split()).command.run == run
+
+
+def leaves(program: Command) -> list[Command]:
+    return [command for _, command in program.walk() if command.run]
+
+
+@pytest.mark.parametrize("program", [DET, RESOLUTE], ids=lambda program: program.name)
+def test_every_command_of_the_table_has_its_handler(program: Command) -> None:
+    for command in leaves(program):
+        assert callable(main.handler(command)), command.name
+
+
+def test_every_command_is_in_the_vocabulary() -> None:
+    assert {run for _, run in spellings()} == {command.run for command in leaves(DET)}
+
+
+def test_a_long_option_may_be_cut_short_while_it_is_unambiguous() -> None:
+    assert parse(DET, ["e", "create", __file__, "--follow"]).follow_first_trial
+    assert parse(DET, ["e", "create", __file__, "--test"]).test_mode
+    assert parse(DET, ["t", "logs", "1", "--rank", "3"]).rank_ids == [3]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "trial",
+        "experiment label",
+        "nonsense",
+        "e describe",
+        "e pause seven",
+        "e create no-such-file.yaml .",
+        f"e create {__file__} . -f --paused",
+        "t logs 1 --head 1 --tail 1",
+        "t download 1",
+        "a list --csv --json",
+    ],
+)
+def test_words_that_make_no_command_end_with_status_2(line: str, det: Callable[..., Any]) -> None:
+    outcome = det(line)
+    assert outcome.status == 2
+    assert "usage: det" in outcome.err
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize("path", [path[1:] for path, _ in DET.walk()], ids=" ".join)
+def test_every_level_has_help(path: tuple[str, ...], det: Callable[..., Any]) -> None:
+    by_option = det(" ".join([*path, "--help"]))
+    by_command = det(" ".join(["help", *path]))
+    assert by_option.status == 0
+    assert by_option.out == by_command.out
+    assert by_option.out.startswith("usage: det")
+
+
+def test_help_is_a_command_below_every_group(det: Callable[..., Any]) -> None:
+    assert det("e help").out == det("e -h").out
+    assert det("e help set name").out == det("e set name -h").out
+    assert "has no command 'nonsense'" in det("e help nonsense").err
+
+
+def test_master_config_keeps_the_option_given_before_its_default_command() -> None:
+    assert parse(DET, ["master", "config", "--json"]).json
+    assert parse(DET, ["master", "config", "show", "--json"]).json
+
+
+def test_the_reference_in_the_docs_is_current() -> None:
+    from resolute.cli.reference import markdown
+
+    written = (REPOSITORY / "docs" / "reference" / "cli.md").read_text()
+    assert written == markdown(), "run: python -m resolute.cli.reference docs/reference/cli.md"
