@@ -15,7 +15,7 @@ from resolute.api.call import Call
 from resolute.api.measures.logs import LEVELS, LogFilter, StoredLine, follow, sequence_of
 from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.proto.errors import InvalidConfig
-from resolute.proto.pool import LogBatch, LogLine, Stored
+from resolute.proto.pool import LogBatch, LogLine, LogsStored
 
 PAGE = 2_000
 _RANK = re.compile(r"^\[rank=(\d+)\] ")
@@ -79,10 +79,10 @@ def level_of(value: Any, field: str) -> str:
     return name
 
 
-async def store_from_agent(call_store: Any, batch: LogBatch) -> Stored:
+async def store_from_agent(call_store: Any, batch: LogBatch) -> LogsStored:
     """What an agent ships over the bus; it keeps the lines until this answers."""
     await call_store.add(batch.lines)
-    return Stored(count=len(batch.lines))
+    return LogsStored(count=len(batch.lines))
 
 
 # ---------------------------------------------------------------- reading
@@ -200,6 +200,7 @@ async def _one(result: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 READ = SIGNED_IN.to("view experiment artifacts")
+SHIP = SIGNED_IN | TASK.own("task", "body.logs.taskId")
 
 ROUTES = (
     Route(

@@ -74,6 +74,10 @@ CONTEXT = """SELECT b.content FROM api.blobs b JOIN read_v1.experiments e ON e.m
 JOIN read_v1.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
 
 
+GATHER = """INSERT INTO measures.gathered (allocation_id, request_uuid, data) VALUES ($1, $2, $3)
+ON CONFLICT DO NOTHING"""
+
+
 async def _row(gateway: Gateway, sql: str, *args: Any) -> asyncpg.Record | None:
     row = await gateway.read.row(sql, *args)
     if row is None:
@@ -164,7 +168,7 @@ async def context_directory(gateway: Gateway, task_id: str) -> bytes:
 async def gather(gateway: Gateway, allocation_id: str, request_uuid: str, data: Any) -> None:
     with outages():
         await gateway.pool.execute(
-            "INSERT INTO measures.gathered (allocation_id, request_uuid, data) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            GATHER,
             allocation_id,
             request_uuid,
             orjson.dumps(data).decode(),
