@@ -81,11 +81,14 @@ class Call:
     @cached_property
     def cause(self) -> Cause:
         """Why what follows is written. A client that repeats a request under one X-Request-Id is heard once."""
+        return self.cause_of(self.principal.username)
+
+    def cause_of(self, actor: str) -> Cause:
         asked = self.request.headers.get("X-Request-Id", "")[:100]
-        request_id = f"req-{self.principal.username}-{asked}" if asked else f"req-{uuid.uuid4()}"
+        request_id = f"req-{actor}-{asked}" if asked else f"req-{uuid.uuid4()}"
         return Cause(
             id=request_id,
-            actor=self.principal.username or "anonymous",
+            actor=actor or "anonymous",
             correlation_id=request_id,
             traceparent=self.request.headers.get("traceparent"),
         )

@@ -59,9 +59,7 @@ class Access:
     permission: str = ""
 
     def __or__(self, other: Access) -> Access:
-        return Access(
-            self.callers | other.callers, self.subjects + other.subjects, self.permission or other.permission
-        )
+        return Access(self.callers | other.callers, self.subjects + other.subjects, self.permission or other.permission)
 
     def own(self, kind: str, where: str) -> Access:
         """The caller must own what the request names at `where`; a bare name is a parameter of the path."""

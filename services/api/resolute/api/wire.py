@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,10 +133,15 @@ def int64(value: int) -> str:
     return str(value)
 
 
-def dumps(document: Any, *, pretty: bool = False) -> bytes:
-    if pretty:
-        import json  # four spaces of indent, which orjson does not have
+def loads(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidConfig(f"the body is no JSON: {error}") from None
 
+
+def dumps(document: Any, *, pretty: bool = False) -> bytes:
+    if pretty:  # four spaces of indent, which orjson does not have
         return json.dumps(document, indent=4, ensure_ascii=False).encode()
     return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
 

@@ -1,0 +1,158 @@
+"""The gateway: from an HTTP request to a handler and back. Everything it knows lives in Postgres and the log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import asyncpg
+from aiohttp import web
+
+from resolute.api import wire
+from resolute.api.call import NOBODY, Call, told
+from resolute.api.directory import Directory
+from resolute.api.lookup import TrialRef
+from resolute.api.measures.logs import LogStore
+from resolute.api.measures.metrics import MetricStore
+from resolute.api.passwords import Guesses
+from resolute.api.readmodel import ReadModel
+from resolute.api.routing import Owned, Principal, Route, Verdict, decide
+from resolute.api.sessions import Sessions
+from resolute.api.settings import ApiSettings
+from resolute.api.signals import Signals
+from resolute.api.task_tokens import TaskTokens
+from resolute.api.views.checkpoints import checkpoint_workloads
+from resolute.api.views.trials import trial_of
+from resolute.proto.errors import InvalidConfig
+from resolute.service import Context
+
+
+class Gateway:
+    """What every handler reaches for: the log and the bus, the read model, who is signed in, the measurements."""
+
+    def __init__(
+        self,
+        context: Context,
+        settings: ApiSettings,
+        pool: asyncpg.Pool,
+    ) -> None:
+        self.context, self.settings, self.pool = context, settings, pool
+        self.read = ReadModel(pool, context.log)
+        self.sessions = Sessions(pool, settings, context.now)
+        self.task_tokens = TaskTokens(settings.secret.get_secret_value().encode(), self.read)
+        self.directory = Directory(context.log)
+        self.measured = MetricStore(pool)
+        self.logs = LogStore(pool)
+        self.signals = Signals()
+        self.trials: dict[int, TrialRef] = {}
+        self.guesses = Guesses(settings.login_failures_max, time.monotonic)
+
+    async def who(self, request: web.Request) -> Principal | None:
+        """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along."""
+        token = _token(request)
+        if not token:
+            return None
+        if self.task_tokens.looks_like(token):
+            return await self.task_tokens.principal(token)
+        return await self.sessions.principal(token)
+
+    async def trial_view(self, trial_id: int) -> dict[str, Any]:
+        """The trial as the wire shows it. Raises NotFound."""
+        return await trial_of(self.read, self.measured, trial_id)
+
+    async def checkpoint_workloads(self, trial_id: int) -> list[dict[str, Any]]:
+        """The trial's checkpoints in order of steps, in the short form that workloads are listed in."""
+        return await checkpoint_workloads(self.read, trial_id)
+
+    async def answer(self, route: Route, request: web.Request) -> web.StreamResponse:
+        """Authenticate, read, decide, handle; whatever fails becomes an answer."""
+        try:
+            return await self._answer(route, request)
+        except web.HTTPRequestEntityTooLarge:
+            return self.failure(request, wire.TOO_LARGE, f"the body is larger than {wire.MAX_BODY_BYTES} bytes")
+        except web.HTTPException:
+            raise
+        except Exception as error:  # noqa: BLE001  (told and logged)
+            return self.failure(request, *told(error))
+
+    async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
+        principal = await self.who(request)
+        # Before the body is read: a stranger's upload costs nothing.
+        if principal is None and decide(route.access, None, ()) is Verdict.UNKNOWN:
+            return self.failure(request, wire.UNAUTHENTICATED, "no valid credentials came with the request: log in")
+        raw = await request.read()
+        body = {} if route.raw_body else parsed(raw)
+        path = dict(request.match_info)
+        named = await self._named(route, path, body)
+        if decide(route.access, principal, named) is not Verdict.ALLOWED:
+            return self.failure(request, wire.PERMISSION_DENIED, _denial(route, principal))
+        answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY))
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        return wire.json_response(answer, pretty="pretty" in request.query)
+
+    async def _named(self, route: Route, path: dict[str, str], body: Any) -> list[Owned]:
+        named: list[Owned] = []
+        for subject in route.access.subjects:
+            for value in subject.values(path, body):
+                experiment_id = await self.read.experiment_of(value) if subject.kind == "checkpoint" else None
+                named.append(Owned(subject.kind, value, experiment_id))
+        return named
+
+    def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
+        return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
+
+
+def parsed(raw: bytes) -> dict[str, Any]:
+    """The JSON object in `raw`, whatever its content type said, with keys in camelCase; {} for an empty body."""
+    if not raw.strip():
+        return {}
+    document = wire.loads(raw)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InvalidConfig(f"the body must be a JSON object; found {type(document).__name__}")
+    normalised: dict[str, Any] = wire.normalised(document)
+    return normalised
+
+
+def _token(request: web.Request) -> str | None:
+    for header in ("Authorization", "Grpc-Metadata-x-allocation-token", "Grpc-Metadata-x-user-token"):
+        scheme, _, token = request.headers.get(header, "").partition(" ")
+        if scheme.lower() == "bearer" and token:
+            return token.strip()
+    return request.cookies.get("auth")
+
+
+def _denial(route: Route, principal: Principal | None) -> str:
+    who = "a task's token" if principal and principal.task else "this user"
+    may = ", ".join(sorted(caller.value for caller in route.access.callers))
+    return f"{who} may not call {route.operation}: it is for {may}"
+
+
+Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def application(gateway: Gateway, routes: tuple[Route, ...]) -> web.Application:
+    app = web.Application(client_max_size=wire.MAX_BODY_BYTES, middlewares=[_strangers(gateway)])
+    for route in routes:
+        app.router.add_route(route.method, route.pattern, partial(gateway.answer, route))
+    return app
+
+
+def _strangers(gateway: Gateway) -> Any:
+    """Whatever no route knows gets an answer in the wire's own form."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Dispatch) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPNotFound:
+            return gateway.failure(request, wire.NOT_FOUND, f"api not found: {request.method} {request.path}")
+        except web.HTTPMethodNotAllowed:
+            message = f"{request.path} does not take {request.method}"
+            return gateway.failure(request, wire.UNIMPLEMENTED, message)
+
+    return middleware

@@ -1,0 +1,77 @@
+"""Logging in and out, and the question who one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from resolute.api import passwords, wire
+from resolute.api.call import Call
+from resolute.api.routing import ANYONE, SIGNED_IN, Route
+from resolute.api.views.users import user_json, user_of
+from resolute.api.wire import WireError
+
+BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
+FROM read_v1.users WHERE username = $1"""
+
+
+async def login(call: Call) -> web.StreamResponse:
+    gateway, username = call.gateway, str(call.body.get("username") or "")
+    address = call.request.remote or ""
+    if gateway.guesses.too_many(username, address):
+        raise WireError(
+            wire.RESOURCE_EXHAUSTED, "too many failed logins for this user from this address: wait a minute"
+        )
+    form = passwords.client_form(str(call.body.get("password") or ""), hashed=bool(call.body.get("isHashed")))
+    user = await gateway.read.row(BY_NAME, username)
+    if not await gateway.sessions.password_fits(user["id"] if user else None, form) or user is None:
+        gateway.guesses.failed(username, address)
+        raise WireError(wire.UNAUTHENTICATED, "invalid credentials")
+    gateway.guesses.succeeded(username, address)
+    if not user["active"]:
+        raise WireError(wire.PERMISSION_DENIED, "user is not active")
+    return await _opened(call, user["id"], username)
+
+
+async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse:
+    gateway = call.gateway
+    session_id = (await gateway.context.log.reserve("session"))[0]
+    token, expires_at = await gateway.sessions.open(user_id, session_id)
+    cause = call.cause_of(username)
+    await gateway.read.reached(await gateway.directory.session_opened(user_id, session_id, expires_at, cause))
+    response = wire.json_response({"token": token, "user": await user_of(gateway.read, user_id)})
+    lifetime = gateway.settings.session_lifetime_days * 86400
+    response.set_cookie("auth", token, path="/", httponly=True, samesite="Lax", max_age=int(lifetime))
+    return response
+
+
+async def logout(call: Call) -> web.StreamResponse:
+    session_id = call.principal.session_id
+    if session_id is not None:
+        await call.gateway.sessions.close(session_id)
+        position = await call.gateway.directory.session_closed(call.principal.user_id, session_id, call.cause)
+        await call.gateway.read.reached(position)
+    response = wire.json_response({})
+    response.del_cookie("auth", path="/")
+    return response
+
+
+async def me(call: Call) -> dict[str, Any]:
+    return {"user": await user_of(call.gateway.read, call.principal.user_id)}
+
+
+async def legacy_me(call: Call) -> dict[str, Any]:
+    row = await call.gateway.read.row(BY_NAME, call.principal.username)
+    assert row is not None  # a session's user was joined with this very table
+    user = user_json(row)
+    return {"id": user["id"], "username": user["username"], "admin": user["admin"], "active": user["active"]}
+
+
+ROUTES = (
+    Route("Login", "POST", "/api/v1/auth/login", login, ANYONE),
+    Route("Logout", "POST", "/api/v1/auth/logout", logout, SIGNED_IN),
+    Route("CurrentUser", "GET", "/api/v1/auth/user", me, SIGNED_IN),
+    Route("GetMe", "GET", "/api/v1/me", me, SIGNED_IN),
+    Route("LegacyMe", "GET", "/users/me", legacy_me, SIGNED_IN),
+)

@@ -1,0 +1,101 @@
+"""What the cluster says of itself: to anyone its name and version, to administrators its settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from resolute.api import wire
+from resolute.api.call import Call
+from resolute.api.openapi import document
+from resolute.api.routing import ADMIN, ANYONE, Route
+from resolute.api.settings import VERSION
+from resolute.proto.errors import Unavailable
+
+
+async def info(call: Call) -> dict[str, Any]:
+    settings = call.gateway.settings
+    return {
+        "version": VERSION,
+        "master_id": settings.cluster_id,
+        "cluster_id": settings.cluster_id,
+        "cluster_name": settings.cluster_name,
+        "telemetry": {"enabled": settings.telemetry_enabled, "otel_enabled": False, "otel_endpoint": ""},
+        "sso_providers": None,
+    }
+
+
+async def get_master(call: Call) -> dict[str, Any]:
+    settings = call.gateway.settings
+    return {
+        "version": VERSION,
+        "masterId": settings.cluster_id,
+        "clusterId": settings.cluster_id,
+        "clusterName": settings.cluster_name,
+        "telemetryEnabled": settings.telemetry_enabled,
+        "ssoProviders": [],
+        "externalLoginUri": "",
+        "externalLogoutUri": "",
+        "branding": "determined",
+        "rbacEnabled": False,
+        "strictJobQueueControl": False,
+        "hasCustomLogo": False,
+        "product": "PRODUCT_UNSPECIFIED",
+        "featureSwitches": [],
+        "userManagementEnabled": True,
+    }
+
+
+async def get_telemetry(call: Call) -> dict[str, Any]:
+    return {"enabled": call.gateway.settings.telemetry_enabled, "segmentKey": ""}
+
+
+async def get_master_config(call: Call) -> dict[str, Any]:
+    settings = call.gateway.settings
+    return {
+        "config": {
+            "host": settings.host,
+            "port": settings.port,
+            "cluster_name": settings.cluster_name,
+            "checkpoint_storage": settings.checkpoint_storage,
+            "resource_manager": {
+                "type": "agent",
+                "default_compute_resource_pool": settings.default_pool,
+                "default_aux_resource_pool": settings.default_pool,
+                "scheduler": {"type": settings.scheduler_type},
+            },
+            "telemetry": {"enabled": settings.telemetry_enabled},
+            "security": {"session_lifetime_days": settings.session_lifetime_days},
+        }
+    }
+
+
+async def health(call: Call) -> web.StreamResponse:
+    try:
+        await call.gateway.context.log.head()
+        database = "up"
+    except Unavailable:
+        database = "down"
+    body = {
+        "status": database,
+        "database": database,
+        "resource_managers": [{"cluster_name": call.gateway.settings.cluster_name, "status": "up"}],
+    }
+    return wire.json_response(body, status=200 if database == "up" else 503)
+
+
+async def swagger(call: Call) -> dict[str, Any]:
+    from resolute.api.table import ROUTES as ALL  # the table that this module is part of
+
+    return document(ALL)
+
+
+ROUTES = (
+    Route("Info", "GET", "/info", info, ANYONE),
+    Route("Health", "GET", "/health", health, ANYONE),
+    Route("GetMaster", "GET", "/api/v1/master", get_master, ANYONE),
+    Route("GetTelemetry", "GET", "/api/v1/master/telemetry", get_telemetry, ANYONE),
+    Route("GetMasterConfig", "GET", "/api/v1/master/config", get_master_config, ADMIN.to("cluster.config.view")),
+    Route("OpenAPI", "GET", "/api/v1/api.swagger.json", swagger, ANYONE),
+)

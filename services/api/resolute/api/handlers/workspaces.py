@@ -1,0 +1,112 @@
+"""Workspaces and their projects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.views.listing import Where, listed, order_by, pattern
+from resolute.api.views.workspaces import PROJECTS, WORKSPACES, project_json, workspace_json
+from resolute.proto.errors import NotFound
+
+WORKSPACE_SORT = {"SORT_BY_ID": "w.id", "SORT_BY_NAME": "w.name"}
+PROJECT_SORT = {
+    "SORT_BY_CREATION_TIME": "p.id",
+    "SORT_BY_LAST_EXPERIMENT_START_TIME": "e.last_started_at",
+    "SORT_BY_NAME": "p.name",
+    "SORT_BY_DESCRIPTION": "p.description",
+    "SORT_BY_ID": "p.id",
+}
+
+
+async def get_workspaces(call: Call) -> dict[str, Any]:
+    where = _common("w", call)
+    if name := call.query.text("nameCaseSensitive"):
+        where.add("w.name = ?", name)
+    if call.query.flag("pinned"):
+        where.plain("false")
+    count = "SELECT count(*) FROM read_v1.workspaces w LEFT JOIN read_v1.users u ON u.id = w.owner_id"
+    order = order_by(call, WORKSPACE_SORT, "w.id", tie="w.id")
+    rows, page = await listed(call, WORKSPACES, count, where, order)
+    return {"workspaces": [workspace_json(row) for row in rows], "pagination": page.as_json()}
+
+
+async def get_workspace(call: Call) -> dict[str, Any]:
+    return {"workspace": await _workspace(call, call.int("id"))}
+
+
+async def post_workspace(call: Call) -> dict[str, Any]:
+    workspace_id, position = await call.gateway.directory.create_workspace(
+        str(call.body.get("name") or ""), call.principal.user_id, call.cause
+    )
+    await call.gateway.read.reached(position)
+    return {"workspace": await _workspace(call, workspace_id), "namespaceBindings": {}}
+
+
+async def get_workspace_projects(call: Call) -> dict[str, Any]:
+    where = _common("p", call)
+    where.add("p.workspace_id = ?", (await _workspace(call, call.int("id")))["id"])
+    count = "SELECT count(*) FROM read_v1.projects p LEFT JOIN read_v1.users u ON u.id = p.owner_id"
+    order = order_by(call, PROJECT_SORT, "p.id", tie="p.id")
+    rows, page = await listed(call, PROJECTS, count, where, order)
+    return {"projects": [project_json(row) for row in rows], "pagination": page.as_json()}
+
+
+async def get_project(call: Call) -> dict[str, Any]:
+    return {"project": await _project(call, call.int("id"))}
+
+
+async def post_project(call: Call) -> dict[str, Any]:
+    project_id, position = await call.gateway.directory.create_project(
+        call.int("workspaceId"),
+        str(call.body.get("name") or ""),
+        str(call.body.get("description") or ""),
+        call.principal.user_id,
+        call.cause,
+    )
+    await call.gateway.read.reached(position)
+    return {"project": await _project(call, project_id)}
+
+
+def _common(alias: str, call: Call) -> Where:
+    where = Where()
+    if (archived := call.query.flag("archived")) is not None:
+        where.add(f"{alias}.archived = ?", archived)
+    if name := call.query.text("name"):
+        where.add(f"{alias}.name ILIKE ?", pattern(name))
+    if users := call.query.texts("users"):
+        where.add("u.username = ANY(?::text[])", users)
+    if user_ids := call.query.numbers("userIds"):
+        where.add(f"{alias}.owner_id = ANY(?::int[])", user_ids)
+    return where
+
+
+async def _workspace(call: Call, workspace_id: int) -> dict[str, Any]:
+    row = await call.gateway.read.row(f"{WORKSPACES} WHERE w.id = $1", workspace_id)
+    if row is None:
+        raise NotFound(f"workspace {workspace_id} not found")
+    return workspace_json(row)
+
+
+async def _project(call: Call, project_id: int) -> dict[str, Any]:
+    row = await call.gateway.read.row(f"{PROJECTS} WHERE p.id = $1", project_id)
+    if row is None:
+        raise NotFound(f"project {project_id} not found")
+    return project_json(row)
+
+
+ROUTES = (
+    Route("GetWorkspaces", "GET", "/api/v1/workspaces", get_workspaces, SIGNED_IN),
+    Route("GetWorkspace", "GET", "/api/v1/workspaces/{id}", get_workspace, SIGNED_IN),
+    Route("PostWorkspace", "POST", "/api/v1/workspaces", post_workspace, SIGNED_IN.to("workspace.create")),
+    Route("GetWorkspaceProjects", "GET", "/api/v1/workspaces/{id}/projects", get_workspace_projects, SIGNED_IN),
+    Route(
+        "PostProject",
+        "POST",
+        "/api/v1/workspaces/{workspaceId}/projects",
+        post_project,
+        SIGNED_IN.to("project.create"),
+    ),
+    Route("GetProject", "GET", "/api/v1/projects/{id}", get_project, SIGNED_IN),
+)

@@ -1,0 +1,145 @@
+"""Users, workspaces and projects: what may be done with them, and what is true after it.
+
+All users are one stream, `user-directory`, and all workspaces with their projects another, `workspace-directory`:
+names are unique among them, and ids count up, so that a decision must see all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.identity import (
+    PasswordChanged,
+    ProjectCreated,
+    UserChanged,
+    UserCreated,
+    WorkspaceCreated,
+)
+from resolute.proto.message import Event
+from resolute.service import refuse
+
+USERS, WORKSPACES = "user-directory", "workspace-directory"
+
+USERNAME = re.compile(r"[A-Za-z0-9_.@+-]{1,64}")
+
+NAME_CHARS_MAX = 80
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    user_id: int
+    username: str
+    admin: bool
+    active: bool
+    display_name: str = ""
+    remote: bool = False
+    agent_user_group: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Users:
+    by_id: dict[int, User] = field(default_factory=dict)
+
+    def named(self, username: str) -> User | None:
+        return next((user for user in self.by_id.values() if user.username == username), None)
+
+    def get(self, user_id: int) -> User:
+        if (user := self.by_id.get(user_id)) is None:
+            raise NotFound(f"user {user_id} not found")
+        return user
+
+
+def create_user(
+    users: Users, username: str, *, admin: bool, active: bool, display_name: str = "", remote: bool = False
+) -> list[Event]:
+    _check_username(users, username)
+    user_id = max(users.by_id, default=0) + 1
+    return [UserCreated(user_id, username, admin, active, display_name, remote)]
+
+
+def change_user(users: Users, user_id: int, changes: Mapping[str, Any]) -> list[Event]:
+    """`changes` by field; what is so already is left out."""
+    user = users.get(user_id)
+    real = {name: value for name, value in changes.items() if getattr(user, name) != value}
+    if "username" in real:
+        _check_username(users, real["username"])
+    if user.admin and not _admins_left(users, user_id, real):
+        raise refuse(f"change user {user.username}", "no active administrator would be left", "make another one first")
+    return [UserChanged(user_id, real)] if real else []
+
+
+def change_password(users: Users, user_id: int, *, blank: bool) -> list[Event]:
+    return [PasswordChanged(users.get(user_id).user_id, blank)]
+
+
+def _check_username(users: Users, username: str) -> None:
+    if not USERNAME.fullmatch(username):
+        raise InvalidConfig(f"username: {username!r} will not do: use 1 to 64 letters, digits and any of . _ @ + -")
+    if users.named(username.lower()) or users.named(username):
+        raise refuse(f"name a user {username}", "that user exists already", "choose another name")
+
+
+def _admins_left(users: Users, user_id: int, changes: Mapping[str, Any]) -> bool:
+    changed = {**users.by_id, user_id: replace(users.by_id[user_id], **changes)}
+    return any(user.admin and user.active for user in changed.values())
+
+
+def evolve_users(users: Users, event: Event) -> Users:
+    match event:
+        case UserCreated(user_id, username, admin, active, display_name, remote):
+            users.by_id[user_id] = User(user_id, username, admin, active, display_name, remote)
+        case UserChanged(user_id=user_id, changes=changes):
+            users.by_id[user_id] = replace(users.by_id[user_id], **changes)
+    return users
+
+
+# ---------------------------------------------------------------- workspaces and projects
+
+
+@dataclass(slots=True)
+class Workspaces:
+    names: dict[int, str] = field(default_factory=dict)
+    projects: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """By id: the workspace and the name."""
+    immutable: set[int] = field(default_factory=set)
+
+
+def create_workspace(workspaces: Workspaces, name: str, owner_id: int, *, immutable: bool = False) -> list[Event]:
+    _check_name("workspace", name)
+    if name in workspaces.names.values():
+        raise refuse(f"create workspace {name!r}", "a workspace of that name exists", "choose another name")
+    return [WorkspaceCreated(max(workspaces.names, default=0) + 1, name, owner_id, immutable)]
+
+
+def create_project(
+    workspaces: Workspaces, workspace_id: int, name: str, description: str, owner_id: int, *, immutable: bool = False
+) -> list[Event]:
+    _check_name("project", name)
+    if workspace_id not in workspaces.names:
+        raise NotFound(f"workspace {workspace_id} not found")
+    if workspace_id in workspaces.immutable and not immutable:
+        raise refuse(f"create project {name!r}", f"workspace {workspace_id} takes no projects", "use another workspace")
+    if (workspace_id, name) in workspaces.projects.values():
+        raise refuse(f"create project {name!r}", "its workspace has one of that name", "choose another name")
+    project_id = max(workspaces.projects, default=0) + 1
+    return [ProjectCreated(project_id, workspace_id, name, description, owner_id, immutable)]
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not name.strip() or len(name) > NAME_CHARS_MAX:
+        raise InvalidConfig(f"name: a {kind} needs a name of 1 to {NAME_CHARS_MAX} characters; found {name!r}")
+
+
+def evolve_workspaces(workspaces: Workspaces, event: Event) -> Workspaces:
+    match event:
+        case WorkspaceCreated(workspace_id=workspace_id, name=name, immutable=immutable):
+            workspaces.names[workspace_id] = name
+            if immutable:
+                workspaces.immutable.add(workspace_id)
+        case ProjectCreated(project_id=project_id, workspace_id=workspace_id, name=name):
+            workspaces.projects[project_id] = (workspace_id, name)
+    return workspaces

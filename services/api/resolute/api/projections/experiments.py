@@ -1,0 +1,125 @@
+"""Experiments: event -> rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from resolute.api.projections.statement import Statement, document, insert, statement, update
+from resolute.proto.experiment import (
+    ExperimentActivated,
+    ExperimentArchived,
+    ExperimentCreated,
+    ExperimentDeleted,
+    ExperimentDeletionRequested,
+    ExperimentEdited,
+    ExperimentEnded,
+    ExperimentMoved,
+    ExperimentPaused,
+    ExperimentStopping,
+    ExperimentUnarchived,
+)
+from resolute.proto.message import Recorded
+
+CONFIG_PATHS: Mapping[str, tuple[str, ...]] = {
+    "name": ("name",),
+    "description": ("description",),
+    "labels": ("labels",),
+    "max_restarts": ("max_restarts",),
+    "max_slots": ("resources", "max_slots"),
+    "weight": ("resources", "weight"),
+    "priority": ("resources", "priority"),
+    "resource_pool": ("resources", "resource_pool"),
+    "log_retention_days": ("retention_policy", "log_retention_days"),
+    "save_experiment_best": ("checkpoint_storage", "save_experiment_best"),
+    "save_trial_best": ("checkpoint_storage", "save_trial_best"),
+    "save_trial_latest": ("checkpoint_storage", "save_trial_latest"),
+}
+"""Where an edited field stands in the configuration that people are shown."""
+
+COLUMNS = ("name", "description", "notes", "labels", "resource_pool")
+
+SET_IN_CONFIG = """UPDATE read_v1.experiments SET config = jsonb_set(
+    CASE WHEN cardinality($2::text[]) > 1 AND jsonb_typeof(config -> ($2::text[])[1]) IS DISTINCT FROM 'object'
+         THEN jsonb_set(config, ($2::text[])[1:1], '{}') ELSE config END, $2::text[], $3::jsonb)
+WHERE id = $1"""
+
+FORGET = tuple(
+    f"DELETE FROM read_v1.{table} WHERE {key} = $1"
+    for table, key in (
+        ("validations", "experiment_id"),
+        ("checkpoints", "experiment_id"),
+        ("trials", "experiment_id"),
+        ("experiments", "id"),
+    )
+)
+FORGET_RUNS = """DELETE FROM read_v1.runs USING read_v1.trials
+WHERE runs.trial_id = trials.id AND trials.experiment_id = $1"""
+
+
+def project(recorded: Recorded) -> list[Statement]:
+    experiment_id = int(recorded.stream.partition("-")[2])
+    match recorded.event:
+        case ExperimentCreated() as created:
+            return [_created(created, recorded)]
+        case ExperimentActivated():
+            return [update("experiments", "id", experiment_id, state="ACTIVE")]
+        case ExperimentPaused():
+            return [update("experiments", "id", experiment_id, state="PAUSED")]
+        case ExperimentStopping(outcome=outcome, reason=reason):
+            return [update("experiments", "id", experiment_id, state=f"STOPPING_{outcome}", reason=reason)]
+        case ExperimentEnded(outcome=outcome, reason=reason):
+            at = recorded.recorded_at
+            return [update("experiments", "id", experiment_id, state=outcome, reason=reason, ended_at=at)]
+        case ExperimentArchived():
+            return [update("experiments", "id", experiment_id, archived=True)]
+        case ExperimentUnarchived():
+            return [update("experiments", "id", experiment_id, archived=False)]
+        case ExperimentDeletionRequested():
+            return [update("experiments", "id", experiment_id, state="DELETING")]
+        case ExperimentDeleted():
+            return [statement(sql, experiment_id) for sql in (FORGET_RUNS, *FORGET)]
+        case ExperimentEdited(changes=changes):
+            return _edited(experiment_id, changes)
+        case ExperimentMoved(project_id=project_id):
+            return [update("experiments", "id", experiment_id, project_id=project_id)]
+    return []
+
+
+def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
+    config = created.config
+    searcher = config.get("searcher") or {}
+    return insert(
+        "experiments",
+        id=created.experiment_id,
+        job_id=created.job_id,
+        name=created.name,
+        description=config.get("description") or "",
+        labels=list(config.get("labels") or ()),
+        config=document(config),
+        original_config=created.original_config,
+        owner_id=created.owner_id,
+        owner=created.owner,
+        project_id=created.project_id,
+        searcher_type=searcher.get("name") or "",
+        searcher_metric=searcher.get("metric") or "",
+        smaller_is_better=bool(searcher.get("smaller_is_better", True)),
+        resource_pool=(config.get("resources") or {}).get("resource_pool") or "",
+        state="PAUSED",
+        started_at=recorded.recorded_at,
+        parent_id=created.parent_id,
+        unmanaged=created.unmanaged,
+        external_id=created.external_id,
+        model_definition=created.model_definition,
+    )
+
+
+def _edited(experiment_id: int, changes: Mapping[str, Any]) -> list[Statement]:
+    statements = []
+    columns = {name: value for name, value in changes.items() if name in COLUMNS}
+    if columns:
+        statements.append(update("experiments", "id", experiment_id, **columns))
+    for name, value in changes.items():
+        if path := CONFIG_PATHS.get(name):
+            statements.append(statement(SET_IN_CONFIG, experiment_id, list(path), document(value)))
+    return statements

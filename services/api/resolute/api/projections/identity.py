@@ -1,0 +1,55 @@
+"""Users, workspaces and projects: event -> rows."""
+
+from __future__ import annotations
+
+from resolute.api.projections.statement import Statement, document, insert, update
+from resolute.proto.identity import (
+    PasswordChanged,
+    ProjectCreated,
+    SessionOpened,
+    UserChanged,
+    UserCreated,
+    WorkspaceCreated,
+)
+from resolute.proto.message import Recorded
+
+
+def project(recorded: Recorded) -> list[Statement]:
+    match recorded.event:
+        case UserCreated() as created:
+            return [
+                insert(
+                    "users",
+                    id=created.user_id,
+                    username=created.username,
+                    admin=created.admin,
+                    active=created.active,
+                    display_name=created.display_name,
+                    remote=created.remote,
+                    modified_at=recorded.recorded_at,
+                )
+            ]
+        case UserChanged(user_id=user_id, changes=changes):
+            columns = {**changes}
+            if "agent_user_group" in columns:
+                columns["agent_user_group"] = document(columns["agent_user_group"])
+            return [update("users", "id", user_id, **columns, modified_at=recorded.recorded_at)]
+        case PasswordChanged(user_id=user_id, blank=blank):
+            return [update("users", "id", user_id, blank_password=blank, modified_at=recorded.recorded_at)]
+        case SessionOpened(user_id=user_id):
+            return [update("users", "id", user_id, last_auth_at=recorded.recorded_at)]
+        case WorkspaceCreated(workspace_id=workspace_id, name=name, owner_id=owner_id, immutable=immutable):
+            return [insert("workspaces", id=workspace_id, name=name, owner_id=owner_id, immutable=immutable)]
+        case ProjectCreated() as made:
+            return [
+                insert(
+                    "projects",
+                    id=made.project_id,
+                    workspace_id=made.workspace_id,
+                    name=made.name,
+                    description=made.description,
+                    owner_id=made.owner_id,
+                    immutable=made.immutable,
+                )
+            ]
+    return []

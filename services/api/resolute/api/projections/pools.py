@@ -1,0 +1,136 @@
+"""Agents, slots and allocations: event -> rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.projections.statement import Statement, insert, statement, update
+from resolute.proto.message import Recorded
+from resolute.proto.pool import (
+    AgentDisabled,
+    AgentEnabled,
+    AgentJoined,
+    AgentLost,
+    AllocationExited,
+    AllocationKillRequested,
+    AllocationRequested,
+    AllocationStarted,
+    JobChanged,
+    PreemptionRequested,
+    ResourcesExited,
+    ResourcesStarted,
+    SlotDisabled,
+    SlotEnabled,
+    SlotsAssigned,
+)
+
+JOINED = """INSERT INTO read_v1.agents (agent_id, pool, host, version, alive, joined_at)
+VALUES ($1, $2, $3, $4, true, $5)
+ON CONFLICT (agent_id) DO UPDATE SET pool = EXCLUDED.pool, host = EXCLUDED.host, version = EXCLUDED.version,
+    alive = true, joined_at = EXCLUDED.joined_at"""
+
+OTHER_SLOTS = "DELETE FROM read_v1.slots WHERE agent_id = $1 AND slot_id <> ALL($2::int[])"
+
+SLOT = """INSERT INTO read_v1.slots (agent_id, slot_id, kind, brand, uuid) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (agent_id, slot_id) DO UPDATE
+SET kind = EXCLUDED.kind, brand = EXCLUDED.brand, uuid = EXCLUDED.uuid"""
+
+SLOT_STATE = "UPDATE read_v1.slots SET enabled = $3, draining = $4 WHERE agent_id = $1 AND slot_id = $2"
+
+RESOURCES_GONE = """UPDATE read_v1.placements SET state = 'EXITED'
+WHERE allocation_id = $1 AND state <> 'EXITED'"""
+
+
+def project(recorded: Recorded) -> list[Statement]:
+    pool = recorded.stream.partition("-")[2]
+    return _agents(pool, recorded) or _allocations(pool, recorded)
+
+
+def _agents(pool: str, recorded: Recorded) -> list[Statement]:
+    match recorded.event:
+        case AgentJoined(agent_id=agent_id, slots=slots, host=host, version=version):
+            return [
+                statement(JOINED, agent_id, pool, host, version, recorded.recorded_at),
+                statement(OTHER_SLOTS, agent_id, [slot.id for slot in slots]),
+                *(statement(SLOT, agent_id, slot.id, slot.kind, slot.brand, slot.uuid) for slot in slots),
+            ]
+        case AgentLost(agent_id=agent_id):
+            return [update("agents", "agent_id", agent_id, alive=False)]
+        case AgentEnabled(agent_id=agent_id):
+            return [update("agents", "agent_id", agent_id, enabled=True, draining=False)]
+        case AgentDisabled(agent_id=agent_id, drain=drain):
+            return [update("agents", "agent_id", agent_id, enabled=False, draining=drain)]
+        case SlotEnabled(agent_id=agent_id, slot_id=slot_id):
+            return [statement(SLOT_STATE, agent_id, slot_id, True, False)]
+        case SlotDisabled(agent_id=agent_id, slot_id=slot_id, drain=drain):
+            return [statement(SLOT_STATE, agent_id, slot_id, False, drain)]
+    return []
+
+
+def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
+    at = recorded.recorded_at
+    match recorded.event:
+        case AllocationRequested() as asked:
+            return [_requested(pool, asked, recorded)]
+        case SlotsAssigned(allocation_id=allocation_id, placements=placements, reason=reason):
+            return [
+                _allocation(allocation_id, state="ASSIGNED", why=reason, assigned_at=at),
+                *(
+                    insert(
+                        "placements",
+                        resources_id=placement.resources_id,
+                        allocation_id=allocation_id,
+                        share=share,
+                        agent_id=placement.agent_id,
+                        slot_ids=list(placement.slot_ids),
+                        state="ASSIGNED",
+                    )
+                    for share, placement in enumerate(placements)
+                ),
+            ]
+        case ResourcesStarted(resources_id=resources_id, address=address):
+            return [update("placements", "resources_id", resources_id, state="RUNNING", address=address)]
+        case AllocationStarted(allocation_id=allocation_id):
+            return [_allocation(allocation_id, state="RUNNING", started_at=at)]
+        case PreemptionRequested(allocation_id=allocation_id, reason=reason, deadline_at=deadline_at):
+            return [_allocation(allocation_id, why=reason, preemption_deadline_at=deadline_at)]
+        case AllocationKillRequested(allocation_id=allocation_id, reason=reason):
+            return [_allocation(allocation_id, state="TERMINATING", why=reason)]
+        case ResourcesExited(resources_id=resources_id, exit_code=code, reason=reason):
+            return [update("placements", "resources_id", resources_id, state="EXITED", exit_code=code, reason=reason)]
+        case AllocationExited(allocation_id=allocation_id, outcome=outcome, exit_code=code, reason=reason):
+            return [
+                _allocation(
+                    allocation_id, state="TERMINATED", why=reason, outcome=outcome, exit_code=code, ended_at=at
+                ),
+                statement(RESOURCES_GONE, allocation_id),
+            ]
+        case JobChanged(job_id=job_id, changes=changes):
+            known = {name: value for name, value in changes.items() if name in ("priority", "weight", "max_slots")}
+            return [update("allocations", "job_id", job_id, **known)] if known else []
+    return []
+
+
+def _allocation(allocation_id: str, **columns: Any) -> Statement:
+    return update("allocations", "allocation_id", allocation_id, **columns)
+
+
+def _requested(pool: str, asked: AllocationRequested, recorded: Recorded) -> Statement:
+    return insert(
+        "allocations",
+        allocation_id=asked.allocation_id,
+        pool=pool,
+        task_id=asked.task_id,
+        task_type=asked.task_type,
+        job_id=asked.job_id,
+        name=asked.name,
+        owner=asked.owner,
+        slots=asked.slots,
+        priority=asked.priority,
+        weight=asked.weight,
+        max_slots=asked.max_slots,
+        experiment_id=asked.experiment_id,
+        trial_id=asked.trial_id,
+        state="QUEUED",
+        requested_at=recorded.recorded_at,
+    )

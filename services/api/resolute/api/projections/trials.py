@@ -1,0 +1,115 @@
+"""Trials, their runs and what the searcher saw of them: event -> rows."""
+
+from __future__ import annotations
+
+from resolute.api.projections.statement import Statement, document, insert, statement, update
+from resolute.proto.experiment import (
+    TrialCreated,
+    TrialEnded,
+    TrialRunEnded,
+    TrialRunRequested,
+    TrialRunStarted,
+    TrialStopRequested,
+    TrialValidated,
+)
+from resolute.proto.message import Recorded
+
+COUNT_TRIAL = "UPDATE read_v1.experiments SET trials = trials + 1 WHERE id = $1"
+
+RUN_STARTED = "UPDATE read_v1.runs SET started_at = $3 WHERE trial_id = $1 AND run_id = $2"
+
+RUN_ENDED = """UPDATE read_v1.runs SET ended_at = $3, outcome = $4, exit_code = $5, reason = $6
+WHERE trial_id = $1 AND run_id = $2"""
+
+RESTARTED = "UPDATE read_v1.trials SET restarts = restarts + 1 WHERE id = $1"
+
+# A run repeated the steps after a checkpoint: of two reports of one step the later counts.
+VALIDATED = """INSERT INTO read_v1.validations (trial_id, steps_completed, run_id, experiment_id, metric, reported_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (trial_id, steps_completed) DO UPDATE
+SET run_id = EXCLUDED.run_id, metric = EXCLUDED.metric, reported_at = EXCLUDED.reported_at"""
+
+LATEST = "UPDATE read_v1.trials SET latest_metric = $2, latest_steps = $3 WHERE id = $1"
+
+BEST_OF_TRIAL = """UPDATE read_v1.trials t SET best_metric = v.metric, best_steps = v.steps_completed
+FROM (SELECT v.metric, v.steps_completed FROM read_v1.validations v
+      JOIN read_v1.experiments e ON e.id = v.experiment_id
+      WHERE v.trial_id = $1 AND v.metric IS NOT NULL
+      ORDER BY v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END, v.steps_completed LIMIT 1) v
+WHERE t.id = $1"""
+
+BEST_OF_EXPERIMENT = """UPDATE read_v1.experiments e SET best_trial_id = t.id, best_metric = t.best_metric
+FROM read_v1.trials t
+WHERE e.id = $1 AND t.id = $2 AND t.best_metric IS NOT NULL
+  AND (e.best_metric IS NULL OR e.best_trial_id = t.id
+       OR CASE WHEN e.smaller_is_better THEN t.best_metric < e.best_metric ELSE t.best_metric > e.best_metric END)"""
+
+
+def project(recorded: Recorded) -> list[Statement]:
+    experiment_id = int(recorded.stream.partition("-")[2])
+    at = recorded.recorded_at
+    match recorded.event:
+        case TrialCreated() as created:
+            return [_created(experiment_id, created, recorded), statement(COUNT_TRIAL, experiment_id)]
+        case TrialRunRequested() as run:
+            return [
+                insert(
+                    "runs",
+                    trial_id=run.trial_id,
+                    run_id=run.run_id,
+                    allocation_id=run.allocation_id,
+                    checkpoint=run.checkpoint,
+                    steps_completed=run.steps_completed,
+                    requested_at=at,
+                ),
+                update("trials", "id", run.trial_id, run_id=run.run_id, state="ACTIVE"),
+            ]
+        case TrialRunStarted(trial_id=trial_id, run_id=run_id):
+            return [statement(RUN_STARTED, trial_id, run_id, at)]
+        case TrialValidated(trial_id=trial_id, run_id=run_id, steps_completed=steps, metric=metric):
+            return [
+                statement(VALIDATED, trial_id, steps, run_id, experiment_id, metric, at),
+                statement(LATEST, trial_id, metric, steps),
+                statement(BEST_OF_TRIAL, trial_id),
+                statement(BEST_OF_EXPERIMENT, experiment_id, trial_id),
+            ]
+        case TrialStopRequested(trial_id=trial_id, how="kill"):
+            return [update("trials", "id", trial_id, state="STOPPING_KILLED")]
+        case TrialRunEnded() as ended:
+            return _run_ended(ended, recorded)
+        case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):
+            return [update("trials", "id", trial_id, state=outcome, reason=reason, ended_at=at)]
+    return []
+
+
+def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> Statement:
+    return insert(
+        "trials",
+        id=created.trial_id,
+        experiment_id=experiment_id,
+        request_id=created.request_id,
+        task_id=created.task_id,
+        hparams=document(created.hparams),
+        seed=created.seed,
+        warm_start=created.source_checkpoint,
+        state="ACTIVE",
+        started_at=recorded.recorded_at,
+    )
+
+
+def _run_ended(ended: TrialRunEnded, recorded: Recorded) -> list[Statement]:
+    statements = [
+        statement(
+            RUN_ENDED,
+            ended.trial_id,
+            ended.run_id,
+            recorded.recorded_at,
+            ended.outcome,
+            ended.exit_code,
+            ended.reason,
+        ),
+        update("trials", "id", ended.trial_id, reason=ended.reason),
+    ]
+    if ended.outcome == "failed":
+        statements.append(statement(RESTARTED, ended.trial_id))
+    return statements

@@ -1,0 +1,205 @@
+-- The read model, version 1: what people see, grown from the log. Drop the schema and it grows again.
+
+CREATE SCHEMA IF NOT EXISTS read_v1;
+
+CREATE TABLE IF NOT EXISTS read_v1.progress (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    position bigint NOT NULL          -- of the last event that these tables show
+);
+INSERT INTO read_v1.progress (position) VALUES (0) ON CONFLICT DO NOTHING;
+
+CREATE TABLE IF NOT EXISTS read_v1.users (
+    id int PRIMARY KEY,
+    username text NOT NULL UNIQUE,
+    admin boolean NOT NULL,
+    active boolean NOT NULL,
+    display_name text NOT NULL,
+    remote boolean NOT NULL,
+    agent_user_group jsonb,
+    blank_password boolean NOT NULL DEFAULT true,
+    last_auth_at timestamptz,
+    modified_at timestamptz NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS read_v1.workspaces (
+    id int PRIMARY KEY,
+    name text NOT NULL,
+    owner_id int NOT NULL,
+    immutable boolean NOT NULL,
+    archived boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE IF NOT EXISTS read_v1.projects (
+    id int PRIMARY KEY,
+    workspace_id int NOT NULL,
+    name text NOT NULL,
+    description text NOT NULL,
+    owner_id int NOT NULL,
+    immutable boolean NOT NULL,
+    archived boolean NOT NULL DEFAULT false
+);
+
+CREATE TABLE IF NOT EXISTS read_v1.experiments (
+    id bigint PRIMARY KEY,
+    job_id text NOT NULL,
+    name text NOT NULL,
+    description text NOT NULL,
+    notes text NOT NULL DEFAULT '',
+    labels text[] NOT NULL,
+    config jsonb NOT NULL,
+    original_config text NOT NULL,
+    owner_id int NOT NULL,
+    owner text NOT NULL,
+    project_id int NOT NULL,
+    searcher_type text NOT NULL,
+    searcher_metric text NOT NULL,
+    smaller_is_better boolean NOT NULL,
+    resource_pool text NOT NULL,
+    state text NOT NULL,
+    reason text NOT NULL DEFAULT '',
+    archived boolean NOT NULL DEFAULT false,
+    started_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    parent_id bigint,
+    unmanaged boolean NOT NULL,
+    external_id text,
+    model_definition text,
+    trials int NOT NULL DEFAULT 0,
+    best_trial_id bigint,
+    best_metric double precision
+);
+CREATE INDEX IF NOT EXISTS experiments_job ON read_v1.experiments (job_id);
+CREATE INDEX IF NOT EXISTS experiments_owner ON read_v1.experiments (owner);
+CREATE INDEX IF NOT EXISTS experiments_project ON read_v1.experiments (project_id);
+
+CREATE TABLE IF NOT EXISTS read_v1.trials (
+    id bigint PRIMARY KEY,
+    experiment_id bigint NOT NULL,
+    request_id text NOT NULL,
+    task_id text NOT NULL,
+    hparams jsonb NOT NULL,
+    seed bigint NOT NULL,
+    warm_start text,
+    state text NOT NULL,
+    reason text NOT NULL DEFAULT '',
+    restarts int NOT NULL DEFAULT 0,
+    run_id int NOT NULL DEFAULT 0,
+    started_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    best_metric double precision,
+    best_steps int,
+    latest_metric double precision,
+    latest_steps int
+);
+CREATE INDEX IF NOT EXISTS trials_experiment ON read_v1.trials (experiment_id, id);
+CREATE UNIQUE INDEX IF NOT EXISTS trials_task ON read_v1.trials (task_id);
+
+CREATE TABLE IF NOT EXISTS read_v1.runs (
+    trial_id bigint NOT NULL,
+    run_id int NOT NULL,
+    allocation_id text NOT NULL,
+    checkpoint text,
+    steps_completed int NOT NULL,
+    requested_at timestamptz NOT NULL,
+    started_at timestamptz,
+    ended_at timestamptz,
+    outcome text,
+    exit_code int,
+    reason text,
+    PRIMARY KEY (trial_id, run_id)
+);
+CREATE INDEX IF NOT EXISTS runs_allocation ON read_v1.runs (allocation_id);
+
+CREATE TABLE IF NOT EXISTS read_v1.validations (
+    trial_id bigint NOT NULL,
+    steps_completed int NOT NULL,
+    run_id int NOT NULL,
+    experiment_id bigint NOT NULL,
+    metric double precision,
+    reported_at timestamptz NOT NULL,
+    PRIMARY KEY (trial_id, steps_completed)
+);
+CREATE INDEX IF NOT EXISTS validations_experiment ON read_v1.validations (experiment_id, reported_at);
+
+CREATE TABLE IF NOT EXISTS read_v1.allocations (
+    allocation_id text PRIMARY KEY,
+    pool text NOT NULL,
+    task_id text NOT NULL,
+    task_type text NOT NULL,
+    job_id text NOT NULL,
+    name text NOT NULL,
+    owner text NOT NULL,
+    slots int NOT NULL,
+    priority int NOT NULL,
+    weight double precision NOT NULL,
+    max_slots int,
+    experiment_id bigint,
+    trial_id bigint,
+    state text NOT NULL,
+    why text NOT NULL DEFAULT '',
+    preemption_deadline_at timestamptz,
+    requested_at timestamptz NOT NULL,
+    assigned_at timestamptz,
+    started_at timestamptz,
+    ended_at timestamptz,
+    outcome text,
+    exit_code int
+);
+CREATE INDEX IF NOT EXISTS allocations_task ON read_v1.allocations (task_id);
+CREATE INDEX IF NOT EXISTS allocations_live ON read_v1.allocations (experiment_id) WHERE ended_at IS NULL;
+CREATE INDEX IF NOT EXISTS allocations_job ON read_v1.allocations (job_id) WHERE ended_at IS NULL;
+CREATE INDEX IF NOT EXISTS allocations_trial ON read_v1.allocations (trial_id);
+
+CREATE TABLE IF NOT EXISTS read_v1.placements (
+    resources_id text PRIMARY KEY,
+    allocation_id text NOT NULL,
+    share int NOT NULL,
+    agent_id text NOT NULL,
+    slot_ids int[] NOT NULL,
+    address text NOT NULL DEFAULT '',
+    state text NOT NULL,
+    exit_code int,
+    reason text NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS placements_allocation ON read_v1.placements (allocation_id, share);
+CREATE INDEX IF NOT EXISTS placements_live ON read_v1.placements (agent_id) WHERE state <> 'EXITED';
+
+CREATE TABLE IF NOT EXISTS read_v1.agents (
+    agent_id text PRIMARY KEY,
+    pool text NOT NULL,
+    host text NOT NULL,
+    version text NOT NULL,
+    enabled boolean NOT NULL DEFAULT true,
+    draining boolean NOT NULL DEFAULT false,
+    alive boolean NOT NULL,
+    joined_at timestamptz NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS read_v1.slots (
+    agent_id text NOT NULL,
+    slot_id int NOT NULL,
+    kind text NOT NULL,
+    brand text NOT NULL,
+    uuid text NOT NULL,
+    enabled boolean NOT NULL DEFAULT true,
+    draining boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (agent_id, slot_id)
+);
+
+CREATE TABLE IF NOT EXISTS read_v1.checkpoints (
+    uuid text PRIMARY KEY,
+    experiment_id bigint NOT NULL,
+    trial_id bigint NOT NULL,
+    task_id text NOT NULL,
+    allocation_id text NOT NULL,
+    run_id int NOT NULL DEFAULT 0,
+    steps_completed int NOT NULL DEFAULT 0,
+    state text NOT NULL,
+    storage jsonb NOT NULL,
+    resources jsonb NOT NULL DEFAULT '{}',
+    size_bytes bigint NOT NULL DEFAULT 0,
+    metadata jsonb NOT NULL DEFAULT '{}',
+    reported_at timestamptz NOT NULL
+);
+CREATE INDEX IF NOT EXISTS checkpoints_experiment ON read_v1.checkpoints (experiment_id);
+CREATE INDEX IF NOT EXISTS checkpoints_trial ON read_v1.checkpoints (trial_id);

@@ -1,0 +1,108 @@
+"""The read model in Postgres: fed by following the log, caught up at once when a handler must show what it wrote.
+
+The events of a batch and the position they bring it to are one transaction, and the position's row is locked in
+it: any number of gateways feed the same tables, and each event is applied once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import asyncpg
+
+from resolute.api.database import outages
+from resolute.api.projections import DDL, SCHEMA, project
+from resolute.api.projections.statement import Statement
+from resolute.eventlog import EventLog
+from resolute.proto.message import Recorded
+
+LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
+
+PAGE = 500
+
+
+class ReadModel:
+    """A `Consumer` of the log, and the tables it fills."""
+
+    def __init__(self, pool: asyncpg.Pool, log: EventLog) -> None:
+        self._pool, self._log = pool, log
+        self._position = 0
+        self._catching_up = asyncio.Lock()
+
+    async def prepare(self) -> None:
+        """Make the schema when it is not there."""
+        with outages():
+            async with self._pool.acquire() as connection, connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+                await connection.execute(DDL.read_text())
+
+    async def drop(self) -> None:
+        """Forget everything; `prepare` and catching up tell it again."""
+        with outages():
+            await self._pool.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+        self._position = 0
+
+    async def position(self) -> int:
+        with outages():
+            self._position = int(await self._pool.fetchval("SELECT position FROM read_v1.progress"))
+        return self._position
+
+    async def handle(self, batch: Sequence[Recorded]) -> None:
+        """Apply what is new in `batch`. Durability can wait: after a crash the log is read again from the position."""
+        with outages():
+            async with self._pool.acquire() as connection, connection.transaction():
+                await connection.execute("SET LOCAL synchronous_commit = off")
+                position = await connection.fetchval("SELECT position FROM read_v1.progress FOR UPDATE")
+                fresh = [recorded for recorded in batch if recorded.position > position]
+                if fresh:
+                    assert fresh[0].position == position + 1, f"a gap after {position}: {fresh[0].position}"
+                    for sql, arguments in runs_of(fresh):
+                        await connection.executemany(sql, arguments)
+                    position = fresh[-1].position
+                    await connection.execute("UPDATE read_v1.progress SET position = $1", position)
+        self._position = max(self._position, position)
+
+    async def reached(self, position: int) -> None:
+        """Return once the tables show everything up to `position`."""
+        while self._position < position:
+            async with self._catching_up:
+                if self._position < position:
+                    await self._step()
+
+    async def catch_up(self) -> None:
+        """Show everything the log holds now."""
+        await self.reached(await self._log.head())
+
+    async def _step(self) -> None:
+        """One page nearer. Another gateway may have gone ahead: then its position is the place to read from."""
+        events = await self._log.read_all(await self.position(), PAGE)
+        if events:
+            await self.handle(events)
+
+    async def rows(self, sql: str, *args: Any) -> list[asyncpg.Record]:
+        with outages():
+            rows: list[asyncpg.Record] = await self._pool.fetch(sql, *args)
+        return rows
+
+    async def row(self, sql: str, *args: Any) -> asyncpg.Record | None:
+        with outages():
+            return await self._pool.fetchrow(sql, *args)
+
+    async def value(self, sql: str, *args: Any) -> Any:
+        with outages():
+            return await self._pool.fetchval(sql, *args)
+
+    async def experiment_of(self, checkpoint: str) -> int | None:
+        """The experiment a checkpoint belongs to."""
+        found = await self.value("SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1", checkpoint)
+        return None if found is None else int(found)
+
+
+def runs_of(events: Sequence[Recorded]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """The statements of `events` in order, neighbours of one SQL together: they travel to the database as one."""
+    statements: Iterator[Statement] = (statement for recorded in events for statement in project(recorded))
+    for sql, group in groupby(statements, key=lambda statement: statement.sql):
+        yield sql, [statement.args for statement in group]

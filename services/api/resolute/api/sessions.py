@@ -1,0 +1,140 @@
+"""Sessions and credentials: who holds which token, kept as hashes in tables of their own, beside the log."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from resolute.api import passwords
+from resolute.api.database import outages
+from resolute.api.routing import Principal
+from resolute.api.settings import ApiSettings
+
+TRUSTED_S = 1.0
+"""How long a verified token is believed without asking again: the longest that another gateway's revocation takes."""
+
+CACHED_MAX = 10_000
+
+VERIFY = """SELECT s.session_id, u.id, u.username, u.admin
+FROM api.sessions s JOIN read_v1.users u ON u.id = s.user_id
+WHERE s.token_hash = $1 AND s.expires_at > $2 AND u.active"""
+
+
+class Sessions:
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        settings: ApiSettings,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._pool, self._now = pool, now
+        self._lifetime = timedelta(days=settings.session_lifetime_days)
+        self._cache: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
+
+    async def open(self, user_id: int, session_id: int) -> tuple[str, datetime]:
+        """A fresh token for the user, which nothing but its bearer will know, and when it ends."""
+        token = secrets.token_urlsafe(32)
+        expires_at = self._now() + self._lifetime
+        with outages():
+            await self._pool.execute(
+                "INSERT INTO api.sessions (session_id, user_id, token_hash, expires_at) VALUES ($1, $2, $3, $4)",
+                session_id,
+                user_id,
+                _hash(token),
+                expires_at,
+            )
+        return token, expires_at
+
+    async def close(self, session_id: int) -> None:
+        with outages():
+            await self._pool.execute("DELETE FROM api.sessions WHERE session_id = $1", session_id)
+        self.forget()
+
+    async def close_all(self, user_id: int, *, but: int | None = None) -> list[int]:
+        """End the user's sessions, apart from `but`; their ids."""
+        with outages():
+            rows = await self._pool.fetch(
+                "DELETE FROM api.sessions WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 RETURNING session_id",
+                user_id,
+                but,
+            )
+        self.forget()
+        return [row["session_id"] for row in rows]
+
+    async def sweep(self) -> None:
+        """Delete what has expired."""
+        with outages():
+            await self._pool.execute("DELETE FROM api.sessions WHERE expires_at < $1", self._now())
+
+    def forget(self) -> None:
+        """Believe no token without asking again: somebody's rights have changed."""
+        self._cache.clear()
+
+    async def principal(self, token: str) -> Principal | None:
+        """Who holds `token`; None when nobody does any more."""
+        key = _hash(token)
+        known = self._cache.get(key)
+        if known and known[0] > time.monotonic():
+            return known[1]
+        principal = await self._look_up(key)
+        if principal is not None:
+            self._remember(key, principal)
+        return principal
+
+    async def _look_up(self, key: bytes) -> Principal | None:
+        with outages():
+            row = await self._pool.fetchrow(VERIFY, key, self._now())
+        return row and Principal(row["id"], row["username"], row["admin"], session_id=row["session_id"])
+
+    def _remember(self, key: bytes, principal: Principal) -> None:
+        self._cache[key] = (time.monotonic() + TRUSTED_S, principal)
+        self._cache.move_to_end(key)
+        while len(self._cache) > CACHED_MAX:
+            self._cache.popitem(last=False)
+
+    # ---------------------------------------------------------------- passwords
+
+    async def set_password(self, user_id: int, form: str, *, only_first: bool = False) -> None:
+        """Keep the hash of a password in client form; with `only_first` one that is there already stays."""
+        kept = await passwords.hash_of(form)
+        conflict = (
+            "DO NOTHING"
+            if only_first
+            else "(user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, changed_at = EXCLUDED.changed_at"
+        )
+        with outages():
+            await self._pool.execute(
+                "INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3) "
+                f"ON CONFLICT {conflict}",
+                user_id,
+                kept,
+                self._now(),
+            )
+
+    async def password_fits(self, user_id: int | None, form: str) -> bool:
+        """Whether the user's password is `form`. An unknown user takes as long to refuse as a known one."""
+        with outages():
+            row = await self._pool.fetchrow("SELECT password_hash FROM api.credentials WHERE user_id = $1", user_id)
+        if row is None:
+            await passwords.hash_of(form)
+            return False
+        return await passwords.matches(form, row["password_hash"])
+
+    async def blank(self) -> list[str]:
+        """The active users whose password is blank."""
+        with outages():
+            rows = await self._pool.fetch(
+                "SELECT u.username FROM read_v1.users u LEFT JOIN api.credentials c ON c.user_id = u.id "
+                "WHERE u.active AND NOT u.remote AND c.password_hash IS NULL ORDER BY u.id"
+            )
+        return [row["username"] for row in rows]
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

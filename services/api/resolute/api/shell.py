@@ -1,0 +1,128 @@
+"""The gateway's shell: migrates, seeds, catches up, listens, and follows the log until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import asyncpg
+import structlog
+from aiohttp import web
+
+from resolute.api import passwords
+from resolute.api.database import outages
+from resolute.api.gateway import Gateway, application
+from resolute.api.log_routes import store_from_agent
+from resolute.api.settings import ApiSettings
+from resolute.api.table import ROUTES
+from resolute.bus import subjects
+from resolute.eventlog.migrate import migrate
+from resolute.proto.errors import InvalidConfig, Refused, Unavailable
+from resolute.proto.pool import LogBatch
+from resolute.service import Context, Follower, Patience
+
+log_ = structlog.get_logger()
+
+SWEEP_EVERY_S = 3600.0
+
+SEEDED = {1: "admin", 2: "determined"}
+
+
+async def serve(context: Context, settings: ApiSettings) -> None:
+    """Serve until cancelled. Raises Refused when listening would leave the cluster open to strangers."""
+    if not settings.secret.get_secret_value():
+        raise InvalidConfig(
+            "secret is not set: without the cluster's secret nobody could tell a task's token from a forged one"
+        )
+    pool = await connect(settings)
+    try:
+        gateway = await prepare(context, settings, pool)
+        await refuse_blank_passwords(gateway)
+        async with listening(gateway) as address:
+            log_.info("the gateway listens", host=address[0], port=address[1])
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(Follower(gateway.read, context.log, context.bus).run())
+                tasks.create_task(_hear(gateway))
+                tasks.create_task(_sweep(gateway))
+                context.on_ready("api")
+    finally:
+        await pool.close()
+
+
+async def connect(settings: ApiSettings) -> asyncpg.Pool:
+    with outages():
+        return await asyncpg.create_pool(
+            settings.database_url, min_size=1, max_size=settings.pool_connections_max, command_timeout=60
+        )
+
+
+async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
+    """A gateway whose tables exist, whose first users exist, and which shows everything the log holds."""
+    with outages():
+        async with pool.acquire() as connection:
+            await migrate(connection, "resolute.api", "api")
+            await migrate(connection, "resolute.api.measures", "measures")
+    gateway = Gateway(context, settings, pool)
+    await gateway.read.prepare()
+    seeded = await gateway.directory.seed()
+    form = passwords.client_form(settings.initial_user_password.get_secret_value(), hashed=False)
+    for user_id in SEEDED:
+        await gateway.sessions.set_password(user_id, form, only_first=True)
+    await gateway.read.reached(seeded)
+    await gateway.read.catch_up()
+    return gateway
+
+
+async def refuse_blank_passwords(gateway: Gateway) -> None:
+    settings = gateway.settings
+    if settings.loopback:
+        return
+    if blank := await gateway.sessions.blank():
+        raise Refused(
+            f"cannot listen on {settings.host}: the passwords of {', '.join(blank)} are blank, and anyone who reaches "
+            "that address could be them; set an initial password, change theirs on a loopback address first, or "
+            "listen on 127.0.0.1"
+        )
+
+
+@asynccontextmanager
+async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
+    """Answers requests, at the address given, until left."""
+    settings = gateway.settings
+    runner = web.AppRunner(application(gateway, ROUTES), access_log=None, handler_cancellation=True)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, settings.host, settings.port).start()
+        yield runner.addresses[0][:2]
+    finally:
+        await runner.cleanup()
+
+
+async def _hear(gateway: Gateway) -> None:
+    """What comes over the bus besides: facts that end a long poll, and the lines that agents ship."""
+    bus = gateway.context.bus
+    patience = Patience()
+    while True:
+        try:
+            facts = await bus.facts(gateway.signals.deliver)
+            logs = await bus.listen(
+                subjects.agent("*", "logs"), LogBatch, partial(store_from_agent, gateway.logs), queue="api"
+            )
+            break
+        except Unavailable as error:
+            await patience.wait("gateway", error)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await facts.close()
+        await logs.close()
+
+
+async def _sweep(gateway: Gateway) -> None:
+    """Expired sessions are no use to anyone; an outage only delays the sweeping."""
+    while True:
+        await asyncio.sleep(SWEEP_EVERY_S)
+        with suppress(Unavailable):
+            await gateway.sessions.sweep()

@@ -1,0 +1,1 @@
+"""Views: rows of the read model as the wire shows them."""

@@ -1,0 +1,77 @@
+"""Lists: filters, order and pages, from a query string to SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import asyncpg
+
+from resolute.api import wire
+from resolute.proto.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from resolute.api.call import Call
+
+
+@dataclass(slots=True)
+class Where:
+    """Conditions that all must hold. In a clause `?` stands for its argument."""
+
+    clauses: list[str] = field(default_factory=list)
+    args: list[Any] = field(default_factory=list)
+
+    def add(self, clause: str, value: Any) -> None:
+        self.args.append(value)
+        self.clauses.append(clause.replace("?", f"${len(self.args)}"))
+
+    def plain(self, clause: str) -> None:
+        self.clauses.append(clause)
+
+    @property
+    def sql(self) -> str:
+        return f" WHERE {' AND '.join(self.clauses)}" if self.clauses else ""
+
+
+def pattern(text: str) -> str:
+    """`text` anywhere within, for ILIKE; its own wildcards are plain characters."""
+    escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+    return f"%{escaped}%"
+
+
+def order_by(call: Call, columns: Mapping[str, str], default: str, *, key: str = "sortBy", tie: str) -> str:
+    """The ORDER BY that `sortBy` and `orderBy` ask for; `tie` makes it total, so that pages do not overlap."""
+    asked = call.query.text(key)
+    if asked and not asked.endswith("_UNSPECIFIED") and asked not in columns:
+        raise InvalidConfig(f"{key}: {asked!r} is unknown here; use one of {', '.join(columns)}")
+    column = columns.get(asked, default)
+    direction = "DESC" if call.query.text("orderBy") in ("ORDER_BY_DESC", "2") else "ASC"
+    return f" ORDER BY {column} {direction} NULLS LAST, {tie} {direction}"
+
+
+async def listed(
+    call: Call, select: str, count: str, where: Where, order: str, *, default_limit: int = 0
+) -> tuple[Sequence[asyncpg.Record], wire.Page]:
+    """One page of `select`, and what it is a page of."""
+    total = int(await call.gateway.read.value(count + where.sql, *where.args))
+    page = wire.page_of(
+        total, offset=call.query.number("offset"), limit=call.query.number("limit"), default_limit=default_limit
+    )
+    if page.start == page.end:
+        return [], page
+    window = f" OFFSET {page.start} LIMIT {page.end - page.start}"
+    return await call.gateway.read.rows(select + where.sql + order + window, *where.args), page
+
+
+def state_names(states: Sequence[str], known: Sequence[str], field_name: str = "states") -> list[str]:
+    """The read model's names for the wire's `STATE_…`."""
+    names = []
+    for state in states:
+        name = state.removeprefix("STATE_")
+        if name not in known:
+            raise InvalidConfig(
+                f"{field_name}: {state!r} is unknown; use one of {', '.join(f'STATE_{k}' for k in known)}"
+            )
+        names.append(name)
+    return names

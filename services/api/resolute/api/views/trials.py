@@ -1,0 +1,132 @@
+"""Trials, as the wire shows them: the searcher's story joined with what the trial reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import asyncpg
+import orjson
+
+from resolute.api.measures.metrics import MetricStore, Stored, TrialSummary
+from resolute.api.readmodel import ReadModel
+from resolute.api.views.checkpoints import workload_json
+from resolute.api.wire import int64, number, timestamp
+from resolute.proto.errors import NotFound
+
+# What people are shown of an active trial is how far its allocation has come.
+PHASE = """CASE
+    WHEN t.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'STOPPING_KILLED') THEN t.state
+    WHEN e.state LIKE 'STOPPING%' OR e.state = 'PAUSED' THEN e.state
+    WHEN a.state = 'RUNNING' THEN 'RUNNING'
+    WHEN a.state = 'ASSIGNED' THEN 'STARTING'
+    WHEN a.state = 'TERMINATING' THEN 'STOPPING_CANCELED'
+    ELSE 'QUEUED' END"""
+
+FROM = """FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
+LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
+LEFT JOIN read_v1.allocations a ON a.allocation_id = r.allocation_id AND a.ended_at IS NULL"""
+
+SELECT = f"""SELECT t.*, {PHASE} AS phase, e.searcher_metric, e.smaller_is_better, c.*, k.checkpoints, k.bytes, w.wall_s
+{FROM}
+LEFT JOIN LATERAL (
+    SELECT c.uuid AS best_uuid, c.steps_completed AS checkpoint_steps, c.resources AS checkpoint_resources,
+           c.metadata AS checkpoint_metadata, c.state AS checkpoint_state, c.reported_at AS checkpoint_at
+    FROM read_v1.checkpoints c
+    LEFT JOIN read_v1.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed
+    WHERE c.trial_id = t.id AND c.state = 'COMPLETED'
+    ORDER BY v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END NULLS LAST, c.steps_completed DESC, c.uuid
+    LIMIT 1) c ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints k
+    WHERE k.trial_id = t.id AND k.state IN ('COMPLETED', 'PARTIALLY_DELETED')) k
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(extract(epoch FROM r.ended_at - coalesce(r.started_at, r.ended_at))), 0) AS wall_s
+    FROM read_v1.runs r WHERE r.trial_id = t.id) w"""
+
+COUNT = f"SELECT count(*) {FROM}"
+
+STATES = (
+    *("ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "STOPPING_ERROR"),
+    *("CANCELED", "COMPLETED", "ERROR", "QUEUED", "PULLING", "STARTING", "RUNNING"),
+)
+
+
+async def trial_of(read: ReadModel, measured: MetricStore, trial_id: int) -> dict[str, Any]:
+    """One trial in full, with the summary of all its metrics."""
+    row = await read.row(f"{SELECT} WHERE t.id = $1", trial_id)
+    if row is None:
+        raise NotFound(f"trial {trial_id} not found")
+    [shown] = await trials_json(measured, [row])
+    shown["summaryMetrics"] = await measured.columns(trial_id)
+    return shown
+
+
+async def trials_json(measured: MetricStore, rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
+    summaries = await _summaries(measured, rows)
+    return [_trial_json(row, summaries.get(row["id"], TrialSummary())) for row in rows]
+
+
+async def _summaries(measured: MetricStore, rows: Sequence[asyncpg.Record]) -> Mapping[int, TrialSummary]:
+    """By trial; one question for each searcher metric among them, which is one for the trials of an experiment."""
+    found: dict[int, TrialSummary] = {}
+
+    def metric(row: asyncpg.Record) -> tuple[str, bool]:
+        return row["searcher_metric"], row["smaller_is_better"]
+
+    for (name, smaller), group in groupby(sorted(rows, key=metric), key=metric):
+        found.update(await measured.summaries([row["id"] for row in group], name, smaller))
+    return found
+
+
+def _trial_json(row: asyncpg.Record, summary: TrialSummary) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": row["id"],
+        "experimentId": row["experiment_id"],
+        "startTime": timestamp(row["started_at"]),
+        "endTime": timestamp(row["ended_at"]),
+        "state": f"STATE_{row['phase']}",
+        "restarts": row["restarts"],
+        "hparams": orjson.loads(row["hparams"]),
+        "totalBatchesProcessed": summary.total_batches,
+        "bestValidation": _workload(summary.best),
+        "latestValidation": _workload(summary.latest),
+        "bestCheckpoint": _best_checkpoint(row),
+        "runnerState": summary.runner_state,
+        "wallClockTime": float(row["wall_s"]),
+        "warmStartCheckpointUuid": row["warm_start"] or "",
+        "taskId": row["task_id"],
+        "taskIds": [row["task_id"]],
+        "totalCheckpointSize": int64(int(row["bytes"])),
+        "checkpointCount": row["checkpoints"],
+        "summaryMetrics": None,
+        "searcherMetricValue": number(row["best_metric"]),
+    }
+    if summary.metadata is not None:
+        shown["metadata"] = summary.metadata
+    return {key: value for key, value in shown.items() if key != "searcherMetricValue" or value is not None}
+
+
+def _workload(stored: Stored | None) -> dict[str, Any] | None:
+    if stored is None:
+        return None
+    return {
+        "metrics": {"avgMetrics": stored.metrics, "batchMetrics": []},
+        "numInputs": 0,
+        "totalBatches": stored.steps,
+        "endTime": timestamp(stored.reported_at),
+    }
+
+
+def _best_checkpoint(row: asyncpg.Record) -> dict[str, Any] | None:
+    if row["best_uuid"] is None:
+        return None
+    return workload_json(
+        uuid=row["best_uuid"],
+        state=row["checkpoint_state"],
+        steps=row["checkpoint_steps"],
+        resources=row["checkpoint_resources"],
+        metadata=row["checkpoint_metadata"],
+        reported_at=row["checkpoint_at"],
+    )

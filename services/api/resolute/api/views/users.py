@@ -1,0 +1,39 @@
+"""Users, as the wire shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+import orjson
+
+from resolute.api.readmodel import ReadModel
+from resolute.api.wire import timestamp
+from resolute.proto.errors import NotFound
+
+SELECT = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
+FROM read_v1.users"""
+
+
+def user_json(row: asyncpg.Record) -> dict[str, Any]:
+    group = row["agent_user_group"]
+    shown: dict[str, Any] = {
+        "id": row["id"],
+        "username": row["username"],
+        "admin": row["admin"],
+        "active": row["active"],
+        "displayName": row["display_name"],
+        "remote": row["remote"],
+        "agentUserGroup": orjson.loads(group) if group else None,
+        "modifiedAt": timestamp(row["modified_at"]),
+    }
+    if row["last_auth_at"] is not None:
+        shown["lastAuthAt"] = timestamp(row["last_auth_at"])
+    return shown
+
+
+async def user_of(read: ReadModel, user_id: int) -> dict[str, Any]:
+    row = await read.row(f"{SELECT} WHERE id = $1", user_id)
+    if row is None:
+        raise NotFound(f"user {user_id} not found")
+    return user_json(row)

@@ -1,0 +1,90 @@
+"""A gateway over a real Postgres, with the log and the bus in memory, and a client that speaks to it over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import orjson
+from pydantic import SecretStr
+
+from resolute.api.gateway import Gateway
+from resolute.api.settings import ApiSettings
+from resolute.api.shell import connect, listening, prepare
+from resolute.bus import MemoryBus
+from resolute.eventlog import MemoryEventLog
+from resolute.service import Context
+
+SECRET = "a secret for tests"
+
+
+@dataclass
+class Answer:
+    status: int
+    body: Any
+    headers: Any
+
+    @property
+    def error(self) -> str:
+        return str(self.body["error"]["error"])
+
+
+@dataclass
+class Client:
+    """Someone at the gateway: `token` says who."""
+
+    base: str
+    http: aiohttp.ClientSession
+    token: str | None = None
+
+    async def call(self, method: str, path: str, body: Any = None, **options: Any) -> Answer:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers |= options.pop("headers", {})
+        async with self.http.request(method, self.base + path, json=body, headers=headers, **options) as response:
+            raw = await response.read()
+            is_json = response.content_type == "application/json"
+            return Answer(response.status, orjson.loads(raw) if is_json and raw else raw, response.headers)
+
+    async def get(self, path: str, **query: Any) -> Any:
+        answer = await self.call("GET", path, params=query)
+        assert answer.status == 200, (path, answer.status, answer.body)
+        return answer.body
+
+    async def post(self, path: str, body: Any = None) -> Any:
+        answer = await self.call("POST", path, body)
+        assert answer.status == 200, (path, answer.status, answer.body)
+        return answer.body
+
+    async def login(self, username: str, password: str = "") -> Client:
+        answer = await self.call(
+            "POST", "/api/v1/auth/login", {"username": username, "password": password, "isHashed": False}
+        )
+        assert answer.status == 200, answer.body
+        return Client(self.base, self.http, answer.body["token"])
+
+
+@dataclass
+class Running:
+    gateway: Gateway
+    log: MemoryEventLog
+    bus: MemoryBus
+    nobody: Client
+
+
+@asynccontextmanager
+async def running(dsn: str, log: MemoryEventLog | None = None, **settings: Any) -> AsyncIterator[Running]:
+    log, bus = log or MemoryEventLog(), MemoryBus()
+    known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **settings)
+    context = Context(log, bus)
+    pool = await connect(known)
+    try:
+        gateway = await prepare(context, known, pool)
+        async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+            yield Running(gateway, log, bus, Client(f"http://{address[0]}:{address[1]}", http))
+    finally:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(pool.close(), 5)

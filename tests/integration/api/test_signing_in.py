@@ -1,0 +1,119 @@
+"""Signing in, being someone, and ceasing to be."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from resolute.api.settings import ApiSettings
+from resolute.api.shell import connect, prepare, refuse_blank_passwords
+from resolute.bus import MemoryBus
+from resolute.eventlog import MemoryEventLog
+from resolute.proto.errors import Refused
+from resolute.service import Context
+from tests.integration.api.running import SECRET, Client, running
+
+
+async def test_a_fresh_cluster_knows_two_people_and_the_first_workspace(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        users = (await someone.get("/api/v1/users"))["users"]
+        assert [(user["id"], user["username"], user["admin"]) for user in users] == [
+            (1, "admin", True),
+            (2, "determined", False),
+        ]
+        assert (await someone.get("/api/v1/me"))["user"]["username"] == "determined"
+        [workspace] = (await someone.get("/api/v1/workspaces"))["workspaces"]
+        assert (workspace["name"], workspace["numProjects"]) == ("Uncategorized", 1)
+        assert (await someone.get("/api/v1/projects/1"))["project"]["workspaceName"] == "Uncategorized"
+
+
+async def test_starting_twice_seeds_once(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log):
+        pass
+    seeded = await log.head()
+    async with running(postgres_dsn, log):
+        assert await log.head() == seeded
+
+
+async def test_a_token_ends_with_logging_out_at_once(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await someone.get("/api/v1/me")
+        await someone.post("/api/v1/auth/logout")
+        assert (await someone.call("GET", "/api/v1/me")).status == 401
+
+
+async def test_wrong_credentials_say_no_more_than_that(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        for username in ("determined", "nobody"):
+            answer = await cluster.nobody.call(
+                "POST", "/api/v1/auth/login", {"username": username, "password": "x", "isHashed": False}
+            )
+            assert (answer.status, answer.error) == (401, "invalid credentials")
+
+
+async def test_guessing_is_slowed_down(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, login_failures_max=3) as cluster:
+        wrong = {"username": "admin", "password": "x", "isHashed": False}
+        answers = [await cluster.nobody.call("POST", "/api/v1/auth/login", wrong) for _ in range(5)]
+        assert [answer.status for answer in answers] == [401, 401, 401, 429, 429]
+        await cluster.nobody.login("determined")
+
+
+async def test_someone_who_was_deactivated_is_out_and_stays_out(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        admin, someone = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")
+        await admin.call("PATCH", "/api/v1/users/2", {"active": False, "admin": None})
+        assert (await someone.call("GET", "/api/v1/me")).status == 401
+        answer = await cluster.nobody.call("POST", "/api/v1/auth/login", {"username": "determined", "password": ""})
+        assert (answer.status, answer.error) == (403, "user is not active")
+
+
+async def test_a_password_set_by_an_administrator_replaces_the_blank_one(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        admin = await cluster.nobody.login("admin")
+        made = await admin.post(
+            "/api/v1/users",
+            {
+                "user": {"username": "bob", "active": True, "admin": False, "remote": False},
+                "password": "s",
+                "isHashed": False,
+            },
+        )
+        bob = await cluster.nobody.login("bob", "s")
+        assert (await bob.get("/api/v1/me"))["user"]["id"] == made["user"]["id"]
+        assert (await bob.call("POST", "/api/v1/users", {"user": {"username": "eve"}})).status == 403
+        assert (await bob.call("POST", "/api/v1/users/1/password", "")).status == 403
+        assert (await admin.call("POST", f"/api/v1/users/{made['user']['id']}/password", "a" * 128)).status == 200
+        assert (await bob.call("GET", "/api/v1/me")).status == 401, "a new password ends the sessions of the old one"
+
+
+async def test_the_log_tells_who_came_and_no_secret_of_theirs(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        told = repr(await cluster.log.read_all(0))
+        assert "SessionOpened" in told
+        assert str(someone.token) not in told
+
+
+async def test_a_gateway_open_to_others_refuses_blank_passwords(postgres_dsn: str) -> None:
+    settings = ApiSettings(database_url=postgres_dsn, host="0.0.0.0", secret=SecretStr(SECRET))
+    pool = await connect(settings)
+    try:
+        gateway = await prepare(Context(MemoryEventLog(), MemoryBus()), settings, pool)
+        with pytest.raises(Refused, match="admin, determined are blank"):
+            await refuse_blank_passwords(gateway)
+    finally:
+        await pool.close()
+
+
+async def test_without_a_token_only_a_few_doors_are_open(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        assert (await cluster.nobody.get("/info"))["version"] == "0.38.1"
+        assert (await cluster.nobody.call("GET", "/api/v1/users")).status == 401
+        stranger = Client(cluster.nobody.base, cluster.nobody.http, "not-a-token")
+        assert (await stranger.call("GET", "/api/v1/users")).status == 401
+        answer = await cluster.nobody.call("GET", "/api/v1/nothing")
+        assert (answer.status, answer.body["error"]["reason"]) == (404, "NotFound")
