@@ -13,7 +13,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from resolute.cli import overrides
+from resolute.cli import logs, overrides
 from resolute.cli.commands import experiment_create
 from resolute.cli.errors import CliError
 
@@ -144,7 +144,7 @@ def test_stopping_to_follow_leaves_the_experiment_alone_and_says_so(
         raise KeyboardInterrupt
 
     created.on("GET /api/v1/experiments/7/trials", {"trials": [{"id": 11}]})
-    monkeypatch.setattr(experiment_create.logs, "show", interrupt)
+    monkeypatch.setattr(logs, "show", interrupt)
     outcome = det(f"e create {model}/const.yaml {model} -f")
     assert outcome.status == 3
     assert "experiment 7 goes on" in outcome.err

@@ -61,7 +61,7 @@ def test_the_tail_comes_newest_first_and_is_printed_oldest_first(
 def test_following_from_the_tail_shows_each_line_once(
     master: Any, det: Callable[..., Any], stream: Callable[..., Any]
 ) -> None:
-    def answer(asked: Any) -> web.Response:
+    def answer(asked: Any) -> Any:
         followed = ("follow", "true") in asked.query
         return stream(line(2), line(3), line(4)) if followed else stream(line(3), line(2))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -176,3 +178,14 @@ def test_the_reference_in_the_docs_is_current() -> None:
 
     written = (REPOSITORY / "docs" / "reference" / "cli.md").read_text()
     assert written == markdown(), "run: python -m resolute.cli.reference docs/reference/cli.md"
+
+
+def test_help_comes_at_once_because_it_loads_nothing_that_it_does_not_need() -> None:
+    heavy = ["aiohttp", "asyncio", "pydantic", "yaml", "ssl", "resolute.config", "resolute.eventlog"]
+    script = (
+        "import sys\nfrom resolute.cli.main import det\n"
+        "try:\n    det(['--help'])\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.stdout.splitlines()[-1] == "[]", ended.stderr

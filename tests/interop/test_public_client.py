@@ -1,0 +1,164 @@
+"""The public client, unmodified, drives our cluster: command line and SDK."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import uuid
+from pathlib import Path
+
+from tests.interop.conftest import ENDED, MODEL, PublicClient
+
+LASTING = ("--config", "hyperparameters.steps=2000", "--config", "hyperparameters.pause_s=0.05")
+
+
+def trials_of(public: PublicClient, experiment_id: int) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(public.det("e", "list-trials", str(experiment_id), "--csv"))))
+
+
+def checkpoints_of(public: PublicClient, experiment_id: int) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(public.det("e", "list-checkpoints", str(experiment_id), "--csv"))))
+
+
+def test_it_logs_in_and_knows_who_it_is(public: PublicClient) -> None:
+    assert public.det("user", "whoami") == "You are logged in as user 'determined'\n"
+    assert "'admin'" in public.det("user", "whoami", DET_USER="admin", DET_PASS="")
+
+
+def test_it_meets_no_warning_about_versions(public: PublicClient) -> None:
+    assert "version" not in public.run("user", "whoami").stderr.lower()
+
+
+def test_a_wrong_password_is_refused(public: PublicClient) -> None:
+    ended = public.run("user", "whoami", DET_USER="determined", DET_PASS="wrong")
+    assert ended.returncode == 1
+
+
+def test_it_submits_an_experiment_and_follows_its_first_trial_to_the_end(public: PublicClient) -> None:
+    out = public.det("experiment", "create", str(MODEL / "short.yaml"), str(MODEL), "-f")
+    assert "Created experiment " in out
+    assert "Following first trial with ID " in out
+    assert "starting at step 0" in out
+    assert "stopping at step 3" in out
+
+
+def test_it_lists_and_describes_an_experiment(public: PublicClient, finished: int) -> None:
+    listed = {row["ID"]: row for row in csv.DictReader(io.StringIO(public.det("e", "list", "--csv")))}
+    assert listed[str(finished)]["State"] == "COMPLETED"
+    described = public.experiment(finished)
+    assert described["state"] == "STATE_COMPLETED"
+    assert described["config"]["hyperparameters"]["steps"] in (3, {"type": "const", "val": 3})
+    assert "COMPLETED" in public.det("e", "describe", str(finished), "--metrics")
+    assert "validation_loss" in public.det("e", "config", str(finished))
+
+
+def test_it_reads_the_log_of_a_trial_from_either_end(public: PublicClient, finished: int) -> None:
+    trial = trials_of(public, finished)[0]["Trial ID"]
+    whole = public.det("trial", "logs", trial).splitlines()
+    assert any("starting at step 0" in line for line in whole)
+    first = public.det("trial", "logs", trial, "--head", "1").splitlines()
+    last = public.det("trial", "logs", trial, "--tail", "1").splitlines()
+    assert first[0] == whole[0]
+    assert last[0] == whole[-2]  # the last line of all is the client's own remark
+    lines = public.det("trial", "logs", trial, "--json")
+    assert '"trialId"' in lines
+
+
+def test_it_describes_a_trial(public: PublicClient, finished: int) -> None:
+    trial = trials_of(public, finished)[0]["Trial ID"]
+    described = json.loads(public.det("trial", "describe", trial, "--json"))
+    assert described["trial"]["state"] == "STATE_COMPLETED"
+    assert "validation_loss" in public.det("trial", "describe", trial)
+
+
+def test_it_downloads_a_checkpoint_directly_and_through_the_master(
+    public: PublicClient, finished: int, tmp_path: Path
+) -> None:
+    found = [row for row in checkpoints_of(public, finished) if row["State"] == "COMPLETED"]
+    for mode in ("auto", "master"):
+        target = tmp_path / mode
+        public.det("checkpoint", "download", found[0]["UUID"], "-o", str(target), "--mode", mode)
+        assert (target / "steps.txt").read_text() == "3"
+        assert (target / "metadata.json").exists()
+    assert found[0]["UUID"] in public.det("checkpoint", "describe", found[0]["UUID"])
+
+
+def test_it_pauses_activates_and_kills(public: PublicClient) -> None:
+    experiment_id = public.submit(*LASTING)
+    assert f"Paused experiment {experiment_id}" in public.det("e", "pause", str(experiment_id))
+    assert public.until(experiment_id, lambda state: state == "STATE_PAUSED")
+    assert f"Activated experiment {experiment_id}" in public.det("e", "activate", str(experiment_id))
+    assert public.until(experiment_id, lambda state: state != "STATE_PAUSED")
+    assert f"Killed experiment {experiment_id}" in public.det("e", "kill", str(experiment_id))
+    assert public.until(experiment_id, lambda state: state in ENDED) == "STATE_CANCELED"
+
+
+def test_a_paused_trial_goes_on_where_it_stopped(public: PublicClient) -> None:
+    experiment_id = public.submit(*LASTING)
+    public.until(experiment_id, lambda state: bool(trials_of(public, experiment_id)))
+    trial = trials_of(public, experiment_id)[0]["Trial ID"]
+    public.until(experiment_id, lambda state: "starting at step 0" in public.det("t", "logs", trial))
+    public.det("e", "pause", str(experiment_id))
+    public.until(experiment_id, lambda state: "stopping at step" in public.det("t", "logs", trial))
+    public.det("e", "activate", str(experiment_id))
+    public.until(experiment_id, lambda state: public.det("t", "logs", trial).count("starting at step") == 2)
+    resumed = public.det("t", "logs", trial).split("starting at step ")[2]
+    assert int(resumed.split()[0]) > 0
+    public.det("e", "kill", str(experiment_id))
+
+
+def test_what_it_changes_about_an_experiment_is_kept(public: PublicClient, finished: int) -> None:
+    public.det("e", "label", "add", str(finished), "kept")
+    public.det("e", "set", "description", str(finished), "by the public client")
+    public.det("e", "set", "name", str(finished), "renamed")
+    described = public.experiment(finished)
+    assert "kept" in described["labels"]
+    assert (described["name"], described["description"]) == ("renamed", "by the public client")
+    public.det("e", "archive", str(finished))
+    assert public.experiment(finished)["archived"]
+    public.det("e", "unarchive", str(finished))
+
+
+def test_an_administrator_makes_a_user_who_can_log_in(public: PublicClient) -> None:
+    name, password = f"user-{uuid.uuid4().hex[:8]}", "Interop-4-ever"
+    admin = {"DET_USER": "admin", "DET_PASS": ""}
+    public.det("user", "create", name, "--password", password, **admin)
+    assert f"'{name}'" in public.det("user", "whoami", DET_USER=name, DET_PASS=password)
+    assert name in public.det("user", "list", **admin)
+
+
+def test_a_bad_configuration_is_refused_with_the_path_of_the_field(public: PublicClient) -> None:
+    ended = public.run(
+        "e", "create", str(MODEL / "short.yaml"), str(MODEL), "--config", "searcher.max_length.batches=-1"
+    )
+    assert ended.returncode == 1
+    assert "searcher.max_length" in ended.stdout + ended.stderr
+
+
+def test_it_looks_at_the_cluster(public: PublicClient, finished: int) -> None:
+    agents = list(csv.DictReader(io.StringIO(public.det("agent", "list", "--csv"))))
+    assert [agent["Slots"] for agent in agents] == ["1"]
+    assert len(list(csv.DictReader(io.StringIO(public.det("slot", "list", "--csv"))))) == 1
+    public.det("task", "list")
+    public.det("job", "list")
+    public.det("master", "info")
+    assert "version: 0.38.1" in public.det("version")
+
+
+def test_the_sdk_creates_an_experiment_and_waits_for_it(public: PublicClient, tmp_path: Path) -> None:
+    out = public.python(f"""
+experiment = client.create_experiment({str(MODEL / "short.yaml")!r}, {str(MODEL)!r})
+print("state", experiment.wait(interval=0.5).value)
+trial = experiment.list_trials()[0]
+print("losses", [report.metrics["validation_loss"] for report in trial.iter_metrics("validation")])
+print("steps", [report.steps_completed for report in trial.iter_metrics("training")])
+checkpoint = experiment.list_checkpoints(max_results=1)[0]
+print("read", open(checkpoint.download({str(tmp_path / "sdk")!r}) + "/steps.txt").read())
+print("known", experiment.id in [each.id for each in client.list_experiments()])
+""")
+    lines = dict(line.split(" ", 1) for line in out.splitlines() if " " in line)
+    assert lines["state"] == "STATE_COMPLETED"
+    assert lines["losses"] == f"[{1 / 3}]"
+    assert lines["steps"] == "[1, 2, 3]"
+    assert (lines["read"], lines["known"]) == ("3", "True")
