@@ -23,6 +23,16 @@ class CheckpointCommand(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointClaimed(Event):
+    """A uuid became one experiment's, for ever. Written to a stream of its own, `claim-<uuid>`, so that two
+    experiments can never mean the same files."""
+
+    category: ClassVar[str] = "claim"
+    uuid: str
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointAnnounced(CheckpointEvent):
     uuid: str
     experiment_id: int

@@ -1,0 +1,171 @@
+"""What happens when something is asked of an experiment's checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from resolute.checkpoint.registry import Checkpoint, Registry, State
+from resolute.checkpoint.retention import Policy, kept
+from resolute.proto.checkpoint import (
+    AnnounceCheckpoint,
+    ApplyRetention,
+    ChangeCheckpointMetadata,
+    CheckpointAnnounced,
+    CheckpointCommand,
+    CheckpointCompleted,
+    CheckpointDeleted,
+    CheckpointDeletionRequested,
+    CheckpointFilesRemoved,
+    CheckpointMetadataChanged,
+    CompleteCheckpoint,
+    DeleteCheckpoints,
+    DeleteExperimentCheckpoints,
+    NoteFilesRemoved,
+    RetentionApplied,
+)
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.message import Event
+
+Metrics = Mapping[tuple[int, int], float | None]
+"""What the searcher's metric was, by trial and steps; None where the trial reported NaN."""
+
+_GOING = frozenset({State.DELETING, State.DELETED})
+
+
+def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics) -> list[Event]:
+    """`metrics` matters to retention alone."""
+    match command:
+        case AnnounceCheckpoint():
+            return _announce(command, registry.get(command.uuid))
+        case CompleteCheckpoint():
+            return _complete(command, registry.get(command.uuid))
+        case ChangeCheckpointMetadata(uuid=uuid, metadata=metadata):
+            found = _whole(registry, uuid, "change the metadata of")
+            return [CheckpointMetadataChanged(uuid, metadata)] if metadata != found.metadata else []
+        case DeleteCheckpoints(uuids=uuids):
+            return [event for uuid in dict.fromkeys(uuids) for event in _delete(command, uuid, registry)]
+        case NoteFilesRemoved(uuid=uuid, resources=left):
+            return _note(uuid, left, registry)
+        case ApplyRetention():
+            return _retain(command, registry, metrics)
+        case DeleteExperimentCheckpoints():
+            return [CheckpointDeletionRequested(uuid, "its experiment is deleted") for uuid in registry.present()]
+    raise NotFound(f"the checkpoint store does not decide {type(command).__name__}")
+
+
+def to_delete(command: ApplyRetention, registry: Registry, metrics: Metrics) -> tuple[list[str], list[str]]:
+    """What the policy keeps and what it lets go. Checkpoints that were cut off go: nobody can resume from them."""
+    policy = Policy(
+        command.save_experiment_best, command.save_trial_best, command.save_trial_latest, command.smaller_is_better
+    )
+    chosen = kept(registry.candidates(metrics), policy)
+    going = [
+        uuid for uuid in registry.present() if uuid not in chosen and registry.get(uuid).state is not State.DELETING
+    ]
+    return [uuid for uuid in registry.checkpoints if uuid in chosen], going
+
+
+def _announce(command: AnnounceCheckpoint, found: Checkpoint) -> list[Event]:
+    if found.state is State.ABSENT:
+        return [
+            CheckpointAnnounced(
+                uuid=command.uuid,
+                experiment_id=command.experiment_id,
+                trial_id=command.trial_id,
+                task_id=command.task_id,
+                allocation_id=command.allocation_id,
+                storage=command.storage,
+            )
+        ]
+    _check_owner("announce", command, found)
+    if found.state in (State.ANNOUNCED, State.COMPLETED):
+        return []  # every rank of a sharded upload says so, and some say it twice
+    raise _refused("announce", command.uuid, found)
+
+
+def _complete(command: CompleteCheckpoint, found: Checkpoint) -> list[Event]:
+    _check_sizes(command.resources)
+    if found.state is not State.ABSENT:
+        _check_owner("complete", command, found)
+    if found.state is State.COMPLETED and dict(found.resources) == command.resources:
+        return []
+    if found.state not in (State.ABSENT, State.ANNOUNCED):
+        raise _refused("complete", command.uuid, found)
+    return [
+        CheckpointCompleted(
+            uuid=command.uuid,
+            experiment_id=command.experiment_id,
+            trial_id=command.trial_id,
+            task_id=command.task_id,
+            allocation_id=command.allocation_id,
+            run_id=command.run_id,
+            steps_completed=command.steps_completed,
+            resources=command.resources,
+            metadata=command.metadata,
+            storage=command.storage,
+        )
+    ]
+
+
+def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry) -> Sequence[Event]:
+    """A request that is under way is made again: the first may have met a disk that was away."""
+    found = registry.get(uuid)
+    match found.state:
+        case State.ABSENT:
+            raise NotFound(f"checkpoint {uuid} not found in experiment {command.experiment_id}")
+        case State.ANNOUNCED:
+            raise _refused("delete", uuid, found, "wait until it is complete, or delete its experiment")
+        case State.DELETED:
+            return ()
+    return (CheckpointDeletionRequested(uuid, command.reason, command.globs),)
+
+
+def _note(uuid: str, left: dict[str, int], registry: Registry) -> list[Event]:
+    _check_sizes(left)
+    found = registry.get(uuid)
+    match found.state:
+        case State.ABSENT:
+            raise NotFound(f"checkpoint {uuid} not found")
+        case State.ANNOUNCED:
+            raise _refused("remove files of", uuid, found, "wait until it is complete")
+        case State.DELETED:
+            return []
+    if all(path.endswith("/") for path in left):
+        return [CheckpointDeleted(uuid)]
+    same = left == dict(found.resources) and found.state is not State.DELETING
+    return [] if same else [CheckpointFilesRemoved(uuid, left)]
+
+
+def _retain(command: ApplyRetention, registry: Registry, metrics: Metrics) -> list[Event]:
+    if command.preview or not registry.checkpoints:
+        return []
+    keeping, going = to_delete(command, registry, metrics)
+    requests = [CheckpointDeletionRequested(uuid, "retention at the end of its experiment") for uuid in going]
+    return [RetentionApplied(command.experiment_id, tuple(keeping), tuple(going)), *requests]
+
+
+def _whole(registry: Registry, uuid: str, what: str) -> Checkpoint:
+    found = registry.get(uuid)
+    if found.state is State.ABSENT:
+        raise NotFound(f"checkpoint {uuid} not found")
+    if found.state is State.ANNOUNCED or found.state in _GOING:
+        raise _refused(what, uuid, found)
+    return found
+
+
+def _check_owner(what: str, command: AnnounceCheckpoint | CompleteCheckpoint, found: Checkpoint) -> None:
+    if command.trial_id != found.trial_id:
+        raise Refused(
+            f"cannot {what} checkpoint {command.uuid}: it is trial {found.trial_id}'s; use a uuid of your own"
+        )
+
+
+def _check_sizes(resources: Mapping[str, int]) -> None:
+    for path, size in resources.items():
+        if size < 0:
+            raise InvalidConfig(f"resources.{path}: expected a size in bytes; found {size}")
+
+
+def _refused(what: str, uuid: str, found: Checkpoint, try_this: str = "") -> Refused:
+    hint = f"; {try_this}" if try_this else ""
+    return Refused(f"cannot {what} checkpoint {uuid}: it is {found.state.name}{hint}")

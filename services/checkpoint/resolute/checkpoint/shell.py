@@ -1,0 +1,176 @@
+"""The checkpoint store at work: commands in, facts in, decisions into the log, files off the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from resolute.checkpoint import registry, story
+from resolute.checkpoint.decide import Metrics, decide, to_delete
+from resolute.checkpoint.reactions import RemoveFiles, Retain, react
+from resolute.checkpoint.registry import Registry, State
+from resolute.checkpoint.story import Story
+from resolute.eventlog import Appended
+from resolute.proto.checkpoint import (
+    AnnounceCheckpoint,
+    ApplyRetention,
+    CheckpointClaimed,
+    CheckpointCommand,
+    CompleteCheckpoint,
+    DeleteExperimentCheckpoints,
+    NoteFilesRemoved,
+)
+from resolute.proto.errors import NotFound, Refused, WrongVersion
+from resolute.proto.message import Cause, Command, Object, Recorded, Reply
+from resolute.service import Aggregates, Context, Follower, Reactions
+from resolute.storage import Storage, check_uuid, open_storage
+
+NAME = "checkpoint"
+log_ = structlog.get_logger()
+
+
+async def serve(context: Context) -> None:
+    """Serve until cancelled. Replicas may run beside this one: deleting a file twice deletes it once."""
+    store = CheckpointStore(context)
+    subscription = await context.bus.serve(NAME, store.handle)
+    follower = Follower(Reactions(NAME, context.log, store.react), context.log, context.bus)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(follower.run())
+            context.on_ready(NAME)
+    finally:
+        await subscription.close()
+
+
+class CheckpointStore:
+    def __init__(self, context: Context, open_storage: Callable[[Object], Storage] = open_storage) -> None:
+        self._log, self._open = context.log, open_storage
+        self._registries = Aggregates(context.log, Registry, registry.evolve)
+        self._stories = Aggregates(context.log, Story, story.evolve)
+        self._leaving: dict[int, asyncio.Task[None]] = {}
+
+    async def handle(self, command: Command, cause: Cause) -> Reply:
+        match command:
+            case AnnounceCheckpoint() | CompleteCheckpoint():
+                await self._claim(command, cause)
+            case ApplyRetention(preview=True):
+                return await self._preview(command)
+            case ApplyRetention(experiment_id=experiment_id):
+                await self._check_ended(experiment_id)
+        if not isinstance(command, CheckpointCommand):
+            raise NotFound(f"the checkpoint store does not decide {type(command).__name__}")
+        outcome = await self._execute(_experiment_of(command), command, cause)
+        if isinstance(command, DeleteExperimentCheckpoints):
+            await self._leave(command, cause)
+        return Reply(position=outcome.position)
+
+    async def react(self, recorded: Recorded) -> None:
+        todo = react(recorded.event)
+        if todo is None:
+            return
+        experiment_id, cause = int(recorded.stream.partition("-")[2]), _because_of(recorded)
+        match todo:
+            case Retain():
+                found = await self._story(experiment_id)
+                if found.ended:
+                    await self._execute(experiment_id, found.retention(experiment_id), cause.then("retain"))
+            case RemoveFiles(uuid=uuid, globs=globs):
+                await self._remove(experiment_id, uuid, globs, cause)
+
+    async def _execute(self, experiment_id: int, command: CheckpointCommand, cause: Cause) -> Appended:
+        metrics: Metrics = {}
+        if isinstance(command, ApplyRetention):
+            metrics = (await self._story(experiment_id)).metrics
+        return await self._registries.execute(
+            _stream(experiment_id), lambda found: decide(command, found, metrics), cause
+        )
+
+    async def _preview(self, command: ApplyRetention) -> Reply:
+        found = await self._registry(command.experiment_id)
+        metrics = (await self._story(command.experiment_id)).metrics
+        return Reply(data={"deleted": to_delete(command, found, metrics)[1]})
+
+    async def _check_ended(self, experiment_id: int) -> None:
+        if not (await self._story(experiment_id)).ended:
+            raise Refused(
+                f"cannot apply retention to experiment {experiment_id}: it has not ended, and its trials may still "
+                "resume; the policy is applied at its end"
+            )
+
+    async def _claim(self, command: AnnounceCheckpoint | CompleteCheckpoint, cause: Cause) -> None:
+        """One uuid is one experiment's for ever, so that nobody's deletion reaches another's files."""
+        uuid, owner = check_uuid(command.uuid), command.experiment_id
+        if (await self._registry(owner)).get(uuid).state is not State.ABSENT:
+            return
+        stream = f"{CheckpointClaimed.category}-{uuid.lower()}"
+        claim = CheckpointClaimed(uuid, owner)
+        try:
+            await self._log.append(stream, [claim], expected_version=0, cause=cause.then("claim"))
+        except WrongVersion:
+            first = (await self._log.read_stream(stream))[0].event
+            if first != claim:
+                raise Refused(
+                    f"cannot take {uuid} for a checkpoint of experiment {owner}: it is taken; use a uuid of your own"
+                ) from None
+
+    async def _remove(self, experiment_id: int, uuid: str, globs: tuple[str, ...], cause: Cause) -> None:
+        """The second phase of a deletion. Repeated after a crash it finds less to remove and says the same."""
+        found = (await self._registry(experiment_id)).get(uuid)
+        if found.state is State.DELETED:
+            return
+        left = await asyncio.to_thread(self._open(found.storage).delete, uuid, globs)
+        log_.info("checkpoint files removed", experiment_id=experiment_id, uuid=uuid, files_left=len(left))
+        await self._execute(experiment_id, NoteFilesRemoved(experiment_id, uuid, left), cause.then("removed"))
+
+    async def _leave(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
+        """Remove every file of the experiment before answering; one who asks again meanwhile waits for the same.
+
+        Raises Refused, saying which checkpoint and why, when the storage does not let go of a file.
+        """
+        experiment_id = command.experiment_id
+        task = self._leaving.get(experiment_id)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._remove_all(command, cause))
+            self._leaving[experiment_id] = task
+            task.add_done_callback(lambda _: self._leaving.pop(experiment_id, None))
+        await asyncio.shield(task)
+
+    async def _remove_all(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
+        experiment_id = command.experiment_id
+        found = await self._registry(experiment_id)
+        where = "its TensorBoard files"
+        try:
+            for uuid in list(found.present()):
+                where = f"checkpoint {uuid}"
+                await self._remove(experiment_id, uuid, (), cause.then(uuid))
+            where = "its TensorBoard files"
+            storage = command.storage or (await self._story(experiment_id)).storage
+            if storage:
+                await asyncio.to_thread(self._open(storage).delete_tensorboard, experiment_id)
+        except OSError as error:
+            raise Refused(
+                f"cannot delete the files of experiment {experiment_id}: {where}: {error.strerror}"
+            ) from error
+
+    async def _registry(self, experiment_id: int) -> Registry:
+        return await self._registries.state(_stream(experiment_id))
+
+    async def _story(self, experiment_id: int) -> Story:
+        return await self._stories.state(f"experiment-{experiment_id}")
+
+
+def _stream(experiment_id: int) -> str:
+    return f"checkpoints-{experiment_id}"
+
+
+def _experiment_of(command: CheckpointCommand) -> int:
+    experiment_id: int = getattr(command, "experiment_id")  # noqa: B009  (every command of ours has one)
+    return experiment_id
+
+
+def _because_of(recorded: Recorded) -> Cause:
+    """The cause of a reaction: its own id, in the story that the event belongs to."""
+    told = recorded.cause
+    return Cause(recorded.id, told.actor, told.correlation_id or told.id, told.traceparent)

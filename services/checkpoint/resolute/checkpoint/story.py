@@ -1,0 +1,46 @@
+"""What retention needs to know of an experiment, folded from the experiment's own stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from resolute.proto.checkpoint import ApplyRetention
+from resolute.proto.experiment import ExperimentCreated, ExperimentEdited, ExperimentEnded, TrialValidated
+from resolute.proto.message import Event, Object
+
+COUNTS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
+
+
+@dataclass(slots=True)
+class Story:
+    """Owned by the fold that grows it."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict(zip(COUNTS, (0, 1, 1), strict=True)))
+    storage: Object = field(default_factory=dict)
+    smaller_is_better: bool = True
+    ended: bool = False
+    metrics: dict[tuple[int, int], float | None] = field(default_factory=dict)
+    """The searcher's metric by trial and steps; of two reports for the same steps the later one."""
+
+    def retention(self, experiment_id: int, *, preview: bool = False) -> ApplyRetention:
+        """The policy that the experiment's configuration, as edited since, asks for."""
+        return ApplyRetention(experiment_id, **self.counts, smaller_is_better=self.smaller_is_better, preview=preview)
+
+
+def evolve(story: Story, event: Event) -> Story:
+    match event:
+        case ExperimentCreated(config=config):
+            story.storage = config.get("checkpoint_storage") or {}
+            story.smaller_is_better = (config.get("searcher") or {}).get("smaller_is_better", True)
+            _take_counts(story, story.storage)
+        case ExperimentEdited(changes=changes):
+            _take_counts(story, changes)
+        case TrialValidated():
+            story.metrics[event.trial_id, event.steps_completed] = event.metric
+        case ExperimentEnded():
+            story.ended = True
+    return story
+
+
+def _take_counts(story: Story, given: Object) -> None:
+    story.counts.update({name: given[name] for name in COUNTS if given.get(name) is not None})

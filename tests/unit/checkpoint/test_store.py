@@ -1,0 +1,209 @@
+"""The checkpoint store over a log in memory and files on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from resolute.bus.memory import MemoryBus
+from resolute.checkpoint.shell import CheckpointStore
+from resolute.eventlog.memory import MemoryEventLog
+from resolute.proto.checkpoint import (
+    AnnounceCheckpoint,
+    ApplyRetention,
+    CheckpointDeleted,
+    CompleteCheckpoint,
+    DeleteCheckpoints,
+    DeleteExperimentCheckpoints,
+    RetentionApplied,
+)
+from resolute.proto.errors import InvalidConfig, Refused
+from resolute.proto.experiment import ExperimentCreated, ExperimentEdited, ExperimentEnded, TrialValidated
+from resolute.proto.message import Cause, Command, Event, Object, Reply
+from resolute.service import Context
+from resolute.storage import Storage, open_storage
+
+A, B, C = (f"00000000-0000-4000-8000-00000000000{i}" for i in "abc")
+
+
+class Cluster:
+    """One store, its log, and a shared directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.storage: Object = {"type": "shared_fs", "host_path": str(root), "storage_path": "ckpt"}
+        self.log = MemoryEventLog()
+        self.store = self.started()
+        self._ids, self._handled, self._versions = count(), 0, 0
+
+    def started(self, opened: Storage | None = None) -> CheckpointStore:
+        context = Context(self.log, MemoryBus())
+        return CheckpointStore(context, (lambda section: opened) if opened else open_storage)
+
+    async def ask(self, command: Command, cause: str | None = None) -> Reply:
+        return await self.store.handle(command, Cause(cause or f"command-{next(self._ids)}"))
+
+    async def tell(self, *events: Event) -> None:
+        """Facts of experiment 7."""
+        await self.log.append(
+            "experiment-7", events, expected_version=self._versions, cause=Cause(f"fact-{next(self._ids)}")
+        )
+        self._versions += len(events)
+
+    async def catch_up(self) -> None:
+        """React to everything there is, including what the reactions themselves wrote."""
+        while batch := await self.log.read_all(self._handled):
+            for recorded in batch:
+                await self.store.react(recorded)
+                self._handled = recorded.position
+
+    async def saved(self, uuid: str, *, trial: int = 1, steps: int = 1, experiment: int = 7) -> None:
+        place = self.folder(uuid)
+        place.mkdir(parents=True)
+        (place / "weights.pt").write_text("w")
+        (place / "notes.txt").write_text("n")
+        files = {"weights.pt": 1, "notes.txt": 1}
+        task = f"{experiment}.{trial}"
+        await self.ask(
+            CompleteCheckpoint(uuid, experiment, trial, task, f"{task}.1", 1, steps, files, {}, self.storage)
+        )
+
+    def folder(self, uuid: str) -> Path:
+        return self.root / "ckpt" / uuid
+
+    async def events(self, kind: type[Event]) -> list[Event]:
+        return [recorded.event for recorded in await self.log.read_all(0) if isinstance(recorded.event, kind)]
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> Cluster:
+    cluster = Cluster(tmp_path)
+    searcher = {"name": "single", "metric": "loss", "smaller_is_better": True}
+    config = {"searcher": searcher, "checkpoint_storage": {**cluster.storage, "save_trial_best": 1}}
+    await cluster.tell(ExperimentCreated(7, "job", "name", config, "", 1, "ann", 1, 0))
+    return cluster
+
+
+async def test_at_the_end_of_an_experiment_the_policy_decides_which_files_stay(cluster: Cluster) -> None:
+    for steps, uuid in enumerate((A, B, C), start=1):
+        await cluster.saved(uuid, steps=steps)
+        await cluster.tell(TrialValidated(1, 1, steps, float(steps)))
+    await cluster.catch_up()
+    assert all(cluster.folder(uuid).exists() for uuid in (A, B, C))
+    await cluster.tell(ExperimentEnded("COMPLETED", ""))
+    await cluster.catch_up()
+    assert await cluster.events(RetentionApplied) == [RetentionApplied(7, (A, C), (B,))]
+    assert await cluster.events(CheckpointDeleted) == [CheckpointDeleted(B)]
+    assert [cluster.folder(uuid).exists() for uuid in (A, B, C)] == [True, False, True]
+
+
+async def test_a_stricter_policy_after_the_end_takes_effect_at_once(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    await cluster.tell(ExperimentEnded("COMPLETED", ""))
+    await cluster.catch_up()
+    assert cluster.folder(A).exists()
+    await cluster.tell(ExperimentEdited({"save_trial_latest": 0, "save_trial_best": 0}))
+    await cluster.catch_up()
+    assert not cluster.folder(A).exists()
+
+
+async def test_what_a_policy_would_delete_can_be_asked_without_deleting(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    reply = await cluster.ask(ApplyRetention(7, 0, 0, 0, preview=True))
+    assert reply.data == {"deleted": [A]}
+    assert cluster.folder(A).exists()
+    with pytest.raises(Refused, match="it has not ended"):
+        await cluster.ask(ApplyRetention(7, 0, 0, 0))
+
+
+async def test_globs_remove_some_files_and_the_rest_is_listed(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    await cluster.ask(DeleteCheckpoints(7, (A,), "asked", ("*.txt",)))
+    await cluster.catch_up()
+    assert [file.name for file in cluster.folder(A).iterdir()] == ["weights.pt"]
+    assert await cluster.events(CheckpointDeleted) == []
+
+
+async def test_a_crash_between_files_and_confirmation_repeats_harmlessly(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    await cluster.ask(DeleteCheckpoints(7, (A,), "asked"))
+    open_storage(cluster.storage).delete(A)  # the files went, and the store died before it could say so
+    cluster.store = cluster.started()
+    await cluster.catch_up()
+    cluster._handled = 0  # and once more, having lost its position
+    await cluster.catch_up()
+    assert await cluster.events(CheckpointDeleted) == [CheckpointDeleted(A)]
+
+
+async def test_with_its_experiment_go_checkpoints_cut_off_uploads_and_event_files(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    cluster.folder(B).mkdir()
+    await cluster.ask(AnnounceCheckpoint(B, 7, 1, "7.1", "7.1.1", cluster.storage))
+    events = cluster.root / "ckpt" / "cluster" / "tensorboard" / "experiment" / "7"
+    events.mkdir(parents=True)
+    await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage), cause="delete")
+    assert not cluster.folder(A).exists()
+    assert not cluster.folder(B).exists()
+    assert not events.exists()
+    before = await cluster.log.head()
+    await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage), cause="delete")
+    await cluster.catch_up()
+    assert await cluster.log.head() == before
+
+
+async def test_an_experiment_without_checkpoints_is_deleted_at_once(cluster: Cluster) -> None:
+    await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage))
+
+
+class Stuck(Storage):
+    """A disk that does not let go."""
+
+    def list(self, uuid: str) -> dict[str, int]:
+        return {}
+
+    def delete(self, uuid: str, globs: Sequence[str] = ()) -> dict[str, int]:
+        raise PermissionError(13, "Permission denied")
+
+    def open(self, uuid: str, path: str) -> BinaryIO:
+        raise AssertionError("nobody reads here")
+
+    def delete_tensorboard(self, experiment_id: int) -> None:
+        pass
+
+
+async def test_a_storage_that_does_not_let_go_is_told_and_may_be_asked_again(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    cluster.store = cluster.started(Stuck())
+    with pytest.raises(Refused, match=f"experiment 7: checkpoint {A}: Permission denied"):
+        await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage))
+    cluster.store = cluster.started()
+    await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage))
+    assert not cluster.folder(A).exists()
+
+
+async def test_a_uuid_of_another_experiment_cannot_be_taken(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    announce = AnnounceCheckpoint(A, 8, 9, "8.9", "8.9.1", cluster.storage)
+    for attempt in (announce, replace(announce, uuid=A.upper())):
+        with pytest.raises(Refused, match="it is taken; use a uuid of your own"):
+            await cluster.ask(attempt)
+    await cluster.ask(DeleteExperimentCheckpoints(8, cluster.storage))
+    assert cluster.folder(A).exists()
+
+
+async def test_a_repeated_completion_is_told_the_same(cluster: Cluster) -> None:
+    complete = CompleteCheckpoint(A, 7, 1, "7.1", "7.1.1", 1, 5, {"w": 1}, {}, cluster.storage)
+    first = await cluster.ask(complete, cause="same")
+    assert await cluster.ask(complete, cause="same") == first
+    assert (await cluster.ask(complete)).position == 0
+
+
+@pytest.mark.parametrize("uuid", ["../../etc", "", "x" * 36])
+async def test_only_a_uuid_names_a_checkpoint(cluster: Cluster, uuid: str) -> None:
+    with pytest.raises(InvalidConfig, match="uuid: expected"):
+        await cluster.ask(AnnounceCheckpoint(uuid, 7, 1, "7.1", "7.1.1", cluster.storage))
