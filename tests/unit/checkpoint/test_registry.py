@@ -175,6 +175,12 @@ def test_retention_leaves_alone_what_is_gone_or_going() -> None:
     given(*history).when(ApplyRetention(7, 0, 0, 0)).then(RetentionApplied(7, (), ()))
 
 
+def test_retention_that_changes_nothing_is_not_told_twice() -> None:
+    history = (completed(A), RetentionApplied(7, (A,), ()))
+    given(*history).when(ApplyRetention(7, 0, 1, 1)).then()
+    given(*history, completed(B, steps=200)).when(ApplyRetention(7, 0, 0, 2)).then(RetentionApplied(7, (A, B), ()))
+
+
 def test_retention_of_nothing_is_nothing() -> None:
     given().when(ApplyRetention(7, 0, 1, 1)).then()
 

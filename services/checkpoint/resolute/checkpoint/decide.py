@@ -140,6 +140,8 @@ def _retain(command: ApplyRetention, registry: Registry, metrics: Metrics) -> li
     if command.preview or not registry.checkpoints:
         return []
     keeping, going = to_delete(command, registry, metrics)
+    if not going and tuple(keeping) == registry.kept:
+        return []
     requests = [CheckpointDeletionRequested(uuid, "retention at the end of its experiment") for uuid in going]
     return [RetentionApplied(command.experiment_id, tuple(keeping), tuple(going)), *requests]
 

@@ -61,6 +61,8 @@ class Registry:
 
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
     completed: int = 0
+    kept: tuple[str, ...] | None = None
+    """What retention kept when it was last applied; None before."""
 
     def get(self, uuid: str) -> Checkpoint:
         return self.checkpoints.get(uuid, _ABSENT)
@@ -90,8 +92,9 @@ _ABSENT = Checkpoint()
 
 def evolve(registry: Registry, event: Event) -> Registry:
     match event:
-        case RetentionApplied():
-            return registry  # the requests beside it say the rest
+        case RetentionApplied(kept=kept):
+            registry.kept = kept  # the requests beside it say the rest
+            return registry
         case (
             CheckpointAnnounced(uuid=uuid)
             | CheckpointCompleted(uuid=uuid)
