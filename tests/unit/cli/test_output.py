@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+import time
 from typing import Any
 
 import hypothesis
@@ -92,3 +94,31 @@ def test_sizes_have_a_unit(count: int, text: str) -> None:
 
 def test_progress_is_a_percentage() -> None:
     assert (times.percent(0.1234), times.percent(None), times.percent(1.0)) == ("12.3%", "", "100.0%")
+
+
+def test_whoever_waits_at_a_terminal_is_told_what_for_and_the_line_goes_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    written = Terminal()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setattr(terminal, "_QUIET_S", 0.0)
+    monkeypatch.setattr(terminal, "_TICK_S", 0.01)
+    with terminal.Progress("Downloading") as progress, terminal.Progress("something within"):
+        progress.say_size(2048)
+        deadline = time.monotonic() + 5
+        while "2.0KB" not in written.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "\rDownloading 2.0KB [" in written.getvalue()
+    *_, blank, end = written.getvalue().split("\r")
+    assert (blank.strip(), end) == ("", "")
+    assert "within" not in written.getvalue()
+
+
+def test_away_from_a_terminal_waiting_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.Progress("Downloading") as progress:
+        progress.say("far")
+    assert capsys.readouterr().err == ""

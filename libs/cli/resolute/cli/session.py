@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
 
 from resolute.cli.errors import ApiError, NotFound, Unauthenticated, Unreachable
+from resolute.cli.terminal import Progress
 
 Query = Mapping[str, Any]
 
@@ -137,7 +138,11 @@ class Session:
             self._kept = None
 
     def _call(self, method: str, path: str, query: Query | None = None, body: Any = None) -> Any:
-        payload = None if body is None else json.dumps(body).encode()
+        with Progress("Waiting for the master"):
+            return self._persistently(method, path, query, None if body is None else json.dumps(body).encode())
+
+    def _persistently(self, method: str, path: str, query: Query | None, payload: bytes | None) -> Any:
+        """Ask, and ask again with growing pauses while the master is away and asking twice does no harm."""
         for attempt in range(_RETRIES + 1):
             last = attempt == _RETRIES
             try:

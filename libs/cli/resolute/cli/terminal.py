@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from types import TracebackType
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from resolute.cli import times
 
+_QUIET_S, _TICK_S = 1.0, 0.25
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 STATES = {
@@ -30,31 +32,48 @@ def colour(text: str, name: str, stream: TextIO) -> str:
 
 
 class Progress:
-    """One line on standard error that says how far something is, from a second on.
+    """One line on standard error that says what goes on, how far it is and since when, from a second on.
 
-    Away from a terminal nothing is written, so that logs of scripts stay clean.
+    Away from a terminal nothing is written, so that the logs of scripts stay clean; and while one line
+    shows, others that begin within it stay quiet.
     """
 
-    def __init__(self, doing: str, *, after_s: float = 1.0) -> None:
-        self._doing, self._shown_from = doing, time.monotonic() + after_s
-        self._last, self._width = 0.0, 0
+    _showing: ClassVar[bool] = False
+
+    def __init__(self, doing: str) -> None:
+        self._doing, self._how_far = doing, ""
+        self._began, self._width = time.monotonic(), 0
+        self._done = threading.Event()
+        self._ticking = threading.Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> Progress:
+        if sys.stderr.isatty() and not Progress._showing:
+            Progress._showing = True
+            self._ticking.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._done.set()
+        if self._ticking.ident is not None:
+            self._ticking.join()
+            Progress._showing = False
         if self._width:
-            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+            self._write("", "\r")
 
     def say(self, how_far: str) -> None:
-        now = time.monotonic()
-        if now < self._shown_from or now - self._last < 0.1 or not sys.stderr.isatty():
-            return
-        line = f"{self._doing} {how_far}"
-        print("\r" + line.ljust(self._width), end="", file=sys.stderr, flush=True)
-        self._last, self._width = now, max(self._width, len(line))
+        self._how_far = how_far
 
     def say_size(self, size_bytes: int) -> None:
         self.say(times.size(size_bytes))
+
+    def _tick(self) -> None:
+        while not self._done.wait(_TICK_S):
+            since_s = time.monotonic() - self._began
+            if since_s >= _QUIET_S:
+                self._write(f"{self._doing} {self._how_far} [{since_s:.0f} s]".replace("  ", " "))
+
+    def _write(self, line: str, end: str = "") -> None:
+        print("\r" + line.ljust(self._width), end=end, file=sys.stderr, flush=True)
+        self._width = max(self._width, len(line))

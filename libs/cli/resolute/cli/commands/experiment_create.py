@@ -75,7 +75,8 @@ def _gather(model_def: Path | None, include: list[Path]) -> list[dict[str, Any]]
     from resolute.cli.files import gather
     from resolute.config.context import size_bytes, to_model_definition
 
-    found = gather(model_def, include)
+    with Progress("Reading files"):
+        found = gather(model_def, include)
     print(f"Preparing files to send to master... {times.size(size_bytes(found))} and {len(found)} files")
     return to_model_definition(found)
 
@@ -91,7 +92,8 @@ def _submit(
         "template": args.template,
         "validateOnly": validate_only or None,
     }
-    answer = opened.post("/api/v1/experiments", {key: each for key, each in body.items() if each is not None})
+    with Progress("Sending to master"):
+        answer = opened.post("/api/v1/experiments", {key: each for key, each in body.items() if each is not None})
     for warning in answer.get("warnings") or []:
         print(f"Warning: {_WARNINGS.get(warning, warning)}", file=sys.stderr)
     return int((answer.get("experiment") or {}).get("id") or 0)
