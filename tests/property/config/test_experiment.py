@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import given
+
 from resolute.config import ClusterDefaults, ExperimentConfig, from_merged, merge, parse_experiment
 from resolute.config.fields import EXPERIMENT
 from resolute.config.problems import Problems

@@ -10,6 +10,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import given
+
 from resolute.config import count_grid, grid, parse_space, sample
 from resolute.config.hyperparameters import Categorical, Const, Double, Int, Log, axes
 

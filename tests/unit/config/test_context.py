@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from resolute.config import context
 from resolute.config.context import ContextFile, of_model_definition, read_context, to_model_definition
 from resolute.proto.errors import InvalidConfig

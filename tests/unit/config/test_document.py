@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from resolute.config import load_yaml
 from resolute.proto.errors import InvalidConfig
 

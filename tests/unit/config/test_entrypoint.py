@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from resolute.config import check_entrypoint
 from resolute.proto.errors import InvalidConfig
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from resolute.config import ClusterDefaults, Length, from_merged, load_yaml, parse_experiment
 from resolute.proto.errors import InvalidConfig
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from resolute.config import parse_experiment
 from resolute.config.durations import seconds
 from resolute.config.master import parse_master

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pathspec
+
 from resolute.proto.errors import InvalidConfig
 
 CONTEXT_LIMIT_BYTES = 99_614_720

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import yaml
+
 from resolute.proto.errors import InvalidConfig
 
 _MOST_VALUES = 100_000
