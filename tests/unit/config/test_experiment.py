@@ -167,14 +167,14 @@ def test_layers_win_from_the_submission_down() -> None:
     defaults = ClusterDefaults(
         template={"max_restarts": 1, "debug": True, "environment": {"environment_variables": ["A=template"]}},
         task_container_defaults={"environment_variables": ["A=cluster", "C=1"], "preemption_timeout": 60},
-        workspace_checkpoint_storage={"type": "shared_fs", "host_path": "/workspace"},
+        workspace_checkpoint_storage={"type": "shared_fs", "host_path": "/team"},
         checkpoint_storage={"type": "shared_fs", "host_path": "/cluster", "save_trial_best": 3},
     )
     raw = submitted(max_restarts=0, environment={"environment_variables": ["A=mine"]})
     config = parse_experiment(raw, defaults)
     assert (config.max_restarts, config.debug, config.preemption_timeout_s) == (0, True, 60)
     assert config.environment["environment_variables"]["cpu"] == ["A=cluster", "C=1", "A=template", "A=mine"]
-    assert config.checkpoint_storage["host_path"] == "/workspace"
+    assert config.checkpoint_storage["host_path"] == "/team"
     assert config.retention.save_trial_best == 3
 
 
