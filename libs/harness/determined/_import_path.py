@@ -1,0 +1,49 @@
+"""Importing a model definition from a folder as if one stood in it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import sys
+import threading
+from collections.abc import Iterator
+
+_importing = threading.Lock()
+
+
+@contextlib.contextmanager
+def import_from_path(path: os.PathLike[str] | str) -> Iterator[None]:
+    """Within the block, imports look in `path` first; afterwards everything is as it was.
+
+    Modules found there are taken out of `sys.modules` again, so that two model definitions may both have a
+    `model_def`; modules that were loaded before are put aside meanwhile if the folder has one of that name.
+    """
+    root = pathlib.Path(path).resolve()
+    if not _importing.acquire(blocking=False):
+        raise RuntimeError("import_from_path() does not support nesting: leave the outer block first")
+    try:
+        aside = _put_aside(root)
+        sys.path.insert(0, str(root))
+        try:
+            yield
+        finally:
+            sys.path.remove(str(root))
+            _forget(root)
+            sys.modules.update(aside)
+    finally:
+        _importing.release()
+
+
+def _put_aside(root: pathlib.Path) -> dict[str, object]:
+    tops = {entry.stem if entry.suffix == ".py" else entry.name for entry in root.iterdir()}
+    ours = {"determined", "__main__"}
+    named = [name for name in sys.modules if name.split(".")[0] in tops - ours - set(sys.stdlib_module_names)]
+    return {name: sys.modules.pop(name) for name in named}
+
+
+def _forget(root: pathlib.Path) -> None:
+    for name, module in list(sys.modules.items()):
+        origin = getattr(module, "__file__", None)
+        if name != "__main__" and origin and root in pathlib.Path(origin).resolve().parents:
+            del sys.modules[name]

@@ -1,0 +1,13 @@
+"""The way for model code to say that its hyperparameters are no good."""
+
+from __future__ import annotations
+
+
+class InvalidHP(Exception):
+    """Raise it from a trial: the trial ends with exit code 0, and the search replaces it."""
+
+    def __init__(self, msg: str = "the trial's code found its hyperparameters to be invalid") -> None:
+        if not isinstance(msg, str):
+            raise TypeError(f"InvalidHP takes a message, not a {type(msg).__name__}")
+        super().__init__(msg)
+        self.msg = msg

@@ -1,0 +1,1 @@
+"""Parts that talk to the outside: the cluster's REST interface and checkpoint storage."""

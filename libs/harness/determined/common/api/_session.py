@@ -1,0 +1,230 @@
+"""A small HTTP session over http.client: connections that are kept, patience, the task's token on every call.
+
+A connection belongs to one thread, so that a long poll in one never delays a report in another.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from determined import util
+from determined.common.api import errors
+from determined.common.api._retry import RetryPolicy, policy_of
+
+if TYPE_CHECKING:
+    import ssl
+
+logger = logging.getLogger("determined.session")
+
+TOKEN_HEADER = "Grpc-Metadata-x-allocation-token"
+TIMEOUT_S = 60.0
+_GONE = (OSError, http.client.HTTPException)
+Query = Mapping[str, str | int | bool]
+
+
+class Session:
+    """Calls to one master with one task's token.
+
+    Calls that repeat safely are repeated while the master is away (connection errors, 502, 503, 504) as the
+    policy allows; any other status is an answer and is raised at once. All methods may be called from any
+    thread.
+    """
+
+    def __init__(
+        self,
+        master_url: str,
+        token: str | None,
+        *,
+        cert_file: str | None = None,
+        cert_name: str | None = None,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        split = urlsplit(master_url if "://" in master_url else f"http://{master_url}")
+        if split.scheme not in ("http", "https") or not split.hostname:
+            raise ValueError(f"master address: expected http(s)://host:port, found {master_url!r}")
+        self._host = split.hostname
+        self._port = split.port or (443 if split.scheme == "https" else 8080)
+        self._prefix = split.path.rstrip("/")
+        self._tls = _tls(cert_file) if split.scheme == "https" else None
+        self._cert_name = cert_name
+        self._retry = policy_of(os.environ) if retry is None else retry
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if token:
+            self._headers[TOKEN_HEADER] = f"Bearer {token}"
+        if "TRACEPARENT" in os.environ:
+            self._headers["traceparent"] = os.environ["TRACEPARENT"]
+        self._mine = threading.local()
+        self._every: set[http.client.HTTPConnection] = set()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+
+    def get(
+        self,
+        path: str,
+        params: Query | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retry: RetryPolicy | None = None,
+    ) -> Any:
+        query = f"?{urlencode(params)}" if params else ""
+        return self.request("GET", path + query, None, timeout_s=timeout_s, retry=retry)
+
+    def post(self, path: str, body: Any = None, *, retry: RetryPolicy | None = None) -> Any:
+        """POST `body` as JSON. It is repeated while the master is away, so it must be safe to do twice;
+        give a policy that allows one attempt where it is not."""
+        return self.request("POST", path, util.json_bytes({} if body is None else body), retry=retry)
+
+    def patch(self, path: str, body: Any, *, retry: RetryPolicy | None = None) -> Any:
+        return self.request("PATCH", path, util.json_bytes(body), retry=retry)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retry: RetryPolicy | None = None,
+    ) -> Any:
+        """The decoded JSON answer. Raises MasterNotFoundException once patience is at its end, and the
+        exception of the status for an answer that is an error."""
+        policy = retry or self._retry
+        started = time.monotonic()
+        attempt = 0
+        while True:
+            if self._closed.wait(policy.pause_before(attempt)):
+                raise errors.MasterNotFoundException("the session was closed")
+            status, text, problem = self._attempt(method, path, body, timeout_s)
+            if status is not None and status not in policy.statuses:
+                return _answer(status, text)
+            attempt += 1
+            if not policy.allows(attempt, time.monotonic() - started):
+                break
+            if attempt == 3:
+                logger.warning("no answer from the master (%s); still trying", problem or f"HTTP {status}")
+        if status is not None:
+            raise errors.of_status(status, text)
+        raise errors.MasterNotFoundException(
+            f"no answer from the master at {self._host}:{self._port} ({problem}), tried {attempt} times"
+        )
+
+    def _attempt(
+        self, method: str, path: str, body: bytes | None, timeout_s: float
+    ) -> tuple[int | None, str, Exception | None]:
+        connection, kept = self._connection(timeout_s)
+        try:
+            return (*self._exchange(connection, method, path, body), None)
+        except _GONE as problem:
+            self._drop(connection)
+            if not kept or isinstance(problem, TimeoutError) or self._closed.is_set():
+                return None, "", problem
+        # The server may simply have closed a connection that lay idle: that is no reason to wait.
+        connection, _ = self._connection(timeout_s)
+        try:
+            return (*self._exchange(connection, method, path, body), None)
+        except _GONE as problem:
+            self._drop(connection)
+            return None, "", problem
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
+    ) -> tuple[int, str]:
+        connection.request(method, self._prefix + path, body=body, headers=self._headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode("utf-8", "replace")
+
+    def _connection(self, timeout_s: float) -> tuple[http.client.HTTPConnection, bool]:
+        """This thread's connection, and whether it was open already."""
+        connection: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
+        if connection is not None:
+            connection.timeout = timeout_s
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout_s)
+            return connection, connection.sock is not None
+        connection = self._new_connection(timeout_s)
+        self._mine.connection = connection
+        with self._lock:
+            self._every.add(connection)
+        return connection, False
+
+    def _new_connection(self, timeout_s: float) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return _Plain(self._host, self._port, timeout=timeout_s)
+        return _Tls(self._host, self._port, self._tls, self._cert_name or self._host, timeout_s)
+
+    def _drop(self, connection: http.client.HTTPConnection) -> None:
+        connection.close()
+        self._mine.connection = None
+        with self._lock:
+            self._every.discard(connection)
+
+    def close(self) -> None:
+        """Break off every call that is still under way, in whichever thread, and refuse new ones."""
+        self._closed.set()
+        with self._lock:
+            connections, self._every = self._every, set()
+        for connection in connections:
+            if connection.sock is not None:
+                _hang_up(connection.sock)
+
+
+class _Plain(http.client.HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        # Reports are small; waiting to fill a packet would add 40 ms to each.
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+class _Tls(http.client.HTTPConnection):
+    """TLS whose certificate may carry another name than the address dialled."""
+
+    def __init__(self, host: str, port: int, context: ssl.SSLContext, name: str, timeout_s: float) -> None:
+        super().__init__(host, port, timeout=timeout_s)
+        self._context = context
+        self._name = name
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
+
+
+def _tls(cert_file: str | None) -> ssl.SSLContext:
+    import ssl
+
+    if cert_file and cert_file.lower() == "noverify":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    return ssl.create_default_context(cafile=cert_file or None)
+
+
+def _hang_up(sock: socket.socket) -> None:
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        logger.debug("the connection was closed already")
+
+
+def _answer(status: int, text: str) -> Any:
+    if status >= 300:
+        raise errors.of_status(status, text)
+    try:
+        return json.loads(text) if text else {}
+    except ValueError as problem:
+        raise errors.BadResponseException(f"the master's answer is not JSON: {text[:200]!r}") from problem
+
+
+def segment(value: object) -> str:
+    """`value` as one segment of a path."""
+    return quote(str(value), safe="")

@@ -1,0 +1,178 @@
+"""Reports leave on a thread of their own, in order, so that training never waits for the network."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from determined import util
+from determined.common import api
+from determined.core._spool import MEMORY_BYTES, Spool
+
+logger = logging.getLogger("determined.core")
+
+
+class ReportsRefused(RuntimeError):
+    """The cluster would not take what this trial reported."""
+
+
+class _MetricsContext:
+    """Sends metric reports, each exactly as it was when reported, in order, and repeats none that was taken.
+
+    While the gateway is away reports gather in memory up to `memory_bytes` and then on disk under `spool_dir`.
+    The gateway knows a report by trial, run, group and step, so a report that is sent twice counts once.
+    """
+
+    def __init__(
+        self,
+        session: api.Session,
+        trial_id: int,
+        run_id: int,
+        spool_dir: pathlib.Path | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._session = session
+        self._trial_id = trial_id
+        self._run_id = run_id
+        self._path = f"/api/v1/trials/{trial_id}/metrics"
+        self._spool = Spool(spool_dir or pathlib.Path(tempfile.gettempdir()), memory_bytes)
+        self._latest: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+        self._problem: Exception | None = None
+        self._sending = False
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="reports", daemon=True)
+        self._thread.start()
+
+    def report(
+        self,
+        group: str,
+        steps_completed: int | None,
+        metrics: dict[str, Any],
+        batch_metrics: list[dict[str, Any]] | None = None,
+        report_time: datetime | None = None,
+    ) -> None:
+        """Queue one report. Raises what went wrong with an earlier one, if something did."""
+        contents: dict[str, Any] = {"avgMetrics": metrics}
+        if batch_metrics is not None:
+            contents["batchMetrics"] = batch_metrics
+        report: dict[str, Any] = {"trialId": self._trial_id, "trialRunId": self._run_id, "metrics": contents}
+        if steps_completed is not None:
+            report["stepsCompleted"] = int(steps_completed)
+        moment = report_time or datetime.now(UTC)
+        report["reportTime"] = moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        body = util.json_bytes({"metrics": report, "group": group})
+        with self._changed:
+            self._raise_problem()
+            self._spool.append(body)
+            self._changed.notify_all()
+
+    def tell(self, path: str, body: dict[str, Any]) -> None:
+        """Say something of which only the newest version matters (a status, a progress). Best effort."""
+        with self._changed:
+            self._latest[path] = util.json_bytes(body)
+            self._changed.notify_all()
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Wait until everything reported so far was taken. Raises what went wrong, TimeoutError if too slow."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while self._problem is None and (len(self._spool) or self._latest or self._sending):
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(f"{len(self._spool)} reports could not be sent in {timeout_s} s")
+                self._changed.wait(left)
+            self._raise_problem()
+
+    def close(self, flush: bool = True) -> None:
+        """Stop, by default after everything was sent; raises what went wrong, as `flush` does."""
+        if self._thread is None:
+            return
+        try:
+            if flush:
+                self.flush()
+        finally:
+            with self._changed:
+                self._closing = True
+                self._changed.notify_all()
+            if flush:
+                self._thread.join()
+            self._thread = None
+
+    def _raise_problem(self) -> None:
+        if self._problem is not None:
+            raise ReportsRefused(f"metrics could not be reported: {self._problem}") from self._problem
+
+    def _run(self) -> None:
+        while (work := self._next()) is not None:
+            path, body, must_arrive = work
+            problem = self._send(path, body, must_arrive)
+            with self._changed:
+                self._sending = False
+                if must_arrive:
+                    self._spool.drop_first()
+                    self._problem = problem
+                self._changed.notify_all()
+                if problem is not None:
+                    break
+        with self._changed:
+            self._spool.close()
+
+    def _next(self) -> tuple[str, bytes, bool] | None:
+        with self._changed:
+            while not (self._closing or self._latest or len(self._spool)):
+                self._changed.wait()
+            if self._closing:
+                return None
+            self._sending = True
+            if self._latest:
+                path = next(iter(self._latest))
+                return path, self._latest.pop(path), False
+            return self._path, self._spool.first(), True
+
+    def _send(self, path: str, body: bytes, must_arrive: bool) -> Exception | None:
+        try:
+            self._session.request("POST", path, body)
+        except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
+            if must_arrive:
+                logger.error("a metric report was refused: %s", problem)
+                return problem
+            logger.warning("POST %s was refused: %s", path, problem)
+        return None
+
+
+class _DummyMetricsContext(_MetricsContext):
+    """Off the cluster there is nobody to report to."""
+
+    def __init__(self) -> None:
+        self._thread = None
+
+    def start(self) -> None:
+        return
+
+    def report(
+        self,
+        group: str,
+        steps_completed: int | None,
+        metrics: dict[str, Any],
+        batch_metrics: list[dict[str, Any]] | None = None,
+        report_time: datetime | None = None,
+    ) -> None:
+        logger.info("%s metrics at step %s: %s", group, steps_completed, util.json_bytes(metrics).decode())
+
+    def tell(self, path: str, body: dict[str, Any]) -> None:
+        logger.debug("%s %s", path, body)
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        return
+
+    def close(self, flush: bool = True) -> None:
+        return

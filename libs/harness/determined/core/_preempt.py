@@ -1,0 +1,154 @@
+"""Whether the cluster wants the slots back, asked on a thread of its own."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import threading
+
+from determined.common import api
+from determined.common.api._retry import ONCE
+from determined.common.api._session import segment
+from determined.core._distributed import DistributedContext
+
+logger = logging.getLogger("determined.core")
+
+LONG_POLL_S = 60
+PAUSE_AFTER_ERROR_S = 10.0
+FIRST_ANSWER_S = 10.0
+
+
+class PreemptMode(enum.Enum):
+    """Who may call should_preempt: all (told by the chief), the chief alone, or all, each asking the master."""
+
+    WorkersAskChief = "WORKERS_ASK_CHIEF"
+    ChiefOnly = "CHIEF_ONLY"
+    WorkersAskMaster = "WORKERS_ASK_MASTER"
+
+
+class _Watcher:
+    """Keeps a long poll open until the master says yes."""
+
+    def __init__(self, session: api.Session, allocation_id: str) -> None:
+        self._session = session
+        self._path = f"/api/v1/allocations/{segment(allocation_id)}/signals/preemption"
+        self._heard = threading.Event()
+        self._closing = threading.Event()
+        self._preempt = False
+        self._thread = threading.Thread(target=self._run, name="preemption", daemon=True)
+        self._thread.start()
+
+    def should_preempt(self) -> bool:
+        """The newest answer. Only before the first one does this wait, and not for long: a master that is
+        away is no reason to hold training up."""
+        self._heard.wait(FIRST_ANSWER_S)
+        self._heard.set()
+        return self._preempt
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def _run(self) -> None:
+        timeout_s = 0
+        while not (self._preempt or self._closing.is_set()):
+            try:
+                self._preempt = self._ask(timeout_s)
+                timeout_s = LONG_POLL_S
+                self._heard.set()
+            except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
+                if not self._closing.is_set():
+                    logger.debug("asking for preemption failed, will try again: %s", problem)
+                self._heard.set()
+                self._closing.wait(PAUSE_AFTER_ERROR_S)
+
+    def _ask(self, timeout_s: int) -> bool:
+        answer = self._session.get(self._path, {"timeout_seconds": timeout_s}, timeout_s=timeout_s + 10, retry=ONCE)
+        return bool(answer.get("preempt"))
+
+
+class PreemptContext:
+    """Ask `should_preempt()` at points where stopping is convenient; it costs nothing."""
+
+    def __init__(
+        self,
+        session: api.Session,
+        allocation_id: str,
+        dist: DistributedContext,
+        preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    ) -> None:
+        self._session = session
+        self._allocation_id = allocation_id
+        self._dist = dist
+        self._preempt_mode = preempt_mode
+        self._watcher: _Watcher | None = None
+        self._started = False
+        self._acknowledged = False
+
+    def start(self) -> PreemptContext:
+        if self._started:
+            raise RuntimeError("the preemption watcher was started already")
+        self._started = True
+        if self._dist.rank == 0 or self._preempt_mode is PreemptMode.WorkersAskMaster:
+            self._watcher = self._watch()
+        return self
+
+    def _watch(self) -> _Watcher | None:
+        return _Watcher(self._session, self._allocation_id)
+
+    def close(self) -> None:
+        if self._watcher is not None:
+            self._watcher.close()
+
+    def __enter__(self) -> PreemptContext:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def should_preempt(self, auto_ack: bool = True) -> bool:
+        """True once the cluster has asked this trial to stop: checkpoint, then exit with code 0.
+
+        The first True is acknowledged unless auto_ack is False; acknowledge it yourself then, before exiting.
+        """
+        if not self._started:
+            raise RuntimeError("cannot call should_preempt before start(); enter the core context first")
+        answer = self._decide()
+        if answer and auto_ack:
+            self.acknowledge_preemption_signal()
+        return answer
+
+    def _decide(self) -> bool:
+        mine = self._watcher.should_preempt() if self._watcher is not None else False
+        match self._preempt_mode:
+            case PreemptMode.WorkersAskChief:
+                return bool(self._dist.broadcast(mine))
+            case PreemptMode.ChiefOnly if self._dist.rank != 0:
+                raise RuntimeError(
+                    f"should_preempt was called from non-chief worker (rank {self._dist.rank}), which "
+                    "PreemptMode.ChiefOnly does not allow; call it on rank 0 or choose another mode"
+                )
+        return mine
+
+    def acknowledge_preemption_signal(self) -> None:
+        """Tell the master that the task stops but is not finished. Said once, by whoever asks the master."""
+        if self._acknowledged or self._watcher is None:
+            return
+        self._acknowledged = True
+        self._session.post(
+            f"/api/v1/allocations/{segment(self._allocation_id)}/signals/ack_preemption",
+            {"allocationId": self._allocation_id},
+        )
+
+
+class DummyPreemptContext(PreemptContext):
+    """Nobody asks for the slots back; the rules of the mode are the same."""
+
+    def __init__(self, dist: DistributedContext, preempt_mode: PreemptMode = PreemptMode.WorkersAskChief) -> None:
+        self._dist = dist
+        self._preempt_mode = preempt_mode
+        self._watcher = None
+        self._started = False
+        self._acknowledged = False
+
+    def _watch(self) -> None:
+        return None

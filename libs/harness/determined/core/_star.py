@@ -1,0 +1,241 @@
+"""The wire under the collectives: rank 0 in the middle, one connection to each other rank.
+
+On one machine the ranks meet at a Unix socket in a folder that only this user may enter. Across machines they
+meet over TCP, where each side proves, by HMAC over the other's nonce, that it holds the same secret: the
+session token of their task, or off the cluster a file in the user's own data folder. What travels is pickled,
+so nobody else may be let in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import logging
+import os
+import pathlib
+import pickle
+import secrets
+import socket
+import struct
+import tempfile
+import time
+from typing import Any
+
+logger = logging.getLogger("determined.core")
+
+JOIN_S = 600.0
+HANDSHAKE_S = 10.0
+_FRAME = struct.Struct(">Q")
+_HELLO = struct.Struct(">I32s")
+
+
+class Star:
+    """Collectives over `links`: at the centre one for each other rank, elsewhere the one to the centre."""
+
+    def __init__(self, rank: int, links: dict[int, socket.socket]) -> None:
+        self._rank = rank
+        self._links = links
+        self._calls = 0
+
+    def gather(self, stuff: Any) -> list[Any] | None:
+        call = self._call("gather")
+        if self._rank != 0:
+            self._send(0, call, stuff)
+            return None
+        others = {rank: self._receive(rank, call) for rank in sorted(self._links)}
+        return [stuff if rank == 0 else others[rank] for rank in range(len(others) + 1)]
+
+    def broadcast(self, stuff: Any) -> Any:
+        call = self._call("broadcast")
+        if self._rank != 0:
+            return self._receive(0, call)
+        message = _frame(call, stuff)
+        for rank, link in self._links.items():
+            self._deliver(rank, link, message)
+        return stuff
+
+    def allgather(self, stuff: Any) -> list[Any]:
+        everything: list[Any] = self.broadcast(self.gather(stuff))
+        return everything
+
+    def close(self) -> None:
+        for link in self._links.values():
+            link.close()
+
+    def _call(self, kind: str) -> tuple[str, int]:
+        self._calls += 1
+        return kind, self._calls
+
+    def _send(self, rank: int, call: tuple[str, int], stuff: Any) -> None:
+        self._deliver(rank, self._links[rank], _frame(call, stuff))
+
+    def _deliver(self, rank: int, link: socket.socket, message: bytes) -> None:
+        try:
+            link.sendall(message)
+        except OSError as problem:
+            raise RuntimeError(f"rank {rank} has gone: {problem}") from problem
+
+    def _receive(self, rank: int, call: tuple[str, int]) -> Any:
+        try:
+            theirs, stuff = pickle.loads(_read_frame(self._links[rank]))
+        except OSError as problem:
+            raise RuntimeError(f"rank {rank} has gone: {problem}") from problem
+        if theirs != call:
+            raise RuntimeError(
+                f"the ranks are out of step: rank {self._rank} is at {call[0]} number {call[1]}, "
+                f"rank {rank} at {theirs[0]} number {theirs[1]}; every rank must make the same calls in order"
+            )
+        return stuff
+
+
+def _frame(call: tuple[str, int], stuff: Any) -> bytes:
+    data = pickle.dumps((call, stuff), protocol=pickle.HIGHEST_PROTOCOL)
+    return _FRAME.pack(len(data)) + data
+
+
+def _read_frame(link: socket.socket) -> bytes:
+    (length,) = _FRAME.unpack(_read(link, _FRAME.size))
+    return _read(link, length)
+
+
+def _read(link: socket.socket, length: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < length:
+        part = link.recv(min(length - len(parts), 1 << 20))
+        if not part:
+            raise ConnectionError("the connection was closed")
+        parts += part
+    return bytes(parts)
+
+
+def open_local_star(name: str, rank: int, size: int) -> Star:
+    """A star between `size` workers of this user on this machine that agree on `name`."""
+    # Two tasks on one host may well use the same port numbers.
+    task = hashlib.sha256(os.environ.get("DET_ALLOCATION_ID", "").encode()).hexdigest()[:12]
+    path = str(_private_folder() / f"star-{task}-{name}")
+    if rank != 0:
+        return Star(rank, {0: _join(socket.AF_UNIX, path, rank, b"")})
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(path)
+        listener.listen(size)
+        links = _admit(listener, size, b"")
+        os.unlink(path)
+    finally:
+        listener.close()
+    return Star(rank, links)
+
+
+def open_star(host: str, port: int, rank: int, size: int) -> Star:
+    """A star between `size` workers on several machines; rank 0 listens at `host`:`port`."""
+    secret = _shared_secret()
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if rank != 0:
+        return Star(rank, {0: _join(family, (host, port), rank, secret)})
+    bind_to = host if host in ("127.0.0.1", "::1", "localhost") else ""
+    with socket.create_server((bind_to, port), family=family, backlog=size) as listener:
+        return Star(rank, _admit(listener, size, secret))
+
+
+def _admit(listener: socket.socket, size: int, secret: bytes) -> dict[int, socket.socket]:
+    deadline = time.monotonic() + JOIN_S
+    links: dict[int, socket.socket] = {}
+    while len(links) < size - 1:
+        listener.settimeout(max(0.01, deadline - time.monotonic()))
+        try:
+            link, _ = listener.accept()
+        except TimeoutError:
+            missing = sorted(set(range(1, size)) - set(links))
+            raise RuntimeError(f"ranks {missing} did not join within {JOIN_S:.0f} s") from None
+        try:
+            rank = _welcome(link, size, secret)
+        except (OSError, ValueError, struct.error) as problem:
+            logger.warning("turned away a connection that is no worker of this trial: %s", problem)
+            link.close()
+            continue
+        if rank in links:
+            links[rank].close()
+        links[rank] = link
+    return links
+
+
+def _welcome(link: socket.socket, size: int, secret: bytes) -> int:
+    """The centre's half of the handshake: the rank of whoever called."""
+    link.settimeout(HANDSHAKE_S)
+    nonce = secrets.token_bytes(32)
+    link.sendall(nonce)
+    rank, theirs = _HELLO.unpack(_read(link, _HELLO.size))
+    proof = _read(link, 32)
+    if not hmac.compare_digest(proof, _proof(secret, b"worker", nonce + theirs, rank)):
+        raise ValueError("it does not know the secret")
+    if not 0 < rank < size:
+        raise ValueError(f"it says it is rank {rank} of {size}")
+    link.sendall(_proof(secret, b"chief", theirs + nonce, rank))
+    link.settimeout(None)
+    _tune(link)
+    return int(rank)
+
+
+def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
+    """The others' half: keep calling until the centre answers."""
+    deadline = time.monotonic() + JOIN_S
+    pause_s = 0.002
+    while True:
+        link = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            link.settimeout(HANDSHAKE_S)
+            link.connect(address)
+            _introduce(link, rank, secret)
+            return link
+        except OSError as problem:
+            link.close()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"rank 0 did not answer at {address} within {JOIN_S:.0f} s") from problem
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.25)
+
+
+def _introduce(link: socket.socket, rank: int, secret: bytes) -> None:
+    nonce = _read(link, 32)
+    mine = secrets.token_bytes(32)
+    link.sendall(_HELLO.pack(rank, mine) + _proof(secret, b"worker", nonce + mine, rank))
+    if not hmac.compare_digest(_read(link, 32), _proof(secret, b"chief", mine + nonce, rank)):
+        raise RuntimeError("whoever answers at the chief's address does not know this trial's secret")
+    link.settimeout(None)
+    _tune(link)
+
+
+def _proof(secret: bytes, role: bytes, nonces: bytes, rank: int) -> bytes:
+    return hmac.digest(secret, role + nonces + rank.to_bytes(4, "big"), hashlib.sha256)
+
+
+def _tune(link: socket.socket) -> None:
+    if link.family != socket.AF_UNIX:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _private_folder() -> pathlib.Path:
+    folder = pathlib.Path(tempfile.gettempdir()) / f"determined-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077 or not folder.is_dir() or folder.is_symlink():
+        raise RuntimeError(f"{folder} should be a folder that only this user may enter; remove it")
+    return folder
+
+
+def _shared_secret() -> bytes:
+    token = os.environ.get("DET_SESSION_TOKEN")
+    if token:
+        return hmac.digest(token.encode(), b"workers of one allocation", hashlib.sha256)
+    home = pathlib.Path(os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share")
+    path = home / "determined" / "workers-secret"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError), tempfile.NamedTemporaryFile(dir=path.parent) as fresh:
+        fresh.write(secrets.token_bytes(32))
+        fresh.flush()
+        os.link(fresh.name, path)
+    return path.read_bytes()

@@ -1,0 +1,195 @@
+"""Reporting what happens in training: metrics, progress, status, an early end."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+import pathlib
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from determined.common import api
+from determined.core._distributed import DistributedContext
+from determined.core._metrics import _DummyMetricsContext, _MetricsContext
+from determined.core._tensorboard_mode import TensorboardMode
+from determined.tensorboard import BatchMetricWriter, TensorboardManager
+from determined.tensorboard._manager import Mangler
+
+logger = logging.getLogger("determined.core")
+
+
+class EarlyExitReason(enum.Enum):
+    """Why a trial ends before its length."""
+
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+    USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
+
+
+class TrainContext:
+    """Reports leave in the background; a call returns at once."""
+
+    def __init__(
+        self,
+        session: api.Session,
+        trial_id: int,
+        exp_id: int,
+        metrics: _MetricsContext,
+        distributed: DistributedContext,
+        tensorboard_mode: TensorboardMode,
+        tensorboard_manager: TensorboardManager | None,
+        tbd_writer: BatchMetricWriter | None,
+    ) -> None:
+        self._session = session
+        self._trial_id = trial_id
+        self._exp_id = exp_id
+        self._metrics = metrics
+        self._distributed = distributed
+        self._tensorboard_mode = tensorboard_mode
+        self._tensorboard_manager = tensorboard_manager
+        self._tbd_writer = tbd_writer
+
+    def set_status(self, status: str) -> None:
+        """A short text for people to see, such as "validating"."""
+        self._metrics.tell(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
+
+    def set_metadata(self, metadata: dict[str, Any]) -> dict[str, Any] | None:
+        """Replace the metadata of the run; returns what the master has now."""
+        answer = self._session.post(f"/api/v1/runs/{self._trial_id}/metadata", {"metadata": metadata})
+        return _metadata_of(answer)
+
+    def get_metadata(self) -> dict[str, Any] | None:
+        return _metadata_of(self._session.get(f"/api/v1/runs/{self._trial_id}/metadata"))
+
+    def report_training_metrics(
+        self,
+        steps_completed: int,
+        metrics: dict[str, Any],
+        batch_metrics: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """Metrics of the group `training`, up to `steps_completed` batches of the trial in all."""
+        self._report("training", steps_completed, metrics, batch_metrics)
+
+    def report_validation_metrics(self, steps_completed: int, metrics: dict[str, Any]) -> None:
+        """Metrics of the group `validation`; the search looks for its metric among them."""
+        for name, value in metrics.items():
+            if value is None:
+                raise RuntimeError(f"validation metric {name!r} is None; report a value or leave it out")
+        dropped = [name for name, value in metrics.items() if isinstance(value, bytes)]
+        if dropped:
+            logger.warning("validation metrics cannot be bytes; left out: %s", ", ".join(dropped))
+        kept = {name: value for name, value in metrics.items() if name not in dropped}
+        self._report("validation", steps_completed, kept)
+
+    def report_metrics(self, group: str, steps_completed: int, metrics: dict[str, Any]) -> None:
+        """Metrics of a group of your own."""
+        if not group or "." in group:
+            raise ValueError(f"metric group: expected a name without a dot, found {group!r}")
+        self._report(group, steps_completed, metrics)
+
+    def _report(
+        self,
+        group: str,
+        steps_completed: int,
+        metrics: dict[str, Any],
+        batch_metrics: list[dict[str, Any]] | None = None,
+    ) -> None:
+        self._metrics.report(group, steps_completed, metrics, batch_metrics)
+        if self._tbd_writer is not None:
+            self._tbd_writer.on_report(group, steps_completed, metrics)
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        """The folder whose files are kept for TensorBoard."""
+        if self._tensorboard_manager is None:
+            raise ValueError("there is no TensorBoard folder without a trial")
+        return self._tensorboard_manager.base_path
+
+    def upload_tensorboard_files(
+        self,
+        selector: Callable[[pathlib.Path], bool] = lambda _: True,
+        mangler: Mangler = lambda path, _: path,
+    ) -> None:
+        """Store the files of the TensorBoard folder now. For TensorboardMode.MANUAL only.
+
+        `selector` says which, `mangler` under what name, given the path and the rank.
+        """
+        if self._tensorboard_mode is TensorboardMode.AUTO:
+            raise RuntimeError("upload_tensorboard_files is for TensorboardMode.MANUAL; in AUTO it is done for you")
+        if self._tensorboard_manager is None:
+            raise ValueError("there is no TensorBoard folder without a trial")
+        self._tensorboard_manager.sync(selector, mangler)
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """Say why the trial ends before its length; said again, it changes nothing."""
+        self._metrics.flush()
+        try:
+            self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value})
+        except api.errors.APIException as problem:
+            if problem.status_code != 400:
+                raise
+            logger.warning("the early exit was reported already: %s", problem)
+
+    def report_progress(self, progress: float) -> None:
+        """The fraction of training that is done."""
+        if not (math.isfinite(progress) and 0.0 <= progress <= 1.0):
+            raise ValueError(f"progress: expected a fraction from 0 to 1, found {progress}")
+        self._metrics.tell(f"/api/v1/trials/{self._trial_id}/progress", {"progress": float(progress), "is_raw": True})
+
+    def get_experiment_best_validation(self) -> float | None:
+        """The best searcher metric that the experiment has seen, None before the first.
+
+        What this trial reported before the call is counted.
+        """
+        self._metrics.flush()
+        path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
+        try:
+            metric = self._session.get(path).get("metric")
+        except api.errors.NotFoundException:
+            return None
+        return None if metric is None else float(metric)
+
+
+def _metadata_of(answer: dict[str, Any]) -> dict[str, Any] | None:
+    metadata: dict[str, Any] | None = answer.get("metadata")
+    return metadata
+
+
+class DummyTrainContext(TrainContext):
+    """Off the cluster reports go to the log."""
+
+    def __init__(self, tensorboard_path: pathlib.Path | None = None) -> None:
+        self._tensorboard_path = tensorboard_path
+        self._metrics = _DummyMetricsContext()
+        self._tbd_writer = None
+
+    def set_status(self, status: str) -> None:
+        logger.debug("status: %s", status)
+
+    def set_metadata(self, metadata: dict[str, Any]) -> dict[str, Any] | None:
+        logger.info("metadata: %s", metadata)
+        return metadata
+
+    def get_metadata(self) -> dict[str, Any] | None:
+        return None
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        if self._tensorboard_path is None:
+            self._tensorboard_path = pathlib.Path(tempfile.mkdtemp(prefix="tensorboard-"))
+        return self._tensorboard_path
+
+    def upload_tensorboard_files(
+        self,
+        selector: Callable[[pathlib.Path], bool] = lambda _: True,
+        mangler: Mangler = lambda path, _: path,
+    ) -> None:
+        return
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        logger.info("early exit: %s", reason.value)
+
+    def report_progress(self, progress: float) -> None:
+        logger.info("progress: %.0f %%", progress * 100)
+
+    def get_experiment_best_validation(self) -> float | None:
+        return None

@@ -1,0 +1,86 @@
+"""What the library raises: a tree a program can catch by, kept by the names existing programs use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class EnterpriseOnlyError(Exception):
+    """A feature that the community edition of older clusters did not have."""
+
+
+class InternalException(Exception):
+    """The library was used in a way, or met a state, that it cannot make sense of."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidExperimentException(Exception):
+    """The experiment's configuration or model code breaks a rule; the message names it."""
+
+
+class InvalidDataTypeException(InvalidExperimentException):
+    """Data of a kind that the training loop cannot handle."""
+
+    def __init__(self, typ: type, message: str) -> None:
+        super().__init__(f"{message} (found {typ.__name__})")
+
+
+class InvalidConfigurationException(InvalidExperimentException):
+    """A field of the configuration that makes no sense."""
+
+    def __init__(self, config: dict[str, Any], message: str) -> None:
+        super().__init__(message)
+        self.config = config
+
+
+class InvalidModelException(InvalidExperimentException):
+    """Model code that does not keep to the trial API."""
+
+
+class InvalidCheckpointException(Exception):
+    """A checkpoint that this library cannot read as one of a trial class."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(
+            "not a checkpoint of a trial class: it needs load_data.json, state_dict.pth and code/"
+            + (f" ({detail})" if detail else "")
+        )
+
+
+class StopLoadingImplementation(Exception):
+    """Raised to stop an import of model code once it has said what it had to say."""
+
+
+class WorkerError(Exception):
+    """A worker process of a distributed trial failed."""
+
+
+class WorkerFinishedGracefully(Exception):
+    """A worker process of a distributed trial ended as it should."""
+
+
+class SkipWorkloadException(Exception):
+    """The present stretch of work should be left out."""
+
+
+class CheckpointNotFound(Exception):
+    """No finished checkpoint of this id is in the storage."""
+
+
+class CheckpointStateException(Exception):
+    """The checkpoint is in a state (deleted, unfinished) that does not allow what was asked."""
+
+
+class NoDirectStorageAccess(Exception):
+    """The checkpoint storage cannot be reached from here."""
+
+
+class ProxiedDownloadFailed(Exception):
+    """A download through the master did not succeed."""
+
+
+class MultipleDownloadsFailed(Exception):
+    """Neither the direct way to the storage nor the one through the master worked."""

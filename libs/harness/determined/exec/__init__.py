@@ -1,0 +1,1 @@
+"""Programs that a task's process starts with."""

@@ -1,0 +1,90 @@
+"""Trains a trial class: `python -m determined.exec.harness --trial module:Class`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from determined import constants, util
+from determined._info import ClusterInfo, get_cluster_info
+
+if TYPE_CHECKING:
+    from determined.pytorch import PyTorchTrial
+
+logger = logging.getLogger("determined.exec.harness")
+
+
+class NoSuchTrial(Exception):
+    """The entrypoint names no trial class; the message says what it names instead."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The exit code: 0 for trained, preempted or ended early, 1 for an error, which is in the log."""
+    parser = argparse.ArgumentParser(prog="determined.exec.harness")
+    parser.add_argument("--trial", required=True, help="module:Class")
+    spec = parser.parse_args(words).trial
+    info = get_cluster_info()
+    if info is None or info.task_type != "TRIAL":
+        parser.error("this trains a trial on a cluster; try `det experiment create --local --test-mode` here")
+    logging.basicConfig(level=logging.DEBUG if info.trial._debug else logging.INFO, format=constants.LOG_FORMAT)
+    logger.info("configuration: %s", json.dumps(util.masked(info.trial._config)))
+    try:
+        _train(load_trial_class(spec), info)
+    except NoSuchTrial as problem:
+        logger.error("%s", problem)
+        return 1
+    except Exception:
+        logger.exception("the trial failed")
+        return 1
+    return 0
+
+
+def load_trial_class(spec: str) -> type[PyTorchTrial]:
+    """Import module:Class from the working directory. Raises NoSuchTrial with the reason."""
+    module_name, _, qualified = spec.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as problem:
+        if problem.name and (module_name == problem.name or module_name.startswith(problem.name + ".")):
+            raise NoSuchTrial(f"entrypoint {spec}: there is no module {problem.name!r} here") from problem
+        raise
+    for name in qualified.split("."):
+        if not hasattr(found, name):
+            raise NoSuchTrial(f"entrypoint {spec}: {module_name} has no {qualified!r}")
+        found = getattr(found, name)
+    from determined.pytorch import PyTorchTrial
+
+    if not (isinstance(found, type) and issubclass(found, PyTorchTrial)):
+        raise NoSuchTrial(f"entrypoint {spec}: expected a subclass of PyTorchTrial, found {found!r}")
+    return found
+
+
+def _train(trial_class: type[PyTorchTrial], info: ClusterInfo) -> None:
+    from determined import core, pytorch
+    from determined.pytorch._from_config import fit_arguments
+
+    config = info.trial._config
+    distributed = None
+    if os.environ.get("USE_TORCH_DISTRIBUTED"):
+        distributed = core.DistributedContext.from_torch_distributed()
+    optimizations = config.get("optimizations") or {}
+    with pytorch.init(
+        hparams=info.trial.hparams,
+        exp_conf=config,
+        distributed=distributed,
+        aggregation_frequency=int(optimizations.get("aggregation_frequency") or 1),
+    ) as context:
+        trainer = pytorch.Trainer(trial_class(context), context)
+        trainer._is_trainer = False
+        trainer.fit(**fit_arguments(config, context), latest_checkpoint=info.latest_checkpoint)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.getcwd())
+    sys.exit(main())

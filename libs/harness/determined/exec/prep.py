@@ -1,0 +1,184 @@
+"""The start of a task: fetch the model definition, meet the other containers, run the hook, become the program.
+
+python -m determined.exec.prep -- python3 train.py --lr 0.1
+python -m determined.exec.prep                 (the configuration's entrypoint)
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from determined import _info, constants
+from determined.common.api import Session, errors
+from determined.common.api._session import segment
+from determined.exec import _entrypoint
+from determined.exec._unpack import UnsafeArchive, unpack
+
+logger = logging.getLogger("determined.exec.prep")
+
+RENDEZVOUS_S = 600.0
+HOOK = "startup-hook.sh"
+
+
+class CannotStart(Exception):
+    """The task cannot begin; the message says why, `code` is the exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def main(words: Sequence[str]) -> NoReturn:
+    try:
+        job = prepare(words)
+    except CannotStart as reason:
+        print(f"ERROR: {reason}", file=sys.stderr, flush=True)
+        sys.exit(reason.code)
+    run(job)
+
+
+def prepare(words: Sequence[str]) -> _entrypoint.Command | _entrypoint.TrialClass:
+    """Everything up to user code. Afterwards the working directory holds the model definition."""
+    info = _info.read_cluster_info(os.environ)
+    if info is None:
+        raise CannotStart("this is the start of a cluster task, and DET_MASTER and DET_SESSION_TOKEN are not set")
+    workdir = pathlib.Path(os.environ.get("DET_WORKDIR") or os.getcwd())
+    workdir.mkdir(parents=True, exist_ok=True)
+    session = Session(
+        info.master_url, info.session_token, cert_file=info.master_cert_file, cert_name=info.master_cert_name
+    )
+    try:
+        _fetch_context(session, info.task_id, workdir)
+        slots = _meet(session, info)
+    except errors.BadRequestException as problem:
+        raise CannotStart(f"the master refused or did not answer: {problem}") from problem
+    finally:
+        session.close()
+    os.chdir(workdir)
+    _write_info_files(info)
+    _run_hook(workdir / HOOK)
+    return _job(words, info, slots)
+
+
+def run(job: _entrypoint.Command | _entrypoint.TrialClass) -> NoReturn:
+    """Become the program: by exec, or for a trial class by training in this very process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if isinstance(job, _entrypoint.TrialClass):
+        from determined.exec import harness
+
+        sys.path.insert(0, os.getcwd())
+        sys.exit(harness.main(["--trial", job.spec]))
+    os.environ["PYTHONPATH"] = _with_workdir(os.environ.get("PYTHONPATH"))
+    try:
+        os.execvp(job.argv[0], job.argv)
+    except OSError as problem:
+        print(f"ERROR: entrypoint: cannot run {job.argv[0]!r}: {problem.strerror}", file=sys.stderr, flush=True)
+        sys.exit(127 if isinstance(problem, FileNotFoundError) else 126)
+
+
+def _job(words: Sequence[str], info: _info.ClusterInfo, slots: int) -> _entrypoint.Command | _entrypoint.TrialClass:
+    config = info.trial._config if info.task_type == "TRIAL" else {}
+    try:
+        entrypoint = _entrypoint.from_command_line(words, config.get("entrypoint"))
+        return _entrypoint.interpret(entrypoint, slots, os.environ.get("DET_PYTHON_EXECUTABLE") or "python3")
+    except ValueError as problem:
+        raise CannotStart(str(problem)) from problem
+
+
+def _fetch_context(session: Session, task_id: str, workdir: pathlib.Path) -> None:
+    answer = session.get(f"/api/v1/tasks/{segment(task_id)}/context_directory")
+    archive = base64.b64decode(answer.get("b64Tgz") or "")
+    if not archive:
+        return
+    try:
+        unpack(archive, workdir)
+    except (UnsafeArchive, OSError, EOFError) as problem:
+        raise CannotStart(f"the context directory cannot be unpacked: {problem}") from problem
+    # A checkpoint carries the model definition as it was submitted, whatever the program does to its files.
+    kept = _run_dir() / constants.CONTEXT_ARCHIVE
+    if kept.parent.is_dir():
+        kept.write_bytes(archive)
+
+
+def _meet(session: Session, info: _info.ClusterInfo) -> int:
+    """Wait for the other containers of the allocation, if there are any; returns all slots of the task."""
+    asked = _slots_asked(info)
+    if asked <= max(1, len(info.slot_ids)):
+        return len(info.slot_ids)
+    allocation, resources = segment(info.allocation_id), segment(os.environ.get("DET_RESOURCES_ID", ""))
+    path = f"/api/v1/allocations/{allocation}/resources/{resources}/rendezvous"
+    logger.info("waiting for the other containers of this allocation")
+    answer = session.get(path, timeout_s=RENDEZVOUS_S)["rendezvousInfo"]
+    found = _info.RendezvousInfo(answer["addresses"], int(answer["rank"]), [int(n) for n in answer["slots"]])
+    info._rendezvous_info = found
+    return sum(found.container_slot_counts)
+
+
+def _slots_asked(info: _info.ClusterInfo) -> int:
+    if info.task_type != "TRIAL":
+        return 1
+    resources: Mapping[str, Any] = info.trial._config.get("resources") or {}
+    return int(resources.get("slots_per_trial") or 1)
+
+
+def _write_info_files(info: _info.ClusterInfo) -> None:
+    """Programs may start others with a cleared environment; these files then say where they are."""
+    folder = _run_dir() / "info"
+    if not _run_dir().is_dir():
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    facts = {
+        "cluster": _info.cluster_from_env(os.environ),
+        "trial": _info.trial_from_env(os.environ),
+        "rendezvous": vars(info._rendezvous_info) if info._rendezvous_info else None,
+    }
+    for name, contents in facts.items():
+        if contents is not None:
+            handle = os.open(folder / f"{name}.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(handle, "w") as file:
+                json.dump(contents, file)
+
+
+def _run_hook(hook: pathlib.Path) -> None:
+    """Source the hook in a shell; what it exports is there for the program."""
+    if not hook.is_file():
+        return
+    reader, writer = os.pipe()
+    # Not `set -e`: the hook is the user's own script; only how it ends decides.
+    script = f'. "$0"; code=$?; env -0 >&{writer}; exit $code'
+    shell = ["bash", "-c", script, str(hook)]
+    try:
+        with subprocess.Popen(shell, pass_fds=[writer]) as process:
+            os.close(writer)
+            with os.fdopen(reader, "rb") as pipe:
+                variables = pipe.read()
+            code = process.wait()
+    except FileNotFoundError as problem:
+        raise CannotStart(f"{HOOK} needs bash, which is not installed here", 127) from problem
+    if code != 0:
+        raise CannotStart(f"{HOOK} ended with exit code {code}", code if code > 0 else 128 - code)
+    fresh = dict(entry.partition(b"=")[::2] for entry in variables.split(b"\0") if entry)
+    shells_own = {b"_", b"SHLVL", b"PWD", b"OLDPWD"}
+    os.environb.clear()
+    os.environb.update({name: value for name, value in fresh.items() if name not in shells_own})
+
+
+def _run_dir() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("DET_RUN_DIR") or constants.DEFAULT_RUN_DIR)
+
+
+def _with_workdir(path: str | None) -> str:
+    return os.pathsep.join([os.getcwd(), *([path] if path else [])])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

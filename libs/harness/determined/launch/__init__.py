@@ -1,0 +1,1 @@
+"""Programs that start the workers of a trial."""

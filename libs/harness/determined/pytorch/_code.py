@@ -1,0 +1,69 @@
+"""The model definition that goes into each checkpoint, so that it can be loaded without the experiment."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import os
+import pathlib
+import shutil
+
+from determined import constants
+from determined.exec._unpack import unpack
+
+logger = logging.getLogger("determined.pytorch")
+
+# As for a context directory that is submitted; a working directory can be a whole home.
+SIZE_MAX = 95 << 20
+_NEVER = (".git", "__pycache__", "*.pyc", ".venv", ".ipynb_checkpoints")
+
+
+def copy_code(target: pathlib.Path, on_cluster: bool, leave_out: pathlib.Path | None = None) -> None:
+    """On a cluster the code as it was submitted, elsewhere the working directory without what .detignore
+    names and without `leave_out`, the place of the checkpoints."""
+    archive = pathlib.Path(os.environ.get("DET_RUN_DIR") or constants.DEFAULT_RUN_DIR) / constants.CONTEXT_ARCHIVE
+    target.mkdir(parents=True, exist_ok=True)
+    if on_cluster and archive.exists():
+        unpack(archive.read_bytes(), target)
+        return
+    source = pathlib.Path.cwd()
+    files = _files(source, _ignored(source), leave_out)
+    if sum(path.stat().st_size for path in files) > SIZE_MAX:
+        logger.warning("the working directory is over 95 MB, so checkpoints are saved without it; see .detignore")
+        return
+    for path in files:
+        place = target / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+
+
+def _ignored(source: pathlib.Path) -> tuple[str, ...]:
+    ignore = source / ".detignore"
+    if not ignore.is_file():
+        return _NEVER
+    lines = (line.strip() for line in ignore.read_text().splitlines())
+    return (*_NEVER, *(line.strip("/") for line in lines if line and not line.startswith(("#", "!"))))
+
+
+def _files(source: pathlib.Path, ignored: tuple[str, ...], leave_out: pathlib.Path | None) -> list[pathlib.Path]:
+    """Regular files only, and no more of them than are needed to see that they are too much."""
+    found: list[pathlib.Path] = []
+    total = 0
+    for at, folders, names in os.walk(source):
+        here = pathlib.Path(at)
+        folders[:] = [
+            name for name in folders if not _matches(here / name, source, ignored) and here / name != leave_out
+        ]
+        for name in names:
+            path = here / name
+            if path.is_file() and not path.is_symlink() and not _matches(path, source, ignored):
+                found.append(path)
+                total += path.stat().st_size
+        if total > SIZE_MAX:
+            break
+    return found
+
+
+def _matches(path: pathlib.Path, source: pathlib.Path, patterns: tuple[str, ...]) -> bool:
+    relative = path.relative_to(source).as_posix()
+    return any(fnmatch.fnmatch(path.name, one) or fnmatch.fnmatch(relative, one) for one in patterns)

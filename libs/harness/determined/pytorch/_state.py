@@ -1,0 +1,140 @@
+"""What a checkpoint of a trial holds, and taking it up again."""
+
+from __future__ import annotations
+
+import pathlib
+import pickle
+import random
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+
+from determined.pytorch._context import PyTorchTrialContext
+
+STATE_FILE = "state_dict.pth"
+PROGRESS_FILE = "trial_state.pkl"
+LOAD_FILE = "load_data.json"
+
+
+@dataclass
+class TrialState:
+    """How far training has come, over all runs of the trial. `last_val` and `last_ckpt` are batch counts."""
+
+    trial_id: int
+    last_ckpt: int = 0
+    step_id: int = 0
+    last_val: int = 0
+    batches_trained: int = 0
+    epochs_trained: int = 0
+
+
+def load_progress(folder: pathlib.Path, trial_id: int) -> TrialState | None:
+    """None when the checkpoint is another trial's: its weights are used, its counts are not."""
+    path = folder / PROGRESS_FILE
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        saved = pickle.load(file)
+    if saved.get("trial_id") != trial_id:
+        return None
+    return TrialState(**{field.name: saved[field.name] for field in fields(TrialState) if field.name in saved})
+
+
+def save_progress(folder: pathlib.Path, state: TrialState) -> None:
+    with (folder / PROGRESS_FILE).open("wb") as file:
+        pickle.dump(asdict(state), file)
+
+
+def collect(context: PyTorchTrialContext) -> dict[str, Any]:
+    """Everything but the callbacks' share."""
+    state: dict[str, Any] = {
+        "models_state_dict": [unwrapped(model).state_dict() for model in context.models],
+        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
+        "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+        "rng_state": collect_rng_state(),
+    }
+    if context._scaler is not None:
+        state["scaler_state_dict"] = context._scaler.state_dict()
+    gradients = _unfinished_gradients(context)
+    if gradients is not None:
+        state["gradients"] = gradients
+    return state
+
+
+def restore_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
+    for model, saved in zip(context.models, _listed(state, "model"), strict=True):
+        unwrapped(model).load_state_dict(saved)
+
+
+def restore(context: PyTorchTrialContext, state: dict[str, Any], *, same_trial: bool) -> None:
+    """Put `state` to use; randomness goes on only where the same trial does."""
+    restore_models(context, state)
+    for optimizer, saved in zip(context.optimizers, _listed(state, "optimizer"), strict=True):
+        optimizer.load_state_dict(saved)
+    schedulers = state.get("lr_schedulers_state_dict", [])
+    for scheduler, saved in zip(context.lr_schedulers, schedulers, strict=True):
+        scheduler.load_state_dict(saved)
+    if context._scaler is not None and "scaler_state_dict" in state:
+        context._scaler.load_state_dict(state["scaler_state_dict"])
+    if same_trial:
+        _restore_gradients(context, state.get("gradients"))
+        restore_rng_state(state.get("rng_state") or {})
+
+
+def _listed(state: dict[str, Any], kind: str) -> list[Any]:
+    """Older checkpoints hold a single state instead of a list."""
+    if f"{kind}s_state_dict" in state:
+        return list(state[f"{kind}s_state_dict"])
+    return [state[f"{kind}_state_dict"]]
+
+
+def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
+    """The user's own model, so that checkpoints do not depend on how many slots trained it."""
+    if isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        return model.module  # type: ignore[no-any-return]
+    return model
+
+
+def load_state_file(folder: pathlib.Path, device: torch.device, **kwargs: Any) -> dict[str, Any]:
+    """Raises FileNotFoundError where there is none. The file is trusted as the code beside it is."""
+    for name in (STATE_FILE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt"):
+        if (folder / name).exists():
+            options = {"map_location": device, "weights_only": False, **kwargs}
+            state: dict[str, Any] = torch.load(folder / name, **options)
+            return state
+    raise FileNotFoundError(f"{folder} holds no {STATE_FILE}")
+
+
+def collect_rng_state() -> dict[str, Any]:
+    state: dict[str, Any] = {
+        "cpu_rng_state": torch.random.get_rng_state(),
+        "np_rng_state": np.random.get_state(),
+        "random_rng_state": random.getstate(),
+    }
+    if torch.cuda.is_available():
+        state["gpu_rng_state"] = torch.cuda.get_rng_state()
+    return state
+
+
+def restore_rng_state(state: dict[str, Any]) -> None:
+    if "cpu_rng_state" in state:
+        torch.random.set_rng_state(state["cpu_rng_state"].cpu())
+        np.random.set_state(state["np_rng_state"])
+        random.setstate(state["random_rng_state"])
+    if "gpu_rng_state" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["gpu_rng_state"].cpu())
+
+
+def _unfinished_gradients(context: PyTorchTrialContext) -> list[list[torch.Tensor | None]] | None:
+    """Gradients that are still adding up, None where the last batch ended with an optimizer step."""
+    if context._aggregation_frequency == 1 or context._current_batch_idx is None or context._updates_now():
+        return None
+    return [[parameter.grad for parameter in model.parameters()] for model in context.models]
+
+
+def _restore_gradients(context: PyTorchTrialContext, saved: list[list[torch.Tensor | None]] | None) -> None:
+    for model, gradients in zip(context.models, saved or [], strict=False):
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            parameter.grad = None if gradient is None else gradient.to(parameter.device)

@@ -1,0 +1,360 @@
+"""The training loop: stretches of batches, and what is due between them.
+
+A stretch runs until something is due: the end, a validation, a checkpoint, a report. Then its metrics are
+reported and each due thing happens, in that order; after each the cluster may ask to stop. Whatever happens,
+what a checkpoint holds is enough to go on as if nothing had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import data
+
+from determined import core, errors
+from determined._invalid_hp import InvalidHP
+from determined.pytorch import _save, _state, _validate
+from determined.pytorch._callback import PyTorchCallback
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._data import DataLoader
+from determined.pytorch._plan import FitPlan
+from determined.pytorch._state import TrialState
+from determined.pytorch._trial import AnyLoader, PyTorchTrial
+from determined.pytorch._units import is_due, progress
+
+logger = logging.getLogger("determined.pytorch")
+
+
+class TrainLoop:
+    """Runs one trial to the end of its plan, or until it is asked to stop."""
+
+    def __init__(
+        self,
+        trial: PyTorchTrial,
+        context: PyTorchTrialContext,
+        plan: FitPlan,
+        latest_checkpoint: str | None,
+        is_trainer: bool,
+    ) -> None:
+        self._trial = trial
+        self._context = context
+        self._core = context._core
+        self._plan = plan
+        self._latest_checkpoint = latest_checkpoint
+        self._is_trainer = is_trainer
+        self._chief = context.distributed.rank == 0
+        self._state = TrialState(trial_id=context.get_trial_id())
+        self._callbacks: dict[str, PyTorchCallback] = {}
+        self._preempted = False
+        self._progress_at: int | None = None
+
+    def run(self) -> None:
+        """Raises SystemExit(0) for hyperparameters that the trial finds invalid."""
+        self._callbacks = self._trial.build_callbacks()
+        invalid: InvalidHP | None = None
+        try:
+            self._set_up()
+            self._each("on_training_start")
+            try:
+                self._train()
+            except InvalidHP as problem:
+                invalid = problem
+                self._checkpoint_unless_current()
+        finally:
+            self._each("on_trial_shutdown")
+        if invalid is not None:
+            self._end_invalid(invalid)
+
+    def _end_invalid(self, problem: InvalidHP) -> None:
+        logger.info("the trial ends: %s", problem)
+        if self._chief:
+            self._core.train.report_early_exit(core.EarlyExitReason.INVALID_HP)
+        raise SystemExit(0) from problem
+
+    # Beginning
+
+    def _set_up(self) -> None:
+        with contextlib.ExitStack() as stack:
+            folder = None
+            if self._latest_checkpoint is not None:
+                folder = stack.enter_context(self._core.checkpoint.restore_path(self._latest_checkpoint))
+            resumed = _state.load_progress(folder, self._state.trial_id) if folder else None
+            self._state = resumed or self._state
+            self._context._steps_completed = self._state.batches_trained
+            for callback in self._callbacks.values():
+                callback.on_trial_startup(self._state.batches_trained, self._latest_checkpoint)
+            self._build_loaders()
+            if folder is not None:
+                self._restore(_state.load_state_file(folder, self._context.device), resumed is not None)
+
+    def _build_loaders(self) -> None:
+        """The training iterator is made before any saved randomness is restored, which it would use up."""
+        training = self._torch_loader(self._trial.build_training_data_loader(), repeat=True)
+        self._validation_loader = self._torch_loader(self._trial.build_validation_data_loader())
+        length = self._context.distributed.broadcast(_length(training))
+        self._context._batches_per_epoch = length
+        self._batches = endless(training, self._state.batches_trained)
+
+    def _torch_loader(self, loader: AnyLoader, repeat: bool = False) -> data.DataLoader[Any]:
+        whole = not repeat and _validate.overrides(self._trial, "evaluate_full_dataset")
+        if isinstance(loader, DataLoader):
+            size, rank = self._context.distributed.size, self._context.distributed.rank
+            return loader.get_data_loader(
+                repeat=repeat,
+                skip=self._state.batches_trained if repeat else 0,
+                num_replicas=1 if whole else size,
+                rank=0 if whole else rank,
+            )
+        if not self._context.experimental._data_checks_disabled:
+            raise RuntimeError(
+                "a torch DataLoader cannot be sharded and resumed by the platform: return a "
+                "determined.pytorch.DataLoader; or you can disable this check by calling "
+                "context.experimental.disable_dataset_reproducibility_checks()"
+            )
+        return loader
+
+    def _restore(self, saved: dict[str, Any], same_trial: bool) -> None:
+        self._each("on_checkpoint_load_start", saved)
+        _state.restore(self._context, saved, same_trial=same_trial)
+        for name, callback in self._callbacks.items():
+            if saved.get("callbacks", {}).get(name):
+                callback.load_state_dict(saved["callbacks"][name])
+        logger.info("resuming after batch %s of the trial", self._state.batches_trained)
+
+    # The loop
+
+    def _train(self) -> None:
+        if self._context.profiler is not None:
+            self._context.profiler.start()
+        try:
+            if self._plan.step_zero_validation and self._nothing_validated():
+                self._validate()
+            stopped = self._train_until_stopped()
+        finally:
+            if self._context.profiler is not None:
+                self._context.profiler.stop()
+        if not stopped and self._state.last_val != self._state.batches_trained:
+            self._validate()
+        self._checkpoint_unless_current()
+        if self._preempted:
+            self._core.preempt.acknowledge_preemption_signal()
+
+    def _nothing_validated(self) -> bool:
+        if self._state.batches_trained or self._state.last_val:
+            return False
+        if not self._context._on_cluster() or self._core._session is None:
+            return True
+        trial = self._core._session.get(f"/api/v1/trials/{self._state.trial_id}")["trial"]
+        return not trial.get("latestValidation")
+
+    def _train_until_stopped(self) -> bool:
+        """Whether the trial was asked to stop before its end."""
+        while not self._at_end():
+            self._stretch()
+            if self._plan.test_mode:
+                self._report_progress()
+                self._asked_to_stop()
+                return False
+            if self._do_what_is_due():
+                return True
+        return False
+
+    def _at_end(self) -> bool:
+        return self._plan.at_end(self._state.batches_trained, self._context._batches_per_epoch)
+
+    def _do_what_is_due(self) -> bool:
+        """Each due thing in its order; True as soon as the trial is asked to stop."""
+        batches, per_epoch = self._state.batches_trained, self._context._batches_per_epoch
+        if self._at_end():
+            self._report_progress()
+            if self._asked_to_stop():
+                return True
+        if is_due(self._plan.validation_period, batches, per_epoch):
+            self._validate()
+            if self._asked_to_stop():
+                return True
+        if is_due(self._plan.checkpoint_period, batches, per_epoch):
+            self._checkpoint_unless_current()
+            if self._asked_to_stop():
+                return True
+        if is_due(self._plan.reporting_period, batches, per_epoch):
+            self._report_progress()
+            return self._asked_to_stop()
+        return False
+
+    def _asked_to_stop(self) -> bool:
+        if self._core._tensorboard_manager is not None:
+            self._core._tensorboard_manager.nudge()
+        # Acknowledged once a checkpoint is stored: a trial that fails before that was not preempted.
+        self._preempted = self._core.preempt.should_preempt(auto_ack=False)
+        by_trial = any(self._context.distributed.allgather(self._context.get_stop_requested()))
+        return self._preempted or by_trial
+
+    def _report_progress(self) -> None:
+        if self._chief and self._progress_at != self._state.batches_trained:
+            self._progress_at = self._state.batches_trained
+            done = progress(self._plan.max_length, self._state.batches_trained, self._context._batches_per_epoch)
+            self._core.train.report_progress(done)
+
+    # Training
+
+    def _stretch(self) -> None:
+        self._set_status("training")
+        self._context.reset_reducers()
+        for model in self._context.models:
+            model.train()
+        per_batch: list[dict[str, Any]] = []
+        while True:
+            per_batch.append(self._train_batch())
+            if self._plan.stretch_ends(self._state.batches_trained, self._context._batches_per_epoch):
+                break
+        self._state.step_id += 1
+        self._report_stretch([_validate.to_numbers(metrics) for metrics in per_batch])
+
+    def _train_batch(self) -> dict[str, Any]:
+        batch_idx = self._state.batches_trained
+        context = self._context
+        context._current_batch_idx = batch_idx
+        epoch_idx = context.current_train_epoch()
+        if context.is_epoch_start():
+            self._epoch_started(epoch_idx)
+        batch = next(self._batches)
+        if context.experimental._auto_to_device:
+            batch = context.to_device(batch)
+        metrics = self._trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
+        context._after_batch(batch_idx)
+        self._state.batches_trained += 1
+        if context.is_epoch_end():
+            self._state.epochs_trained = epoch_idx + 1
+            self._each("on_training_epoch_end", epoch_idx)
+        return _metrics_of(metrics)
+
+    def _epoch_started(self, epoch_idx: int) -> None:
+        for callback in self._callbacks.values():
+            if inspect.signature(callback.on_training_epoch_start).parameters:
+                callback.on_training_epoch_start(epoch_idx)
+            else:
+                callback.on_training_epoch_start()  # type: ignore[call-arg]
+
+    def _report_stretch(self, per_batch: list[dict[str, Any]]) -> None:
+        averages = self._averages(per_batch)
+        averages.update(self._context.reduce_metrics(for_training=True))
+        reported = self._with_counts(averages)
+        if self._chief:
+            self._core.train.report_training_metrics(steps_completed=self._state.batches_trained, metrics=reported)
+        for callback in self._callbacks.values():
+            callback.on_training_workload_end(avg_metrics=reported, batch_metrics=per_batch)  # type: ignore[arg-type]
+
+    def _averages(self, per_batch: list[dict[str, Any]]) -> dict[str, Any]:
+        names = {name: None for metrics in per_batch for name, value in metrics.items() if _validate.is_scalar(value)}
+        mine = {name: float(np.mean([metrics[name] for metrics in per_batch if name in metrics])) for name in names}
+        everyone = self._context.distributed.allgather(mine)
+        return {name: float(np.mean([theirs[name] for theirs in everyone if name in theirs])) for name in mine}
+
+    def _with_counts(self, metrics: dict[str, Any]) -> dict[str, Any]:
+        batches, per_epoch = self._state.batches_trained, self._context._batches_per_epoch
+        counts: dict[str, Any] = {"batches": batches}
+        counts["epochs"] = batches / per_epoch if per_epoch else 0
+        return {**counts, **metrics}
+
+    # Validation and checkpoints
+
+    def _validate(self) -> None:
+        self._set_status("validating")
+        metrics = _validate.validate(
+            self._trial,
+            self._context,
+            self._validation_loader,
+            list(self._callbacks.values()),
+            test_mode=self._plan.test_mode,
+        )
+        best = self._core.train.get_experiment_best_validation() if self._chief else None
+        if self._chief:
+            self._core.train.report_validation_metrics(
+                steps_completed=self._state.batches_trained, metrics=self._with_counts(metrics)
+            )
+        self._state.last_val = self._state.batches_trained
+        worth_keeping = self._is_worth_keeping(metrics, best) if self._chief else False
+        # The checkpoint before any training would hold nothing that a fresh start has not.
+        if self._context.distributed.broadcast(worth_keeping) and self._state.batches_trained:
+            self._checkpoint_unless_current()
+
+    def _is_worth_keeping(self, metrics: dict[str, Any], best: float | None) -> bool:
+        if self._plan.test_mode or self._plan.checkpoint_policy == "none":
+            return False
+        return self._plan.checkpoint_policy == "all" or is_better(
+            metrics, best, self._context.get_experiment_config().get("searcher") or {}
+        )
+
+    def _checkpoint_unless_current(self) -> None:
+        if self._state.last_ckpt != self._state.batches_trained:
+            self._set_status("checkpointing")
+            self._state.last_ckpt = self._state.batches_trained
+            _save.save(self._trial, self._context, self._callbacks, self._state, self._is_trainer)
+
+    def _set_status(self, status: str) -> None:
+        if self._chief:
+            self._core.train.set_status(status)
+
+    def _each(self, hook: str, *arguments: Any) -> None:
+        for callback in self._callbacks.values():
+            getattr(callback, hook)(*arguments)
+
+
+def _length(loader: data.DataLoader[Any]) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:
+        return None
+
+
+def endless(loader: data.DataLoader[Any], skip: int) -> Iterator[Any]:
+    """Batches without end. Ours repeats and skips by itself; torch's own is gone round again and again."""
+    from determined.pytorch.samplers import RepeatBatchSampler
+
+    sampler: Any = loader.batch_sampler
+    while hasattr(sampler, "batch_sampler") and not isinstance(sampler, RepeatBatchSampler):
+        sampler = sampler.batch_sampler
+    if isinstance(sampler, RepeatBatchSampler):
+        return iter(loader)
+    length = _length(loader)
+    return _rounds(loader, skip % length if length else 0)
+
+
+def _rounds(loader: data.DataLoader[Any], skip: int) -> Iterator[Any]:
+    while True:
+        empty = True
+        for position, batch in enumerate(loader):
+            empty = False
+            if position >= skip:
+                yield batch
+        if empty:
+            raise RuntimeError("the training data loader is empty, so there is nothing to train on")
+        skip = 0
+
+
+def _metrics_of(returned: Any) -> dict[str, Any]:
+    if isinstance(returned, torch.Tensor):
+        return {"loss": returned.detach()}
+    if not isinstance(returned, dict):
+        raise TypeError(f"train_batch should return a dict of metrics or a tensor, found {type(returned).__name__}")
+    return {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in returned.items()}
+
+
+def is_better(metrics: dict[str, Any], best: float | None, searcher: dict[str, Any]) -> bool:
+    """Whether the searcher's metric beats the experiment's best so far. Raises when it was not reported."""
+    name = searcher.get("metric", "val_loss")
+    if name not in metrics:
+        raise errors.InvalidExperimentException(
+            f"searcher.metric is {name!r}, and validation gave only {', '.join(sorted(metrics)) or 'nothing'}"
+        )
+    value = float(metrics[name])
+    if best is None:
+        return True
+    return value < best if searcher.get("smaller_is_better", True) else value > best

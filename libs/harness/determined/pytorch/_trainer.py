@@ -1,0 +1,175 @@
+"""The two calls around a training script: `init` for the context, `Trainer.fit` to train."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from determined import core
+from determined._info import ClusterInfo, get_cluster_info
+from determined.pytorch import _from_config
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._plan import plan
+from determined.pytorch._train_loop import TrainLoop
+from determined.pytorch._trial import PyTorchTrial, overrides
+from determined.pytorch._units import Batch, TrainUnit
+
+logger = logging.getLogger("determined.pytorch")
+
+
+class Trainer:
+    """The training loop over a PyTorchTrial."""
+
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+        self._trial = trial
+        self._context = context
+        self._is_trainer = True
+
+    def configure_profiler(
+        self,
+        sync_timings: bool = True,
+        enabled: bool = False,
+        begin_on_batch: int = 0,
+        end_after_batch: int | None = None,
+    ) -> None:
+        """Kept for older scripts; see Trainer.fit(profiling_enabled=...)."""
+        logger.warning("configure_profiler does nothing; pass profiling_enabled to Trainer.fit()")
+
+    def fit(
+        self,
+        checkpoint_period: TrainUnit | None = None,
+        validation_period: TrainUnit | None = None,
+        max_length: TrainUnit | None = None,
+        reporting_period: TrainUnit = Batch(100),  # noqa: B008
+        checkpoint_policy: str = "best",
+        latest_checkpoint: str | None = None,
+        step_zero_validation: bool = False,
+        test_mode: bool = False,
+        profiling_enabled: bool = False,
+    ) -> None:
+        """Train to `max_length` in all, counting what earlier runs of this trial did.
+
+        Validates and checkpoints at the end in any case, and after each period given. `checkpoint_policy`
+        says when a validation is followed by a checkpoint: "best", "all" or "none". `latest_checkpoint` is
+        where to resume from.
+        """
+        context = self._context
+        if max_length is None and context._on_cluster():
+            max_length = _from_config.fit_arguments(context.get_experiment_config(), context)["max_length"]
+        agreed = plan(
+            max_length=max_length,
+            reporting_period=reporting_period,
+            validation_period=validation_period,
+            checkpoint_period=checkpoint_period,
+            checkpoint_policy=checkpoint_policy,
+            step_zero_validation=step_zero_validation,
+            test_mode=test_mode,
+            on_cluster=context._on_cluster(),
+        )
+        self._check_model()
+        if profiling_enabled:
+            context._core.profiler.on()
+        TrainLoop(self._trial, context, agreed, latest_checkpoint, self._is_trainer).run()
+
+    def _check_model(self) -> None:
+        from determined.errors import InvalidExperimentException
+
+        if not self._context.models or not self._context.optimizers:
+            raise InvalidExperimentException(
+                "a trial needs at least one model and one optimizer: call context.wrap_model() and "
+                "context.wrap_optimizer() in its constructor"
+            )
+        both = [overrides(self._trial, name) for name in ("evaluate_batch", "evaluate_full_dataset")]
+        if sum(both) != 1:
+            raise InvalidExperimentException(
+                "override exactly one of evaluate_batch and evaluate_full_dataset in your trial"
+            )
+
+
+@contextlib.contextmanager
+def init(
+    *,
+    hparams: dict[str, Any] | None = None,
+    exp_conf: dict[str, Any] | None = None,
+    distributed: core.DistributedContext | None = None,
+    aggregation_frequency: int = 1,
+    enable_tensorboard_logging: bool = True,
+) -> Iterator[PyTorchTrialContext]:
+    """The context for a trial; build the trial and train inside the block.
+
+    In a trial on a cluster, hyperparameters and configuration are the cluster's unless given. Seeds every
+    source of randomness before the block begins.
+    """
+    info = get_cluster_info()
+    trial = info.trial if info is not None and info.task_type == "TRIAL" else None
+    slots = sum(info.container_slot_counts) if info is not None and trial is not None else 1
+    if slots > 1 and distributed is None:
+        raise ValueError(
+            f"this trial has {slots} slots: start it with a launcher, for example python3 -m "
+            "determined.launch.torch_distributed, and pass distributed=DistributedContext.from_torch_distributed()"
+        )
+    if distributed is not None and distributed.size > 1:
+        _join_process_group()
+    with core.init(distributed=distributed) as core_context:
+        yield context_around(
+            core_context,
+            hparams=hparams,
+            exp_conf=exp_conf,
+            aggregation_frequency=aggregation_frequency,
+            enable_tensorboard_logging=enable_tensorboard_logging,
+        )
+
+
+def context_around(
+    core_context: core.Context,
+    *,
+    hparams: dict[str, Any] | None = None,
+    exp_conf: dict[str, Any] | None = None,
+    aggregation_frequency: int = 1,
+    enable_tensorboard_logging: bool = True,
+) -> PyTorchTrialContext:
+    """A trial's context over a core context; seeds every source of randomness."""
+    info = core_context.info
+    trial = info.trial if info is not None and info.task_type == "TRIAL" else None
+    if trial is not None:
+        hparams = trial.hparams if hparams is None else hparams
+        exp_conf = trial._config if exp_conf is None else exp_conf
+    _seed(_seed_of(info, exp_conf, core_context.distributed))
+    return PyTorchTrialContext(
+        core_context=core_context,
+        trial_seed=trial.trial_seed if trial else None,
+        hparams=hparams,
+        slots_per_trial=core_context.distributed.size,
+        num_gpus=torch.cuda.device_count(),
+        exp_conf=exp_conf,
+        aggregation_frequency=aggregation_frequency,
+        steps_completed=trial._steps_completed if trial else 0,
+        managed_training=trial is not None,
+        debug_enabled=trial._debug if trial else False,
+        enable_tensorboard_logging=enable_tensorboard_logging,
+    )
+
+
+def _join_process_group() -> None:
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+
+
+def _seed_of(info: ClusterInfo | None, exp_conf: dict[str, Any] | None, distributed: core.DistributedContext) -> int:
+    """The trial's seed; off the cluster the configuration's, or one by chance on which all ranks agree."""
+    if info is not None and info.task_type == "TRIAL":
+        return info.trial.trial_seed
+    configured = ((exp_conf or {}).get("reproducibility") or {}).get("experiment_seed")
+    return int(distributed.broadcast(random.getrandbits(31) if configured is None else configured))
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))
+    torch.manual_seed(seed)

@@ -1,0 +1,28 @@
+"""CRC-32C (Castagnoli), and the rotated form in which TFRecord files carry it."""
+
+from __future__ import annotations
+
+_POLYNOMIAL = 0x82F63B78
+_MASK_DELTA = 0xA282EAD8
+
+
+def _entry(index: int) -> int:
+    for _ in range(8):
+        index = (index >> 1) ^ (_POLYNOMIAL if index & 1 else 0)
+    return index
+
+
+_TABLE = tuple(_entry(index) for index in range(256))
+
+
+def crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked_crc32c(data: bytes) -> int:
+    """Rotated and shifted, so that a checksum over data that holds checksums stays meaningful."""
+    crc = crc32c(data)
+    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF

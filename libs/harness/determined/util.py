@@ -1,0 +1,79 @@
+"""Small helpers shared by the parts of the library: JSON that survives odd numbers, masked printing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MASK = "********"
+_SECRETS = (
+    ("checkpoint_storage", "access_key"),
+    ("checkpoint_storage", "secret_key"),
+    ("checkpoint_storage", "connection_string"),
+    ("checkpoint_storage", "credential"),
+    ("environment", "registry_auth", "password"),
+)
+
+
+def to_wire(value: Any) -> Any:
+    """`value` as plain JSON types: arrays and tensors by their numbers, NaN and infinities by their names.
+
+    Anything with `tolist` or `item` (numpy, torch) is asked for its numbers, so neither has to be imported.
+    Raises TypeError for what has no JSON form.
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float():
+            return float(value) if math.isfinite(value) else _name_of(value)
+        case Mapping():
+            return {str(key): to_wire(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [to_wire(item) for item in value]
+    for numbers in ("tolist", "item"):
+        if hasattr(value, numbers):
+            return to_wire(getattr(value, numbers)())
+    raise TypeError(f"a {type(value).__name__} has no JSON form; report numbers, strings, lists or dicts")
+
+
+def _name_of(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def json_bytes(value: Any) -> bytes:
+    """Compact JSON of `to_wire(value)`."""
+    return json.dumps(to_wire(value), separators=(",", ":")).encode()
+
+
+def masked(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of an experiment configuration that is safe to print."""
+    copy: dict[str, Any] = json.loads(json.dumps(config))
+    for *parents, leaf in _SECRETS:
+        place = _descend(copy, parents)
+        if place.get(leaf) is not None:
+            place[leaf] = MASK
+    secrets = _descend(copy, ("data", "secrets"))
+    secrets.update(dict.fromkeys(secrets, MASK))
+    return copy
+
+
+def _descend(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
+    for key in path:
+        below = tree.get(key)
+        if not isinstance(below, dict):
+            return {}
+        tree = below
+    return tree
+
+
+def rank_of_environment() -> int:
+    """The rank that a launcher gave this process, 0 where there is none."""
+    for name in ("RANK", "HOROVOD_RANK"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0

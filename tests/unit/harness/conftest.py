@@ -1,0 +1,207 @@
+"""A small real master for the harness to talk to: an HTTP server that remembers what it was told."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import pathlib
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from determined import _info
+
+TOKEN = "v2.public.of-this-task"
+
+
+class Master:
+    """Runs on a thread of its own, so that the harness may block; `stop` and `start` keep the port."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.calls: list[tuple[str, str, Any]] = []
+        self.tokens: set[str] = set()
+        self.connections: set[Any] = set()
+        self.statuses: list[int] = []
+        self.answers: dict[str, tuple[int, Any]] = {}
+        self.context = b""
+        self.best: float | None = None
+        self.rendezvous: dict[str, Any] = {}
+        self._preempt = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
+        self._thread.start()
+        assert ready.wait(10)
+
+    def stop(self) -> None:
+        assert self._loop is not None
+        assert self._thread is not None
+        self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(10)
+
+    def _run(self, ready: threading.Event) -> None:
+        asyncio.run(self._serve(ready))
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        app = web.Application(client_max_size=1 << 28)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        ready.set()
+        await self._stopping.wait()
+        await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        body = json.loads(await request.read() or b"null")
+        self.tokens.add(request.headers.get("Grpc-Metadata-x-allocation-token", ""))
+        self.connections.add(request.transport)
+        if self.statuses and not request.path.endswith("/preemption"):
+            status = self.statuses.pop(0)
+            if status != 200:
+                return web.json_response({"error": {"error": "asked to fail"}}, status=status)
+        self.calls.append((request.method, request.path_qs, body))
+        for ending, (status, answer) in self.answers.items():
+            if request.path.endswith(ending):
+                return web.json_response(answer, status=status)
+        return await self._usual(request)
+
+    async def _usual(self, request: web.Request) -> web.Response:
+        if request.path.endswith("/signals/preemption"):
+            return web.json_response({"preempt": await self._preemption(request)})
+        if request.path.endswith("/context_directory"):
+            return web.json_response({"b64Tgz": base64.b64encode(self.context).decode()})
+        if request.path.endswith("/best_searcher_validation_metric"):
+            if self.best is None:
+                return web.json_response({"error": {"error": "none yet"}}, status=404)
+            return web.json_response({"metric": self.best})
+        if request.path.endswith("/rendezvous"):
+            return web.json_response({"rendezvousInfo": self.rendezvous})
+        if request.path.endswith("/runs/start"):
+            return web.json_response({"storageId": 3})
+        return web.json_response({})
+
+    async def _preemption(self, request: web.Request) -> bool:
+        deadline = time.monotonic() + float(request.query.get("timeout_seconds", "0"))
+        while not self._preempt.is_set() and time.monotonic() < deadline and not self._stopping.is_set():
+            await asyncio.sleep(0.01)
+        return self._preempt.is_set()
+
+    def preempt(self) -> None:
+        self._preempt.set()
+
+    def no_longer_preempt(self) -> None:
+        self._preempt.clear()
+
+    def posted(self, ending: str) -> list[Any]:
+        """Bodies of the POSTs to paths with this ending, in the order of arrival."""
+        return [body for method, path, body in list(self.calls) if method == "POST" and path.endswith(ending)]
+
+    def metrics(self, group: str) -> list[tuple[int, dict[str, Any]]]:
+        reports = [body["metrics"] for body in self.posted("/metrics") if body["group"] == group]
+        return [(report["stepsCompleted"], report["metrics"]["avgMetrics"]) for report in reports]
+
+    def checkpoints(self) -> list[Any]:
+        return [body for body in self.posted("/checkpoints") if body["state"] == "STATE_COMPLETED"]
+
+
+def until(condition: Callable[[], object], within_s: float = 20.0) -> None:
+    """Wait for a condition, with a deadline."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def tgz(files: dict[str, str], modes: dict[str, int] | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            member.mode = (modes or {}).get(name, 0o644)
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def master() -> Iterator[Master]:
+    server = Master()
+    server.start()
+    yield server
+    server.stop()
+
+
+def trial_env(master: Master, folder: pathlib.Path, config: dict[str, Any] | None = None) -> dict[str, str]:
+    """The variables that an agent gives a trial."""
+    merged = {
+        "checkpoint_storage": {"type": "shared_fs", "host_path": str(folder / "storage")},
+        "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 8}},
+        "hyperparameters": {"global_batch_size": 2},
+        **(config or {}),
+    }
+    for name in ("storage", "run", "tmp", "work"):
+        (folder / name).mkdir(exist_ok=True)
+    return {
+        "DET_MASTER": master.url,
+        "DET_CLUSTER_ID": "cluster-1",
+        "DET_AGENT_ID": "agent-1",
+        "DET_SLOT_IDS": "[0]",
+        "DET_TASK_ID": "7.c0ffee",
+        "DET_ALLOCATION_ID": "7.c0ffee.1",
+        "DET_RESOURCES_ID": "container-1",
+        "DET_SESSION_TOKEN": TOKEN,
+        "DET_TASK_TYPE": "TRIAL",
+        "DET_EXPERIMENT_ID": "7",
+        "DET_TRIAL_ID": "41",
+        "DET_TRIAL_RUN_ID": "2",
+        "DET_TRIAL_SEED": "1234",
+        "DET_HPARAMS": json.dumps(merged["hyperparameters"]),
+        "DET_EXPERIMENT_CONFIG": json.dumps(merged),
+        "DET_RUN_DIR": str(folder / "run"),
+        "DET_WORKDIR": str(folder / "work"),
+        "TMPDIR": str(folder / "tmp"),
+    }
+
+
+@pytest.fixture
+def on_cluster(
+    master: Master, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Master]]:
+    """Call it to make this process a trial on a cluster of one master; keywords are configuration."""
+
+    def become(latest_checkpoint: str | None = None, **config: Any) -> Master:
+        for name, value in trial_env(master, tmp_path, config).items():
+            monkeypatch.setenv(name, value)
+        if latest_checkpoint is not None:
+            monkeypatch.setenv("DET_LATEST_CHECKPOINT", latest_checkpoint)
+        _info.get_cluster_info.cache_clear()
+        return master
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    yield become
+    _info.get_cluster_info.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_the_users(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
