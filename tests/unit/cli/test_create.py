@@ -13,7 +13,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from resolute.cli import logs, overrides
+from resolute.cli import local_test, logs, overrides
 from resolute.cli.commands import experiment_create
 from resolute.cli.errors import CliError
 
@@ -229,3 +229,48 @@ def test_the_smallest_experiment_keeps_what_matters() -> None:
     }  # fmt: skip
     assert short["resources"] == {"slots_per_trial": 1, "shm_size": 1}
     assert short["checkpoint_storage"]["host_path"] == "/s"
+
+
+TRIAL = """
+import torch
+from determined.pytorch import DataLoader, PyTorchTrial
+
+class Trial(PyTorchTrial):
+    def __init__(self, context):
+        self.context = context
+        self.model = context.wrap_model(torch.nn.Linear(2, 1))
+        self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), context.get_hparam("lr")))
+
+    def build_training_data_loader(self):
+        return DataLoader(torch.utils.data.TensorDataset(torch.rand(8, 2)), batch_size=4)
+
+    build_validation_data_loader = build_training_data_loader
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        loss = self.model(batch[0]).square().mean()
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch):
+        return {"loss": self.model(batch[0]).square().mean()}
+"""
+
+
+def test_a_trial_class_that_works_passes_its_local_test(
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    (model / "model_def.py").write_text(TRIAL)
+    config = yaml.safe_load(CONFIG) | {"hyperparameters": {"lr": {"type": "double", "minval": 0.1, "maxval": 0.2}}}
+    assert local_test.run(config, model) == 0
+    assert capfd.readouterr().out.endswith("Model definition test succeeded\n")
+
+
+def test_a_trial_class_that_raises_shows_its_traceback_and_fails(
+    model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (model / "model_def.py").write_text("raise RuntimeError('broken at import')\n")
+    with pytest.raises(CliError, match="model_def:Trial failed with status 1"):
+        local_test.run(yaml.safe_load(CONFIG), model)
+    assert "RuntimeError: broken at import" in capfd.readouterr().err

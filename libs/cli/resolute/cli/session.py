@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
 
-from resolute.cli.errors import ApiError, NotFound, Unauthenticated, Unreachable
+from resolute.cli import tokens
+from resolute.cli.errors import ApiError, CliError, NotFound, Unauthenticated, Unreachable
 from resolute.cli.terminal import Progress
 
 Query = Mapping[str, Any]
@@ -29,20 +30,33 @@ _PATIENCE_S = 120.0  # for an ordinary answer; a stream may be silent for as lon
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Whose certificate to believe: the system's authorities, a file's, or anybody's (`verify` False)."""
+    """Whose certificate to believe: the system's authorities, a file's or a text's, or anybody's (`verify` False).
+
+    `server_name` is the name to expect in the certificate, where it is not the address.
+    """
 
     cafile: str | None = None
+    cadata: str | None = None
     server_name: str | None = None
     verify: bool = True
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Trust:
-        file = environment.get("DET_MASTER_CERT_FILE") or None
+    def of(cls, master: str, environment: Mapping[str, str] = os.environ) -> Trust:
+        """What DET_MASTER_CERT_FILE and DET_MASTER_CERT_NAME say, then what `certs.json` keeps for this master."""
         name = environment.get("DET_MASTER_CERT_NAME") or None
-        return cls(server_name=name, verify=False) if file == "noverify" else cls(file, name)
+        match environment.get("DET_MASTER_CERT_FILE") or None:
+            case "noverify":
+                return cls(server_name=name, verify=False)
+            case None:
+                return cls(cadata=tokens.kept_certificate(master), server_name=name)
+            case file:
+                return cls(cafile=file, server_name=name)
 
     def context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self.cafile)
+        try:
+            context = ssl.create_default_context(cafile=self.cafile, cadata=self.cadata)
+        except (OSError, ssl.SSLError) as error:
+            raise CliError(f"cannot use the master's certificate {self.cafile or ''}: {error}") from error
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -68,7 +82,7 @@ class Session:
 
     def __init__(self, master: str, token: str = "", *, trust: Trust | None = None) -> None:
         self.master, self.token, self.user = master, token, ""
-        self._trust = trust or Trust.from_environment()
+        self._trust = trust or Trust.of(master)
         self._kept: http.client.HTTPConnection | None = None
 
     def get(self, path: str, query: Query | None = None) -> Any:
@@ -214,6 +228,11 @@ class Session:
         return headers
 
     def _unreachable(self, error: Exception) -> Unreachable:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return Unreachable(
+                f"the certificate of {self.master} is not trusted ({error.verify_message}). "
+                "DET_MASTER_CERT_FILE names a file to trust, DET_MASTER_CERT_NAME the name to expect in it"
+            )
         return Unreachable(
             f"no answer from the master at {self.master} ({error}). "
             "Is it running? `det deploy local cluster-up` starts one here; -m or DET_MASTER names another"

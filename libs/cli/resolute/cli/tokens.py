@@ -32,6 +32,15 @@ def directory(environment: Mapping[str, str] = os.environ, platform: str = sys.p
     return Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "determined"
 
 
+def kept_certificate(master: str) -> str | None:
+    """The certificate that this user chose to trust for `master`, as PEM text in `certs.json`."""
+    try:
+        kept = json.loads((directory() / "certs.json").read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return kept.get(master) if isinstance(kept, dict) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Logins:
     """Who is logged in at one master."""
