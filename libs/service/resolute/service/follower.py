@@ -124,7 +124,9 @@ class Follower:
     async def _next(self) -> list[Recorded] | None:
         """The next events in order; empty when all were old; None when some are missing or all is quiet."""
         try:
-            first = await asyncio.wait_for(self._arrived.get(), self._check_every_s)
+            # Not wait_for: before Python 3.12 it may swallow a cancellation that comes together with an event.
+            async with asyncio.timeout(self._check_every_s):
+                first = await self._arrived.get()
         except TimeoutError:
             return None
         batch: list[Recorded] = []

@@ -82,7 +82,8 @@ async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> No
     readiness = Readiness(frozenset(services))
     async with _opened(known, name, stopping) as (log, nats):
         bus: Bus = tracing.TracedBus(nats) if traced else nats
-        context = Context(log, bus, on_ready=readiness.on_ready)
+        secret = known.cluster_secret.get_secret_value().encode()
+        context = Context(log, bus, on_ready=readiness.on_ready, secret=secret)
         async with _health(known, log, nats, readiness):
             await _serve_until(stopping, services, context)
     log_.info("stopped")

@@ -1,0 +1,105 @@
+"""What must be true before anything is started: said in one sentence each where it is not."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import psutil
+
+from resolute.deploy import postgres
+from resolute.deploy.places import Places, make_private
+from resolute.proto.errors import Refused
+
+FREE_BYTES_MIN = 256 * 1024 * 1024
+
+
+def data_directory(places: Places) -> None:
+    """It can be written to, has room, and holds a database of the version we run."""
+    try:
+        for folder in (places.root, places.run, places.secrets, places.logs, places.nats, places.storage):
+            make_private(folder)
+        if os.geteuid() == 0:
+            places.root.chmod(0o711)  # Postgres, who is then someone else, passes through; what is inside stays private
+        (places.root / ".probe").write_bytes(b"x" * 4096)
+        (places.root / ".probe").unlink()
+    except OSError as error:
+        raise Refused(
+            f"cannot write to {places.root}: {error.strerror or error}; free it, or choose another with --data-dir"
+        ) from error
+    free = shutil.disk_usage(places.root).free
+    if free < FREE_BYTES_MIN:
+        raise Refused(
+            f"cannot start on a full disk: {places.root} has {free // 2**20} MiB left, and a cluster needs at least "
+            f"{FREE_BYTES_MIN // 2**20}; make room, or choose another with --data-dir"
+        )
+    data = postgres.data_dir(places)
+    found = postgres.version_of(data)
+    if found is not None and found != postgres.MAJOR:
+        raise Refused(
+            f"cannot use the database in {data}: it was made by PostgreSQL {found}, and this release runs "
+            f"{postgres.MAJOR}; use the release that made it, or another directory (--data-dir)"
+        )
+
+
+def port_is_free(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise Refused(
+                f"cannot listen on {host}:{port}: {error.strerror}{_holder(port)}; choose another port with "
+                "--master-port, or stop what uses this one"
+            ) from error
+
+
+def free_port(wanted: int = 0) -> int:
+    """`wanted` if nobody uses it, another otherwise."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def passwords_are_set(host: str, password: str | None, database_exists: bool) -> None:
+    """A cluster that others can reach has no blank passwords. One with a history knows its own; the gateway asks it."""
+    if not is_loopback(host) and not password and not database_exists:
+        raise Refused(
+            f"cannot listen on {host} while admin and determined have blank passwords: anyone who reaches it could be "
+            "them; give --initial-user-password, or listen on 127.0.0.1"
+        )
+
+
+def storage_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"cannot make the storage directory {path}: {error.strerror}") from error
+    if not os.access(path, os.W_OK):
+        raise Refused(f"cannot write to the storage directory {path}: choose another with --storage-host-path")
+
+
+def _holder(port: int) -> str:
+    """Who uses `port`, where we may know."""
+    try:
+        for connection in psutil.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
+                name = psutil.Process(connection.pid).name() if connection.pid else "another process"
+                return f" (by {name}{f', pid {connection.pid}' if connection.pid else ''})"
+    except (psutil.Error, OSError):
+        return ""
+    return ""

@@ -1,0 +1,201 @@
+"""An embedded cluster as a description, and the processes it consists of."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from resolute.bus import roles
+from resolute.deploy import nats_server, postgres
+from resolute.deploy.places import Places, write_private
+from resolute.deploy.plan import Child
+from resolute.proto.errors import Refused
+
+FORMAT = 1
+"""Of the data directory; raised when an older release could not use it."""
+
+SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "api")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPart:
+    """One agent on this host. `slots` None: count what the host has."""
+
+    name: str
+    slots: int | None = None
+    gpu: bool = True
+    runtime: str = "process"
+    pool: str = "default"
+    restart: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is remembered of a cluster between its ups and downs."""
+
+    name: str
+    id: str = field(default_factory=lambda: str(uuid4()))
+    host: str = "127.0.0.1"
+    port: int = 8080
+    nats_port: int = 0
+    health_port: int = 0
+    storage: str = ""
+    agents: tuple[AgentPart, ...] = ()
+    separate: bool = False
+    """Whether every service is a process of its own."""
+    restart: bool = True
+    pools: tuple[str, ...] = ("default",)
+    preemption: bool = False
+    agent_reconnect_wait_s: float = 25.0
+    checkpoint_storage: dict[str, Any] | None = None
+    """Of the master configuration; what `storage` says otherwise."""
+    format: int = FORMAT
+
+    @property
+    def url(self) -> str:
+        return f"http://{'127.0.0.1' if self.host in ('0.0.0.0', '::') else self.host}:{self.port}"
+
+    @property
+    def nats_url(self) -> str:
+        return f"nats://127.0.0.1:{self.nats_port}"
+
+
+def load(places: Places) -> Cluster | None:
+    """The cluster of this directory; None where there has been none. Raises Refused for one we cannot use."""
+    try:
+        found = json.loads(places.description.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Refused(f"cannot read {places.description}: {error}") from error
+    made_by = found.get("format")
+    if made_by != FORMAT:
+        raise Refused(
+            f"cannot use the data directory {places.root}: it has format {made_by}, and this release uses {FORMAT}; "
+            "use the release that made it, or another directory (--data-dir)"
+        )
+    return Cluster(**{**found, "agents": tuple(AgentPart(**agent) for agent in found["agents"])})
+
+
+def save(places: Places, cluster: Cluster) -> None:
+    write_private(places.description, json.dumps(asdict(cluster), indent=1))
+
+
+def with_agent(cluster: Cluster, agent: AgentPart) -> Cluster:
+    others = tuple(known for known in cluster.agents if known.name != agent.name)
+    return replace(cluster, agents=(*others, agent))
+
+
+def without_agents(cluster: Cluster, names: frozenset[str]) -> Cluster:
+    return replace(cluster, agents=tuple(agent for agent in cluster.agents if agent.name not in names))
+
+
+# ---------------------------------------------------------------- secrets
+
+
+def seed_of(file: Path) -> roles.Key:
+    """The key in `file`; made there the first time it is asked for."""
+    if not file.exists():
+        write_private(file, roles.new_key().seed)
+    return roles.key_of(file.read_text().strip())
+
+
+def cluster_secret(places: Places) -> str:
+    file = places.secrets / "cluster.secret"
+    if not file.exists():
+        write_private(file, secrets.token_urlsafe(32))
+    return file.read_text().strip()
+
+
+def nats_config(places: Places, cluster: Cluster) -> str:
+    agents = {agent.name: seed_of(nats_server.agent_seed_file(places, agent.name)).public for agent in cluster.agents}
+    service = seed_of(nats_server.service_seed_file(places)).public
+    return nats_server.config(places, cluster.nats_port, service, agents)
+
+
+# ---------------------------------------------------------------- processes
+
+
+def children(places: Places, cluster: Cluster, password: str | None = None) -> list[Child]:
+    """In the order of starting. `password`: the initial one of the first users."""
+    env = _plain_environment(os.environ)
+    parts = [
+        postgres.child(places, env),
+        nats_server.child(places, env),
+        *_services(places, cluster, {**env, **service_environment(places, cluster, password)}),
+        *(_agent(places, cluster, agent, env) for agent in cluster.agents),
+    ]
+    return [replace(part, restart=part.restart and cluster.restart) for part in parts]
+
+
+def service_environment(places: Places, cluster: Cluster, password: str | None = None) -> dict[str, str]:
+    """What every service, the gateway included, is told."""
+    storage = cluster.checkpoint_storage or {"type": "shared_fs", "host_path": cluster.storage}
+    secret, database = cluster_secret(places), postgres.url(places)
+    return {
+        "RESOLUTE_DATABASE_URL": database,
+        "RESOLUTE_NATS_URL": cluster.nats_url,
+        "RESOLUTE_NATS_SEED_FILE": str(nats_server.service_seed_file(places)),
+        "RESOLUTE_CLUSTER_NAME": cluster.name,
+        "RESOLUTE_CLUSTER_ID": cluster.id,
+        "RESOLUTE_CLUSTER_SECRET": secret,
+        "RESOLUTE_LOG_FORMAT": "json",
+        "RESOLUTE_SCHEDULER_POOLS": json.dumps(cluster.pools),
+        "RESOLUTE_SCHEDULER_PREEMPTION": json.dumps(cluster.preemption),
+        "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
+        "RESOLUTE_API_HOST": cluster.host,
+        "RESOLUTE_API_PORT": str(cluster.port),
+        "RESOLUTE_API_DATABASE_URL": database,
+        "RESOLUTE_API_CLUSTER_NAME": cluster.name,
+        "RESOLUTE_API_CLUSTER_ID": cluster.id,
+        "RESOLUTE_API_SECRET": secret,
+        "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
+        **({"RESOLUTE_API_INITIAL_USER_PASSWORD": password} if password else {}),
+    }
+
+
+def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
+    """What an agent is told: its own seed, and no way to the database or to the cluster's secret."""
+    return {
+        "RESOLUTE_AGENT_ID": agent.name,
+        "RESOLUTE_AGENT_POOL": agent.pool,
+        "RESOLUTE_AGENT_NATS_URL": cluster.nats_url,
+        "RESOLUTE_AGENT_NATS_SEED_FILE": str(nats_server.agent_seed_file(places, agent.name)),
+        "RESOLUTE_AGENT_MASTER_URL": cluster.url,
+        "RESOLUTE_AGENT_CLUSTER_ID": cluster.id,
+        "RESOLUTE_AGENT_WORK_DIR": str(places.agent(agent.name)),
+        "RESOLUTE_AGENT_RUNTIME": agent.runtime,
+        "RESOLUTE_AGENT_GPU": json.dumps(agent.gpu),
+        "RESOLUTE_AGENT_LOG_FORMAT": "json",
+        **({"RESOLUTE_AGENT_SLOTS": str(agent.slots)} if agent.slots is not None else {}),
+    }
+
+
+def _services(places: Places, cluster: Cluster, env: dict[str, str]) -> list[Child]:
+    if not cluster.separate:
+        env = {**env, "RESOLUTE_HEALTH_PORT": str(cluster.health_port)}
+        return [_python(places, "services", "resolute.deploy.embedded", env)]
+    return [_python(places, name, f"resolute.{name}", env) for name in SERVICES]
+
+
+def _agent(places: Places, cluster: Cluster, agent: AgentPart, env: dict[str, str]) -> Child:
+    child = _python(places, agent.name, "resolute.agent", {**env, **agent_environment(places, cluster, agent)})
+    return replace(child, restart=agent.restart)
+
+
+def _python(places: Places, name: str, module: str, env: dict[str, str]) -> Child:
+    return Child(
+        name=name, argv=(sys.executable, "-m", module), env=env, cwd="/", log=str(places.logs / f"{name}.log")
+    )  # fmt: skip
+
+
+def _plain_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """This one's environment without what is said to us alone: settings of another cluster, a person's login."""
+    return {name: value for name, value in environ.items() if not name.startswith(("RESOLUTE_", "DET_", "PG"))}

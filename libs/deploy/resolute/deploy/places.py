@@ -1,0 +1,94 @@
+"""Where an embedded cluster keeps what: one directory a cluster, private to its owner."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+_SOCKET_PATH_MAX = 100
+"""A Unix socket's path has to fit into 108 bytes."""
+
+
+def default_root(cluster_name: str) -> Path:
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "resolute" / cluster_name
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    root: Path
+
+    @classmethod
+    def of(cls, cluster_name: str, data_dir: Path | None) -> Places:
+        return cls((data_dir or default_root(cluster_name)).expanduser().absolute())
+
+    @property
+    def description(self) -> Path:
+        """What the cluster is: its id, ports, agents. There once the cluster was up."""
+        return self.root / "cluster.json"
+
+    @property
+    def nats(self) -> Path:
+        return self.root / "nats"
+
+    @property
+    def run(self) -> Path:
+        """Of no use once nothing runs."""
+        return self.root / "run"
+
+    @property
+    def plan(self) -> Path:
+        return self.run / "plan.json"
+
+    @property
+    def status(self) -> Path:
+        return self.run / "status.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.run / "supervisor.lock"
+
+    @property
+    def secrets(self) -> Path:
+        return self.root / "secrets"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def storage(self) -> Path:
+        """Checkpoints, unless they are to be kept elsewhere."""
+        return self.root / "storage"
+
+    def agent(self, name: str) -> Path:
+        return self.root / "agents" / name
+
+    @property
+    def socket_dir(self) -> Path:
+        """Postgres' socket, in a directory whose name is short enough for one."""
+        if os.geteuid() == 0 or len(str(self.run)) > _SOCKET_PATH_MAX - len("/.s.PGSQL.5432"):
+            return Path(tempfile.gettempdir()) / f"resolute-{os.geteuid()}-{self.digest}"
+        return self.run
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(str(self.root).encode()).hexdigest()[:12]
+
+
+def make_private(folder: Path) -> Path:
+    """Make `folder` for its owner's eyes only."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write whole or not at all, for its owner's eyes only."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as written:
+        written.write(text)
+    beside.replace(file)

@@ -1,0 +1,129 @@
+"""The running side of an embedded cluster: is its supervisor there, what does it say, and ending what is left."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psutil
+
+from resolute.deploy.places import Places, write_private
+
+CLUSTER_VARIABLES = ("DET_CLUSTER_ID", "RESOLUTE_AGENT_CLUSTER_ID")
+"""In the environment of everything an agent starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildStatus:
+    """What the supervisor last said about one child."""
+
+    name: str
+    pid: int | None
+    argv: tuple[str, ...]
+    stop_signal: int
+    starts: int
+    failures: int
+    exit_code: int | None
+
+
+def supervisor_pid(places: Places) -> int | None:
+    """Of the supervisor that holds this cluster; the lock, unlike a pid file, cannot be left behind."""
+    try:
+        with places.lock.open("r+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(lock.read() or 0) or None
+    except FileNotFoundError:
+        return None
+    return None
+
+
+def statuses(places: Places) -> list[ChildStatus]:
+    try:
+        told = json.loads(places.status.read_text())["children"]
+    except (OSError, ValueError, KeyError):
+        return []
+    return [ChildStatus(name=name, **{**child, "argv": tuple(child["argv"])}) for name, child in told.items()]
+
+
+def start_supervisor(places: Places, plan: str) -> subprocess.Popen[bytes]:
+    """Detached: it outlives this process and its terminal."""
+    write_private(places.plan, plan)
+    argv = [sys.executable, "-m", "resolute.deploy.supervisor", *map(str, (places.plan, places.status, places.lock))]
+    with (places.logs / "supervisor.log").open("ab") as log:
+        return subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+        )  # fmt: skip
+
+
+def stop_supervisor(places: Places, within_s: float = 60.0) -> bool:
+    """Ask it to stop everything, and wait until it has; False when there was none."""
+    pid = supervisor_pid(places)
+    if pid is None:
+        return False
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + within_s
+    while supervisor_pid(places) is not None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return True
+
+
+def stop_leftovers(places: Places) -> list[str]:
+    """End children whose supervisor was killed; answers their names."""
+    left = [(status, process) for status in statuses(places) if (process := _alive(status)) is not None]
+    for status, process in reversed(left):
+        process.send_signal(status.stop_signal)
+    _wait_or_kill(process for _, process in left)
+    places.status.unlink(missing_ok=True)
+    return [status.name for status, _ in left]
+
+
+def stop_tasks(cluster_id: str) -> int:
+    """End every process that runs for the cluster's agents: trials, and what they started. Answers how many."""
+    found = [process for process in psutil.process_iter() if _runs_for(process, cluster_id)]
+    for process in found:
+        _signal(process, signal.SIGTERM)
+    _wait_or_kill(found)
+    return len(found)
+
+
+def _alive(status: ChildStatus) -> psutil.Process | None:
+    """The very process, and not another that has its number by now."""
+    if status.pid is None:
+        return None
+    try:
+        process = psutil.Process(status.pid)
+        same = tuple(process.cmdline()) == status.argv
+    except psutil.Error:
+        return None
+    return process if same else None
+
+
+def _runs_for(process: psutil.Process, cluster_id: str) -> bool:
+    try:
+        env = process.environ()
+    except (psutil.Error, OSError):
+        return False
+    return process.pid != os.getpid() and any(env.get(name) == cluster_id for name in CLUSTER_VARIABLES)
+
+
+def _signal(process: psutil.Process, number: int) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return
+
+
+def _wait_or_kill(processes: Iterable[psutil.Process], within_s: float = 5.0) -> None:
+    _, stubborn = psutil.wait_procs(list(processes), timeout=within_s)
+    for process in stubborn:
+        _signal(process, signal.SIGKILL)
+    psutil.wait_procs(stubborn, timeout=within_s)

@@ -1,0 +1,81 @@
+"""Waiting until a cluster serves, or saying which part of it does not come up and what it last said."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import time
+from pathlib import Path
+
+from resolute.deploy import processes
+from resolute.deploy.cluster import Cluster
+from resolute.deploy.places import Places
+from resolute.deploy.processes import ChildStatus
+from resolute.deploy.progress import Progress
+from resolute.proto.errors import Unavailable
+
+PATIENCE_S = 60.0
+FAILURES_MAX = 8
+UNUSABLE = 2
+"""The exit code of a process whose settings cannot be used: starting it again would not help."""
+
+
+def wait_until_ready(places: Places, cluster: Cluster, supervisor: subprocess.Popen[bytes], progress: Progress) -> None:
+    """Raises Unavailable, with the last lines of the log of whoever fails."""
+    deadline = time.monotonic() + PATIENCE_S
+    said: set[str] = set()
+    while time.monotonic() < deadline:
+        if supervisor.poll() is not None:
+            raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log')}")
+        for status in processes.statuses(places):
+            _give_up_if_hopeless(places, status)
+        for part, up in _parts(cluster).items():
+            if up and part not in said:
+                said.add(part)
+                progress.say(f"{part} ready")
+        if "gateway" in said:
+            return
+        time.sleep(0.05)
+    why = _last_lines(places.logs / "services.log")
+    raise Unavailable(f"the cluster did not answer on {cluster.url} within {PATIENCE_S:g} s:\n{why}")
+
+
+def _parts(cluster: Cluster) -> dict[str, bool]:
+    """Which parts serve, in the order they come up."""
+    if cluster.separate:
+        return {"gateway": _get(cluster.url.removeprefix("http://"), "/api/v1/master") is not None}
+    told = _get(f"127.0.0.1:{cluster.health_port}", "/ready") or {}
+    names = {"log": "database", "bus": "bus", "services": "gateway"}
+    return {shown: bool(told.get(name)) for name, shown in names.items()}
+
+
+def _get(address: str, path: str) -> dict[str, bool] | None:
+    connection = http.client.HTTPConnection(address, timeout=5)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+        told = json.loads(body)
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    return told if isinstance(told, dict) else {}
+
+
+def _give_up_if_hopeless(places: Places, status: ChildStatus) -> None:
+    hopeless = status.exit_code == UNUSABLE and status.name != "nats"
+    if hopeless or status.failures >= FAILURES_MAX:
+        raise Unavailable(
+            f"{status.name} does not start (exit code {status.exit_code}):\n"
+            + _last_lines(places.logs / f"{status.name}.log")
+        )
+
+
+def _last_lines(file: Path, count: int = 12) -> str:
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except OSError as error:
+        return f"  ({file}: {error.strerror})"
+    return "\n".join(f"  {line}" for line in lines[-count:]) + f"\n  (all of it: {file})"
