@@ -1,0 +1,1 @@
+"""The scheduler: resource pools, agents and their slots, allocations and the queue for them."""

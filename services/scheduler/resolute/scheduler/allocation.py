@@ -1,0 +1,177 @@
+"""One allocation: the right of a task to run on some slots for a while, from the request to its last exit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+
+from resolute.proto.message import Event
+from resolute.proto.pool import (
+    AllocationExited,
+    AllocationHeldBack,
+    AllocationKillRequested,
+    AllocationRequested,
+    AllocationStarted,
+    Placement,
+    PreemptionAcknowledged,
+    PreemptionRequested,
+    ResourcesExited,
+    ResourcesStarted,
+    SlotsAssigned,
+)
+
+
+class State(Enum):
+    ABSENT = "absent"
+    WAITING = "waiting"
+    ASSIGNED = "assigned"
+    """It holds its slots; not all of its shares run yet."""
+    RUNNING = "running"
+    PREEMPTING = "preempting"
+    """Asked to checkpoint and go."""
+    YIELDING = "yielding"
+    """It has acknowledged that."""
+    KILLING = "killing"
+    EXITED = "exited"
+
+
+FLOW: Mapping[tuple[State, type[Event]], State] = {
+    (State.ABSENT, AllocationRequested): State.WAITING,
+    (State.WAITING, AllocationHeldBack): State.WAITING,
+    (State.WAITING, SlotsAssigned): State.ASSIGNED,
+    (State.WAITING, AllocationExited): State.EXITED,
+    (State.ASSIGNED, ResourcesStarted): State.ASSIGNED,
+    (State.ASSIGNED, AllocationStarted): State.RUNNING,
+    (State.ASSIGNED, PreemptionRequested): State.PREEMPTING,
+    (State.ASSIGNED, AllocationKillRequested): State.KILLING,
+    (State.ASSIGNED, ResourcesExited): State.ASSIGNED,
+    (State.ASSIGNED, AllocationExited): State.EXITED,
+    (State.RUNNING, PreemptionRequested): State.PREEMPTING,
+    (State.RUNNING, AllocationKillRequested): State.KILLING,
+    (State.RUNNING, ResourcesExited): State.RUNNING,
+    (State.RUNNING, AllocationExited): State.EXITED,
+    (State.PREEMPTING, ResourcesStarted): State.PREEMPTING,
+    (State.PREEMPTING, AllocationStarted): State.PREEMPTING,
+    (State.PREEMPTING, PreemptionAcknowledged): State.YIELDING,
+    (State.PREEMPTING, AllocationKillRequested): State.KILLING,
+    (State.PREEMPTING, ResourcesExited): State.PREEMPTING,
+    (State.PREEMPTING, AllocationExited): State.EXITED,
+    (State.YIELDING, AllocationKillRequested): State.KILLING,
+    (State.YIELDING, ResourcesExited): State.YIELDING,
+    (State.YIELDING, AllocationExited): State.EXITED,
+    (State.KILLING, ResourcesExited): State.KILLING,
+    (State.KILLING, AllocationExited): State.EXITED,
+}
+
+STARTABLE = frozenset({State.ASSIGNED, State.PREEMPTING})
+"""States in which a share may report that it has started, and have it recorded."""
+
+HOLDING = frozenset({State.ASSIGNED, State.RUNNING, State.PREEMPTING, State.YIELDING, State.KILLING})
+
+PREEMPTIBLE = frozenset({State.ASSIGNED, State.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What is known of the part on one agent."""
+
+    placement: Placement
+    rank: int
+    address: str | None = None
+    """Where its peers can reach it, once it has started."""
+    exited: bool = False
+    exit_code: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    request: AllocationRequested
+    state: State
+    arrival: int
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    """By resources_id, in order of rank."""
+    why_waiting: str = ""
+    deadline_at: datetime | None = None
+    overdue: bool = False
+    killed_because: str = ""
+    preempted_because: str = ""
+    trouble: Share | None = None
+    """The first share that failed or was lost before anyone asked for the end."""
+
+    @property
+    def id(self) -> str:
+        return self.request.allocation_id
+
+    @property
+    def ending(self) -> bool:
+        """Whether every share of it that still runs shall be stopped now."""
+        return self.state is State.KILLING or self.trouble is not None
+
+    @property
+    def gone(self) -> bool:
+        return all(share.exited for share in self.shares.values())
+
+
+def evolve(allocation: Allocation, event: Event) -> Allocation:
+    allocation = replace(allocation, state=FLOW[allocation.state, type(event)])
+    match event:
+        case AllocationHeldBack(reason=reason):
+            return replace(allocation, why_waiting=reason)
+        case SlotsAssigned(placements=placements):
+            shares = {p.resources_id: Share(p, rank) for rank, p in enumerate(placements)}
+            return replace(allocation, shares=shares, why_waiting="")
+        case ResourcesStarted(resources_id=resources_id, address=address):
+            return _with_share(allocation, replace(allocation.shares[resources_id], address=address))
+        case PreemptionRequested(deadline_at=deadline_at, reason=reason):
+            return replace(allocation, deadline_at=deadline_at, preempted_because=reason)
+        case AllocationKillRequested(reason=reason, overdue=overdue):
+            return replace(allocation, killed_because=reason, overdue=overdue)
+        case ResourcesExited():
+            return _with_exit(allocation, event)
+    return allocation
+
+
+def _with_share(allocation: Allocation, share: Share) -> Allocation:
+    return replace(allocation, shares={**allocation.shares, share.placement.resources_id: share})
+
+
+def _with_exit(allocation: Allocation, event: ResourcesExited) -> Allocation:
+    share = replace(allocation.shares[event.resources_id], exited=True, exit_code=event.exit_code, reason=event.reason)
+    if share.exit_code != 0 and not allocation.ending:
+        allocation = replace(allocation, trouble=share)
+    return _with_share(allocation, share)
+
+
+def exit_of(allocation: Allocation) -> AllocationExited:
+    """How it ended, once all of its shares are gone: what happened first tells."""
+    code = _worst_code(allocation)
+    if allocation.trouble is not None:
+        code = allocation.trouble.exit_code
+        return ended(allocation, "lost" if code is None else "exited", code, allocation.trouble.reason)
+    if allocation.state is State.KILLING:
+        outcome = "yielded" if allocation.overdue else "killed"
+        return ended(allocation, outcome, code, allocation.killed_because)
+    if allocation.state is State.YIELDING:
+        return ended(allocation, "yielded", code, allocation.preempted_because)
+    return ended(allocation, "exited", code, "")
+
+
+def ended(allocation: Allocation, outcome: str, exit_code: int | None, reason: str) -> AllocationExited:
+    request = allocation.request
+    return AllocationExited(
+        allocation_id=allocation.id,
+        outcome=outcome,
+        exit_code=exit_code,
+        reason=reason,
+        task_id=request.task_id,
+        experiment_id=request.experiment_id,
+        trial_id=request.trial_id,
+    )
+
+
+def _worst_code(allocation: Allocation) -> int | None:
+    codes = [share.exit_code for share in allocation.shares.values() if share.exit_code is not None]
+    return max(codes, default=None)

@@ -1,0 +1,344 @@
+"""What happens in a pool when something is wished of it, or reported to it: wish and state in, events out.
+
+Whatever happened, the queue is looked at in the same breath: a request that fits at once is given its slots by the
+same append, and so is the next in line by the append that frees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.message import Event
+from resolute.proto.pool import (
+    AcknowledgePreemption,
+    AgentDisabled,
+    AgentEnabled,
+    AgentHello,
+    AgentJoined,
+    AgentLost,
+    AllocationHeldBack,
+    AllocationKillRequested,
+    AllocationRequested,
+    AllocationStarted,
+    ChangeJob,
+    DisableAgent,
+    DisableSlot,
+    EnableAgent,
+    EnableSlot,
+    JobChanged,
+    KillAllocation,
+    PreemptAllocation,
+    PreemptionAcknowledged,
+    PreemptionRequested,
+    RequestAllocation,
+    ResourcesExited,
+    ResourcesStarted,
+    SlotDisabled,
+    SlotEnabled,
+    SlotsAssigned,
+    TaskReport,
+)
+from resolute.scheduler import fifo, placement
+from resolute.scheduler.agents import Agent
+from resolute.scheduler.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
+from resolute.scheduler.pool import Pool, evolve
+from resolute.service import refuse
+
+DEFAULT_PRIORITY = 42
+CHANGEABLE = frozenset({"priority", "weight", "max_slots"})
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireLease:
+    """The agent has been silent for too long."""
+
+    agent_id: str
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnforceDeadlines:
+    """Kill what was asked to give its slots back and has had its time."""
+
+
+PoolWish = (
+    RequestAllocation
+    | PreemptAllocation
+    | AcknowledgePreemption
+    | KillAllocation
+    | ChangeJob
+    | EnableAgent
+    | DisableAgent
+    | EnableSlot
+    | DisableSlot
+)
+"""The commands others may send."""
+
+Wish = PoolWish | AgentHello | TaskReport | ExpireLease | EnforceDeadlines
+
+
+class Story:
+    """Events as they are decided, and the pool as it is after them."""
+
+    def __init__(self, pool: Pool, now: datetime) -> None:
+        self.pool = pool.draft()
+        self.now = now
+        self.events: list[Event] = []
+
+    def happens(self, event: Event) -> None:
+        evolve(self.pool, event)
+        self.events.append(event)
+
+
+def decide(wish: Wish, pool: Pool, now: datetime, policy: fifo.Policy) -> list[Event]:
+    story = Story(pool, now)
+    match wish:
+        case RequestAllocation():
+            _request(story, wish)
+        case PreemptAllocation() | AcknowledgePreemption() | KillAllocation():
+            _end(story, wish)
+        case TaskReport():
+            _report(story, wish)
+        case AgentHello():
+            _hello(story, wish)
+        case ExpireLease():
+            _lose(story, wish)
+        case EnforceDeadlines():
+            _enforce(story)
+        case ChangeJob():
+            _change(story, wish)
+        case EnableAgent() | DisableAgent():
+            _switch_agent(story, wish)
+        case EnableSlot() | DisableSlot():
+            _switch_slot(story, wish)
+    if story.events:
+        _schedule(story, policy)
+    return story.events
+
+
+def _schedule(story: Story, policy: fifo.Policy) -> None:
+    while (decision := policy(story.pool)) is not None:
+        match decision:
+            case fifo.Assign(allocation_id=allocation_id, placements=placements, reason=reason):
+                story.happens(SlotsAssigned(allocation_id, placements, reason))
+            case fifo.Preempt(allocation_id=allocation_id, reason=reason):
+                _preempt(story, story.pool.allocations[allocation_id], reason)
+
+
+# ---------------------------------------------------------------- allocations
+
+
+def _request(story: Story, wish: RequestAllocation) -> None:
+    if wish.allocation_id in story.pool.allocations or wish.allocation_id in story.pool.finished:
+        return
+    if wish.slots < 0:
+        raise InvalidConfig(f"slots: found {wish.slots}; 0 or more would do")
+    job = story.pool.jobs.get(wish.job_id)
+    chosen = job.settings if job is not None else {}
+    story.happens(
+        AllocationRequested(
+            allocation_id=wish.allocation_id,
+            task_id=wish.task_id,
+            task_type=wish.task_type,
+            job_id=wish.job_id,
+            name=wish.name,
+            owner=wish.owner,
+            slots=wish.slots,
+            priority=chosen.get("priority", DEFAULT_PRIORITY if wish.priority is None else wish.priority),
+            weight=chosen.get("weight", wish.weight),
+            max_slots=chosen.get("max_slots", wish.max_slots),
+            preemption_timeout_s=wish.preemption_timeout_s,
+            experiment_id=wish.experiment_id,
+            trial_id=wish.trial_id,
+            single_agent=wish.single_agent,
+        )
+    )
+    _explain_if_it_cannot_fit(story, story.pool.allocations[wish.allocation_id])
+
+
+def _explain_if_it_cannot_fit(story: Story, allocation: Allocation) -> None:
+    demand = allocation.request.slots, allocation.request.single_agent
+    if placement.could_ever_fit(story.pool, *demand):
+        return
+    reason = placement.why_it_cannot_fit(story.pool, *demand)
+    if reason != allocation.why_waiting:
+        story.happens(AllocationHeldBack(allocation.id, reason))
+
+
+def _end(story: Story, wish: PreemptAllocation | AcknowledgePreemption | KillAllocation) -> None:
+    allocation = story.pool.allocations.get(wish.allocation_id)
+    if allocation is None:
+        if wish.allocation_id in story.pool.finished:
+            return  # it came late: what was wished has happened
+        raise NotFound(f"no allocation {wish.allocation_id} in pool {wish.pool}")
+    match wish:
+        case KillAllocation(reason=reason):
+            _kill(story, allocation, reason)
+        case PreemptAllocation(reason=reason, deadline_at=deadline_at):
+            _preempt(story, allocation, reason, deadline_at)
+        case AcknowledgePreemption():
+            _acknowledge(story, allocation)
+
+
+def _kill(story: Story, allocation: Allocation, reason: str) -> None:
+    if allocation.state is State.WAITING:
+        story.happens(ended(allocation, "killed", None, reason))
+    elif not allocation.ending:
+        story.happens(AllocationKillRequested(allocation.id, reason))
+
+
+def _preempt(story: Story, allocation: Allocation, reason: str, deadline_at: datetime | None = None) -> None:
+    if allocation.state is State.WAITING:
+        story.happens(ended(allocation, "yielded", None, reason))
+    elif allocation.state in PREEMPTIBLE and not allocation.ending:
+        timeout = timedelta(seconds=allocation.request.preemption_timeout_s)
+        story.happens(PreemptionRequested(allocation.id, reason, deadline_at or story.now + timeout))
+
+
+def _acknowledge(story: Story, allocation: Allocation) -> None:
+    if allocation.state is State.PREEMPTING:
+        story.happens(PreemptionAcknowledged(allocation.id))
+    elif allocation.state in PREEMPTIBLE or allocation.state is State.WAITING:
+        raise refuse(
+            f"acknowledge a preemption of allocation {allocation.id}",
+            f"it is {allocation.state.value} and nobody has asked for its slots",
+        )
+
+
+def _enforce(story: Story) -> None:
+    for deadline_at, allocation_id in list(story.pool.deadlines):
+        if deadline_at > story.now:
+            return
+        allocation = story.pool.allocations[allocation_id]
+        if not allocation.ending:
+            reason = f"{allocation.preempted_because}; it was given until {deadline_at:%H:%M:%S} UTC to stop by itself"
+            story.happens(AllocationKillRequested(allocation_id, reason, overdue=True))
+
+
+# ---------------------------------------------------------------- reports of agents
+
+
+def _report(story: Story, report: TaskReport) -> None:
+    allocation = story.pool.allocations.get(report.allocation_id)
+    share = allocation.shares.get(report.resources_id) if allocation is not None else None
+    if allocation is None or share is None or share.exited:
+        return  # late, or repeated
+    if share.placement.agent_id != report.agent_id:
+        raise Refused(f"{report.resources_id} runs on {share.placement.agent_id}, not on {report.agent_id}")
+    match report.what:
+        case "started":
+            if allocation.state in STARTABLE and share.address is None:
+                _start(story, report)
+        case "exited":
+            _exit(story, report.allocation_id, report.resources_id, report.exit_code, report.reason)
+        case other:
+            raise InvalidConfig(f"what: found {other!r}; started or exited would do")
+
+
+def _start(story: Story, report: TaskReport) -> None:
+    story.happens(ResourcesStarted(report.allocation_id, report.resources_id, report.address))
+    shares = story.pool.allocations[report.allocation_id].shares.values()
+    if all(share.address is not None for share in shares):
+        story.happens(AllocationStarted(report.allocation_id))
+
+
+def _exit(story: Story, allocation_id: str, resources_id: str, exit_code: int | None, reason: str) -> None:
+    story.happens(ResourcesExited(allocation_id, resources_id, exit_code, reason))
+    allocation = story.pool.allocations[allocation_id]
+    if allocation.gone:
+        story.happens(exit_of(allocation))
+
+
+# ---------------------------------------------------------------- agents and their slots
+
+
+def _hello(story: Story, hello: AgentHello) -> None:
+    known = story.pool.agents.get(hello.agent_id)
+    if known is None or not known.present or _has_changed(known, hello):
+        story.happens(AgentJoined(hello.agent_id, hello.slots, hello.host, hello.version))
+        _explain_what_cannot_fit(story)
+
+
+def _has_changed(known: Agent, hello: AgentHello) -> bool:
+    found = {slot.id: slot for slot in hello.slots}, hello.host, hello.version
+    return found != (known.slots, known.host, known.version)
+
+
+def _lose(story: Story, wish: ExpireLease) -> None:
+    agent = story.pool.agents.get(wish.agent_id)
+    if agent is None or not agent.present:
+        return
+    reason = f"agent {agent.id} was silent for {wish.silent_s:.0f} s"
+    story.happens(AgentLost(agent.id, reason))
+    for resources_id, allocation_id in agent.shares.items():
+        _exit(story, allocation_id, resources_id, None, reason)
+    _explain_what_cannot_fit(story)
+
+
+def _explain_what_cannot_fit(story: Story) -> None:
+    """The pool has other agents than before: say it to those whom it cannot hold."""
+    for slots, single_agent in {entry[:2] for entry in fifo.demands(story.pool)}:
+        if not placement.could_ever_fit(story.pool, slots, single_agent):
+            for entry in list(story.pool.waiting.since((slots, single_agent))):
+                if entry[:2] != (slots, single_agent):
+                    break
+                _explain_if_it_cannot_fit(story, story.pool.allocations[entry[-1]])
+
+
+def _switch_agent(story: Story, wish: EnableAgent | DisableAgent) -> None:
+    agent = _agent(story, wish.pool, wish.agent_id)
+    if isinstance(wish, EnableAgent):
+        if not agent.enabled:
+            story.happens(AgentEnabled(agent.id))
+    else:
+        if agent.enabled:
+            story.happens(AgentDisabled(agent.id, wish.drain))
+        if not wish.drain:
+            _clear(story, agent.shares.values(), f"agent {agent.id} was disabled")
+    if story.events:
+        _explain_what_cannot_fit(story)
+
+
+def _switch_slot(story: Story, wish: EnableSlot | DisableSlot) -> None:
+    agent = _agent(story, wish.pool, wish.agent_id)
+    if wish.slot_id not in agent.slots:
+        raise NotFound(f"no slot {wish.slot_id} on agent {agent.id}; it has {sorted(agent.slots)}")
+    disabled = wish.slot_id in agent.disabled_slots
+    if isinstance(wish, EnableSlot):
+        if disabled:
+            story.happens(SlotEnabled(agent.id, wish.slot_id))
+    else:
+        if not disabled:
+            story.happens(SlotDisabled(agent.id, wish.slot_id, wish.drain))
+        if not wish.drain and wish.slot_id in agent.held:
+            _clear(story, [agent.held[wish.slot_id]], f"slot {wish.slot_id} of agent {agent.id} was disabled")
+    if story.events:
+        _explain_what_cannot_fit(story)
+
+
+def _agent(story: Story, pool: str, agent_id: str) -> Agent:
+    agent = story.pool.agents.get(agent_id)
+    if agent is None:
+        raise NotFound(f"no agent {agent_id} in pool {pool}")
+    return agent
+
+
+def _clear(story: Story, allocation_ids: Iterable[str], reason: str) -> None:
+    for allocation_id in dict.fromkeys(allocation_ids):
+        _preempt(story, story.pool.allocations[allocation_id], reason)
+
+
+# ---------------------------------------------------------------- jobs
+
+
+def _change(story: Story, wish: ChangeJob) -> None:
+    job = story.pool.jobs.get(wish.job_id)
+    if job is None:
+        raise NotFound(f"no job {wish.job_id} in pool {wish.pool}")
+    for field in wish.changes.keys() - CHANGEABLE:
+        raise InvalidConfig(f"changes.{field}: no such setting of a job; {', '.join(sorted(CHANGEABLE))} would do")
+    if any(job.settings.get(field, job) != value for field, value in wish.changes.items()):
+        story.happens(JobChanged(wish.job_id, wish.changes))

@@ -1,0 +1,47 @@
+"""Leases: how long ago each agent was last heard, by a clock that is told, not asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Leases:
+    """Not in the log: a heartbeat is no decision, and a scheduler that restarts grants everybody a fresh lease."""
+
+    wait_s: float
+    heard_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By (pool, agent id)."""
+    _looked_s: float | None = None
+
+    def hear(self, pool: str, agent_id: str, now_s: float) -> None:
+        self.heard_s[pool, agent_id] = now_s
+
+    def forget(self, pool: str, agent_id: str) -> None:
+        self.heard_s.pop((pool, agent_id), None)
+
+    def look(self, now_s: float, expected_pause_s: float) -> None:
+        """Called at every tick. When this process itself was not there (stopped, swapped out), nobody was silent."""
+        if self._looked_s is not None:
+            missed_s = now_s - self._looked_s - expected_pause_s
+            if missed_s > expected_pause_s:
+                self.extend(missed_s)
+        self._looked_s = now_s
+
+    def extend(self, by_s: float) -> None:
+        self.heard_s = {who: at_s + by_s for who, at_s in self.heard_s.items()}
+
+    def doubtful(self, now_s: float) -> bool:
+        """Whether some agent has been silent for long enough to ask whether it is the bus that is away."""
+        return any(now_s - at_s > self.wait_s / 4 for at_s in self.heard_s.values())
+
+    def renew(self, now_s: float) -> None:
+        self.heard_s = dict.fromkeys(self.heard_s, now_s)
+
+    def expired(self, now_s: float) -> list[tuple[str, str, float]]:
+        """(pool, agent id, seconds of silence)."""
+        return [
+            (pool, agent_id, now_s - at_s)
+            for (pool, agent_id), at_s in self.heard_s.items()
+            if now_s - at_s > self.wait_s
+        ]

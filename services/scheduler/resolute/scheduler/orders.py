@@ -1,0 +1,53 @@
+"""What one agent should be doing, read off its pool."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from resolute.proto.pool import StopTask
+from resolute.scheduler.allocation import Allocation, Share
+from resolute.scheduler.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    start: tuple[tuple[Allocation, Share], ...]
+    stop: tuple[StopTask, ...]
+    keep: tuple[str, ...]
+
+
+def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
+    """`running`: the resources_ids that the agent says are alive, or whose exit it has yet to report."""
+    start: list[tuple[Allocation, Share]] = []
+    stop: list[StopTask] = []
+    keep: list[str] = []
+    agent = pool.agents.get(agent_id)
+    for resources_id, allocation_id in agent.shares.items() if agent is not None else ():
+        allocation = pool.allocations[allocation_id]
+        if allocation.ending:
+            stop.append(StopTask(resources_id, why_stop(allocation)))
+        elif resources_id in running:
+            keep.append(resources_id)
+        else:
+            start.append((allocation, allocation.shares[resources_id]))
+    return Plan(tuple(start), tuple(stop), tuple(keep))
+
+
+def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:
+    """(agent, order) for every share that has yet to go, once the allocation is ending."""
+    if not allocation.ending:
+        return []
+    why = why_stop(allocation)
+    return [
+        (share.placement.agent_id, StopTask(resources_id, why))
+        for resources_id, share in allocation.shares.items()
+        if not share.exited
+    ]
+
+
+def why_stop(allocation: Allocation) -> str:
+    trouble = allocation.trouble
+    if trouble is not None:
+        return f"rank {trouble.rank} of it ended: {trouble.reason or f'exit code {trouble.exit_code}'}"
+    return allocation.killed_because

@@ -1,0 +1,38 @@
+"""From events of a pool to orders for its agents: pushed at once, and healed by the next hello when lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from resolute.proto.message import Event
+from resolute.proto.pool import AllocationKillRequested, ResourcesExited, SlotsAssigned, StopTask
+from resolute.scheduler import orders
+from resolute.scheduler.allocation import Allocation, Share
+from resolute.scheduler.pool import Pool
+
+ANSWERED = (SlotsAssigned, AllocationKillRequested, ResourcesExited)
+"""The events that lead to orders."""
+
+
+def to_start(event: Event, pool: Pool) -> Sequence[tuple[Allocation, Share]]:
+    """Shares that agents should start because of `event`; `pool` is as it is now, maybe long after."""
+    match event:
+        case SlotsAssigned(allocation_id=allocation_id):
+            allocation = pool.allocations.get(allocation_id)
+            if allocation is not None and not allocation.ending:
+                return [(allocation, share) for share in allocation.shares.values() if _has_yet_to_start(share)]
+    return []
+
+
+def to_stop(event: Event, pool: Pool) -> Sequence[tuple[str, StopTask]]:
+    """(agent, order) for the shares that should stop because of `event`."""
+    match event:
+        case AllocationKillRequested(allocation_id=allocation_id) | ResourcesExited(allocation_id=allocation_id):
+            allocation = pool.allocations.get(allocation_id)
+            if allocation is not None:
+                return orders.to_stop(allocation)
+    return []
+
+
+def _has_yet_to_start(share: Share) -> bool:
+    return share.address is None and not share.exited

@@ -1,0 +1,199 @@
+"""The scheduler at work: commands and reports in, events to the log, orders to the agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import cast
+from uuid import uuid4
+
+import structlog
+from resolute import codec
+from resolute.bus import subjects
+from resolute.eventlog import Appended
+from resolute.proto.errors import NotFound, ResoluteError, Unavailable
+from resolute.proto.experiment import DescribeRun, TaskSpec
+from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.proto.pool import (
+    AgentHeartbeat,
+    AgentHello,
+    AgentOrders,
+    KillAllocation,
+    StartTask,
+    TaskReport,
+)
+from resolute.scheduler import orders, pool, reactions
+from resolute.scheduler.allocation import Allocation, Share
+from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, PoolWish, Wish, decide
+from resolute.scheduler.fifo import fifo
+from resolute.scheduler.leases import Leases
+from resolute.scheduler.settings import SchedulerSettings
+from resolute.service import Aggregates, Context, Follower, Reactions, tokens
+
+log_ = structlog.get_logger()
+
+SPECS_KEPT = 1000
+DESCRIBE_TIMEOUT_S = 3.0
+
+
+async def serve(context: Context, settings: SchedulerSettings | None = None) -> None:
+    await Scheduler(context, settings or SchedulerSettings()).run()
+
+
+class Scheduler:
+    def __init__(self, context: Context, settings: SchedulerSettings) -> None:
+        self._context, self._settings = context, settings
+        self._pools = Aggregates(context.log, pool.Pool, pool.evolve)
+        self._policy = fifo(settings.preemption)
+        self._leases = Leases(settings.agent_reconnect_wait_s)
+        self._specs: OrderedDict[str, TaskSpec] = OrderedDict()
+
+    async def run(self) -> None:
+        await self._grant_leases()
+        bus = self._context.bus
+        subscriptions = [
+            await bus.serve("scheduler", self._command),
+            await bus.listen(subjects.agent("*", "hello"), AgentHello, self._hello, queue="scheduler"),
+            await bus.listen(subjects.agent("*", "report"), TaskReport, self._report, queue="scheduler"),
+            # Every replica hears every heartbeat: each keeps leases of its own.
+            await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat),
+        ]
+        reacting = Reactions("scheduler-orders", self._context.log, self._react)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(Follower(reacting, self._context.log, bus).run())
+                group.create_task(self._tick())
+                self._context.on_ready("scheduler")
+        finally:
+            for subscription in subscriptions:
+                await subscription.close()
+
+    # ------------------------------------------------------------ deciding
+
+    async def _decide(self, pool_name: str, wish: Wish, cause: Cause) -> Appended:
+        if pool_name not in self._settings.pools:
+            raise NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pools)}")
+
+        def on(state: pool.Pool) -> list[Event]:
+            return decide(wish, state, self._context.now(), self._policy)
+
+        return await self._pools.execute(_stream(pool_name), on, cause)
+
+    async def _command(self, command: Command, cause: Cause) -> Reply:
+        wish = cast(PoolWish, command)
+        return Reply((await self._decide(wish.pool, wish, cause)).position)
+
+    async def _report(self, report: TaskReport) -> Reply:
+        self._leases.hear(report.pool, report.agent_id, _now_s())
+        cause = Cause(f"report/{report.resources_id}/{report.what}", actor=f"agent:{report.agent_id}")
+        return Reply((await self._decide(report.pool, report, cause)).position)
+
+    async def _heartbeat(self, heartbeat: AgentHeartbeat) -> None:
+        self._leases.hear(heartbeat.pool, heartbeat.agent_id, _now_s())
+
+    # ------------------------------------------------------------ agents
+
+    async def _hello(self, hello: AgentHello) -> AgentOrders:
+        await self._decide(hello.pool, hello, Cause(f"hello/{uuid4()}", actor=f"agent:{hello.agent_id}"))
+        self._leases.hear(hello.pool, hello.agent_id, _now_s())
+        plan = orders.plan(await self._pools.state(_stream(hello.pool)), hello.agent_id, frozenset(hello.running))
+        start = [await self._start(hello.pool, allocation, share) for allocation, share in plan.start]
+        return AgentOrders(tuple(order for order in start if order is not None), plan.stop, plan.keep, complete=True)
+
+    async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
+        """The order to start one share; None while the searcher cannot say what to run, or says that it must not."""
+        try:
+            spec = await self._describe(allocation)
+        except Unavailable as error:
+            log_.warning("no task specification yet", allocation_id=allocation.id, why=error.message)
+            return None
+        except ResoluteError as error:
+            kill = KillAllocation(pool_name, allocation.id, f"it cannot be started: {error.message}")
+            await self._decide(pool_name, kill, Cause(f"undescribed/{allocation.id}"))
+            return None
+        return StartTask(
+            placement=share.placement,
+            spec=spec,
+            token=tokens.mint(self._context.secret, spec.task_id, allocation.id),
+            rank=share.rank,
+            shares=len(allocation.shares),
+            started=share.address is not None,
+        )
+
+    async def _describe(self, allocation: Allocation) -> TaskSpec:
+        """What the allocation runs: the same for all of its life, so it is asked once."""
+        found = self._specs.get(allocation.id)
+        if found is None:
+            request = allocation.request
+            if request.experiment_id is None or request.trial_id is None:
+                raise NotFound(f"task {request.task_id} of type {request.task_type} belongs to no trial")
+            question = DescribeRun(request.experiment_id, request.trial_id, allocation.id)
+            reply = await self._context.bus.request(question, Cause(f"describe/{uuid4()}"), DESCRIBE_TIMEOUT_S)
+            found = self._specs[allocation.id] = codec.load(TaskSpec, reply.data)
+            if len(self._specs) > SPECS_KEPT:
+                self._specs.popitem(last=False)
+        return found
+
+    # ------------------------------------------------------------ reactions
+
+    async def _react(self, recorded: Recorded) -> None:
+        if not isinstance(recorded.event, reactions.ANSWERED):
+            return
+        pool_name = recorded.stream.partition("-")[2]
+        state = await self._pools.state(recorded.stream)
+        for allocation, share in reactions.to_start(recorded.event, state):
+            order = await self._start(pool_name, allocation, share)
+            if order is not None:
+                await self._send(share.placement.agent_id, AgentOrders(start=(order,)))
+        for agent_id, stop in reactions.to_stop(recorded.event, state):
+            await self._send(agent_id, AgentOrders(stop=(stop,)))
+
+    async def _send(self, agent_id: str, message: AgentOrders) -> None:
+        await self._context.bus.publish(subjects.agent(agent_id, "orders"), message)
+
+    # ------------------------------------------------------------ time
+
+    async def _grant_leases(self) -> None:
+        for pool_name in self._settings.pools:
+            state = await self._pools.state(_stream(pool_name))
+            for agent in state.agents.values():
+                if agent.present:
+                    self._leases.hear(pool_name, agent.id, _now_s())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.tick_s)
+            self._leases.look(_now_s(), self._settings.tick_s)
+            try:
+                await self._expire_leases()
+                await self._enforce_deadlines()
+            except Unavailable as error:
+                log_.warning("the clock's work waits", why=error.message)
+
+    async def _expire_leases(self) -> None:
+        if self._leases.doubtful(_now_s()):
+            try:
+                await self._context.bus.last_fact()
+            except Unavailable:
+                # While the bus is away nobody can be heard: that silence is nobody's.
+                return self._leases.renew(_now_s())
+        for pool_name, agent_id, silent_s in self._leases.expired(_now_s()):
+            await self._decide(pool_name, ExpireLease(agent_id, silent_s), Cause(f"silence/{uuid4()}"))
+            self._leases.forget(pool_name, agent_id)
+            log_.warning("agent lost", agent_id=agent_id, pool=pool_name, silent_s=silent_s)
+
+    async def _enforce_deadlines(self) -> None:
+        for pool_name in self._settings.pools:
+            state = await self._pools.state(_stream(pool_name))
+            first = next(iter(state.deadlines), None)
+            if first is not None and first[0] <= self._context.now():
+                await self._decide(pool_name, EnforceDeadlines(), Cause(f"deadline/{uuid4()}"))
+
+
+def _stream(pool_name: str) -> str:
+    return f"pool-{pool_name}"
+
+
+def _now_s() -> float:
+    """For leases only: pauses of the wall clock must not look like silence."""
+    return asyncio.get_running_loop().time()

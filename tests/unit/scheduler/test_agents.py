@@ -1,0 +1,125 @@
+"""Agents join, fall silent, come back, and are switched off and on."""
+
+from __future__ import annotations
+
+import pytest
+
+from resolute.proto.errors import NotFound
+from resolute.proto.pool import (
+    AgentDisabled,
+    AgentEnabled,
+    AgentJoined,
+    AgentLost,
+    AllocationExited,
+    DisableAgent,
+    DisableSlot,
+    EnableAgent,
+    EnableSlot,
+    KillAllocation,
+    PreemptionRequested,
+    ResourcesExited,
+    SlotDisabled,
+    SlotEnabled,
+    SlotsAssigned,
+)
+from resolute.scheduler import orders
+from resolute.scheduler.decisions import ExpireLease
+from tests.unit.scheduler.stories import asks, exited, given, hello, started
+
+SILENCE = ExpireLease("a1", 26.0)
+
+
+def resources_of(story, allocation: str) -> list[str]:
+    return list(story.pool.allocations[allocation].shares)
+
+
+def test_an_agent_joins_once_however_often_it_says_hello():
+    given().when(hello()).then(AgentJoined).when(hello()).then()
+
+
+def test_an_agent_with_other_slots_than_before_joins_anew():
+    given(hello(slots=2)).when(hello(slots=4)).then(AgentJoined)
+
+
+def test_a_silent_agent_is_lost_and_so_is_what_ran_there():
+    story = given(hello(), asks("one"))
+    story.given(started(story, "one")).when(SILENCE).then(AgentLost, ResourcesExited, AllocationExited)
+    event = story.only(AllocationExited)
+    assert isinstance(event, AllocationExited)
+    assert (event.outcome, event.exit_code) == ("lost", None)
+    assert "silent for 26 s" in event.reason
+
+
+def test_a_gang_that_loses_a_host_is_stopped_on_the_others_and_counts_as_lost():
+    story = given(hello("a1"), hello("a2"), asks("gang", 4)).when(SILENCE).then(AgentLost, ResourcesExited)
+    assert [agent for agent, _ in orders.to_stop(story.pool.allocations["gang"])] == ["a2"]
+    story.when(exited(story, "gang", 1, code=143))
+    event = story.only(AllocationExited)
+    assert isinstance(event, AllocationExited)
+    assert event.outcome == "lost"
+
+
+def test_an_agent_is_lost_once():
+    given(hello(), SILENCE).when(SILENCE).then()
+
+
+def test_nothing_is_placed_on_a_lost_agent_until_it_is_back():
+    story = given(hello(slots=1), SILENCE, asks("one"))
+    assert story.holders() == {}
+    story.when(hello(slots=1)).then(AgentJoined, SlotsAssigned)
+
+
+def test_draining_lets_the_work_end_and_takes_no_more():
+    story = given(hello(), asks("one")).when(DisableAgent("default", "a1", drain=True)).then(AgentDisabled)
+    story.given(asks("two"))
+    assert story.holders() == {"one": ("a1",)}
+    story.when(EnableAgent("default", "a1")).then(AgentEnabled, SlotsAssigned)
+
+
+def test_disabling_asks_the_work_to_go_elsewhere():
+    story = given(hello("a1", slots=1), asks("one")).given(hello("a2", slots=1))
+    story.when(DisableAgent("default", "a1")).then(AgentDisabled, PreemptionRequested)
+
+
+def test_a_disabled_slot_is_not_given():
+    story = given(hello(slots=2)).when(DisableSlot("default", "a1", 0)).then(SlotDisabled)
+    story.given(asks("one"), asks("two"))
+    assert story.holders() == {"one": ("a1",)}
+    story.when(EnableSlot("default", "a1", 0)).then(SlotEnabled, SlotsAssigned)
+
+
+def test_disabling_a_held_slot_asks_its_holder_to_go():
+    story = given(hello(slots=1), asks("one"))
+    story.when(DisableSlot("default", "a1", 0)).then(SlotDisabled, PreemptionRequested)
+
+
+def test_what_is_switched_off_stays_off_through_a_restart():
+    story = given(hello(slots=1), DisableSlot("default", "a1", 0), SILENCE, hello(slots=1), asks("one"))
+    assert story.holders() == {}
+
+
+def test_switching_what_is_not_there_names_what_is():
+    with pytest.raises(NotFound, match="no slot 7 on agent a1; it has \\[0, 1\\]"):
+        given(hello()).when(DisableSlot("default", "a1", 7))
+    with pytest.raises(NotFound, match="no agent a9"):
+        given(hello()).when(DisableAgent("default", "a9"))
+
+
+def test_an_agent_is_told_to_start_what_it_does_not_have_and_to_keep_what_it_has():
+    story = given(hello(), asks("one"), asks("two"))
+    (one,) = resources_of(story, "one")
+    plan = orders.plan(story.pool, "a1", {one})
+    assert plan.keep == (one,)
+    assert [allocation.id for allocation, _ in plan.start] == ["two"]
+
+
+def test_what_it_runs_and_nobody_asked_for_is_not_kept():
+    plan = orders.plan(given(hello()).pool, "a1", {"a stray"})
+    assert (plan.keep, plan.start, plan.stop) == ((), (), ())
+
+
+def test_what_is_ending_is_to_stop_though_the_agent_may_not_have_it():
+    story = given(hello(), asks("one"), KillAllocation("default", "one", "ada killed it"))
+    (one,) = resources_of(story, "one")
+    (stop,) = orders.plan(story.pool, "a1", ()).stop
+    assert (stop.resources_id, stop.reason) == (one, "ada killed it")

@@ -1,0 +1,192 @@
+"""The life of an allocation, from the request to the last exit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.pool import (
+    AcknowledgePreemption,
+    AllocationExited,
+    AllocationKillRequested,
+    AllocationRequested,
+    AllocationStarted,
+    KillAllocation,
+    PreemptAllocation,
+    PreemptionAcknowledged,
+    PreemptionRequested,
+    ResourcesExited,
+    ResourcesStarted,
+    SlotsAssigned,
+)
+from resolute.scheduler import orders
+from resolute.scheduler.decisions import EnforceDeadlines
+from tests.unit.scheduler.stories import NOON, PoolStory, asks, exited, given, hello, started
+
+PREEMPT = PreemptAllocation("default", "one", "the experiment was paused")
+KILL = KillAllocation("default", "one", "ada killed it")
+ACKNOWLEDGE = AcknowledgePreemption("default", "one")
+
+
+def running(slots: int = 1) -> PoolStory:
+    story = given(hello(), asks("one", slots))
+    return story.given(started(story, "one"))
+
+
+def running_gang() -> PoolStory:
+    story = given(hello("a1"), hello("a2"), asks("one", 4))
+    return story.given(started(story, "one", 0), started(story, "one", 1))
+
+
+def outcome(story: PoolStory) -> tuple[str, int | None]:
+    event = story.only(AllocationExited)
+    assert isinstance(event, AllocationExited)
+    return event.outcome, event.exit_code
+
+
+def test_a_request_that_fits_is_given_its_slots_by_the_same_append():
+    given(hello()).when(asks("one")).then(AllocationRequested, SlotsAssigned)
+
+
+def test_a_request_that_comes_twice_is_one_request():
+    given(hello(), asks("one")).when(asks("one")).then()
+
+
+def test_a_request_repeated_after_it_has_exited_starts_nothing():
+    story = running()
+    story.given(exited(story, "one")).when(asks("one")).then()
+
+
+def test_a_negative_demand_names_the_field():
+    with pytest.raises(InvalidConfig, match="slots: found -1"):
+        given(hello()).when(asks("one", -1))
+
+
+def test_it_has_started_when_all_of_its_shares_run():
+    story = given(hello("a1"), hello("a2"), asks("one", 4))
+    story.when(started(story, "one", 0)).then(ResourcesStarted)
+    story.when(started(story, "one", 1)).then(ResourcesStarted, AllocationStarted)
+
+
+def test_a_report_that_comes_twice_is_told_once():
+    story = running()
+    story.when(started(story, "one")).then()
+    leaving = exited(story, "one")
+    story.when(leaving).then(ResourcesExited, AllocationExited)
+    story.when(leaving).then()
+
+
+def test_an_agent_cannot_report_for_another():
+    story = running()
+    report = exited(story, "one")
+    with pytest.raises(Refused, match="runs on a1, not on a2"):
+        story.when(type(report)("a2", "default", report.allocation_id, report.resources_id, "exited"))
+
+
+def test_what_it_frees_goes_to_the_next_in_line_by_the_same_append():
+    story = given(hello(slots=1), asks("one"), asks("two"))
+    story.when(exited(story, "one")).then(ResourcesExited, AllocationExited, SlotsAssigned)
+    assert story.holders() == {"two": ("a1",)}
+
+
+@pytest.mark.parametrize("code", [0, 1, 137])
+def test_an_exit_of_its_own_tells_its_code(code: int):
+    story = running()
+    story.when(exited(story, "one", code=code))
+    assert outcome(story) == ("exited", code)
+
+
+def test_a_clean_exit_after_acknowledging_a_preemption_is_yielding():
+    story = running().given(PREEMPT).when(ACKNOWLEDGE).then(PreemptionAcknowledged)
+    story.when(exited(story, "one"))
+    assert outcome(story) == ("yielded", 0)
+
+
+def test_a_clean_exit_that_did_not_acknowledge_is_the_work_done():
+    story = running().given(PREEMPT)
+    story.when(exited(story, "one"))
+    assert outcome(story) == ("exited", 0)
+
+
+def test_failing_while_it_yields_is_failing():
+    story = running().given(PREEMPT, ACKNOWLEDGE)
+    story.when(exited(story, "one", code=1))
+    assert outcome(story) == ("exited", 1)
+
+
+def test_a_preemption_gives_the_allocation_its_own_time():
+    event = running().when(PREEMPT).only(PreemptionRequested)
+    assert isinstance(event, PreemptionRequested)
+    assert event.deadline_at == NOON + timedelta(seconds=60)
+
+
+def test_a_preemption_asked_for_twice_keeps_its_first_deadline():
+    running().given(PREEMPT).later(30).when(PREEMPT).then()
+
+
+def test_past_its_deadline_it_is_killed_and_counts_as_having_yielded():
+    story = running().given(PREEMPT)
+    story.later(59).when(EnforceDeadlines()).then()
+    story.later(2).when(EnforceDeadlines()).then(AllocationKillRequested)
+    story.when(EnforceDeadlines()).then()
+    story.when(exited(story, "one", code=137))
+    assert outcome(story) == ("yielded", 137)
+
+
+def test_acknowledging_what_nobody_asked_for_is_refused_and_says_so():
+    with pytest.raises(Refused, match="running and nobody has asked for its slots"):
+        running().when(ACKNOWLEDGE)
+
+
+def test_a_killed_allocation_ends_as_killed_whatever_its_code():
+    story = running().when(KILL).then(AllocationKillRequested)
+    story.when(exited(story, "one", code=0))
+    assert outcome(story) == ("killed", 0)
+
+
+def test_kill_wins_over_preemption():
+    story = running().given(PREEMPT, KILL)
+    story.when(exited(story, "one", code=137))
+    assert outcome(story) == ("killed", 137)
+
+
+def test_one_that_only_waits_is_gone_as_soon_as_it_is_killed():
+    story = given(asks("one")).when(KILL).then(AllocationExited)
+    assert outcome(story) == ("killed", None)
+
+
+def test_one_that_only_waits_yields_at_once():
+    story = given(asks("one")).when(PREEMPT).then(AllocationExited)
+    assert outcome(story) == ("yielded", None)
+
+
+@pytest.mark.parametrize("wish", [KILL, PREEMPT, ACKNOWLEDGE])
+def test_wishes_that_come_after_the_end_are_late_not_wrong(wish):
+    story = running()
+    story.given(exited(story, "one")).when(wish).then()
+
+
+@pytest.mark.parametrize("wish", [KILL, PREEMPT, ACKNOWLEDGE])
+def test_wishes_for_what_never_was_are_told_so(wish):
+    with pytest.raises(NotFound, match="no allocation one in pool default"):
+        given(hello()).when(wish)
+
+
+def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands():
+    story = running_gang()
+    story.when(exited(story, "one", 1, code=3)).then(ResourcesExited)
+    ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
+    assert agent == "a1"
+    assert "rank 1" in stop.reason
+    story.when(exited(story, "one", 0, code=143)).then(ResourcesExited, AllocationExited)
+    assert outcome(story) == ("exited", 3)
+
+
+def test_a_share_that_ends_well_leaves_the_others_in_peace():
+    story = running_gang()
+    story.when(exited(story, "one", 1, code=0)).then(ResourcesExited)
+    assert orders.to_stop(story.pool.allocations["one"]) == []
+    story.when(exited(story, "one", 0, code=0))
+    assert outcome(story) == ("exited", 0)

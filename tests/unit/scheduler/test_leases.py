@@ -1,0 +1,39 @@
+"""When silence counts, and when it is somebody else's fault."""
+
+from __future__ import annotations
+
+from resolute.scheduler.leases import Leases
+
+
+def leases() -> Leases:
+    made = Leases(wait_s=25)
+    made.hear("default", "a1", 0)
+    return made
+
+
+def test_an_agent_is_given_the_whole_of_its_wait():
+    made = leases()
+    assert made.expired(25) == []
+    assert made.expired(26) == [("default", "a1", 26)]
+
+
+def test_a_word_is_enough():
+    made = leases()
+    made.hear("default", "a1", 20)
+    assert made.expired(40) == []
+
+
+def test_while_this_process_was_stopped_nobody_was_silent():
+    made = leases()
+    made.look(1, expected_pause_s=1)
+    made.look(61, expected_pause_s=1)
+    assert made.expired(61) == []
+    assert made.expired(86) == [("default", "a1", 27)]
+
+
+def test_a_quarter_of_the_wait_raises_a_doubt():
+    made = leases()
+    assert not made.doubtful(6)
+    assert made.doubtful(7)
+    made.renew(7)
+    assert not made.doubtful(8)

@@ -1,0 +1,145 @@
+"""Who gets slots, which, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.pool import (
+    AllocationHeldBack,
+    AllocationRequested,
+    ChangeJob,
+    JobChanged,
+    PreemptionRequested,
+    SlotsAssigned,
+)
+from resolute.scheduler.fifo import fifo
+from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
+
+
+def next_after(story: PoolStory, *allocations: str) -> str:
+    for allocation in allocations:
+        story.when(exited(story, allocation))
+    event = story.only(SlotsAssigned)
+    assert isinstance(event, SlotsAssigned)
+    return event.allocation_id
+
+
+def test_first_come_first_served():
+    story = given(hello(slots=1), asks("one"), asks("two"), asks("three"))
+    assert [next_after(story, "one"), next_after(story, "two")] == ["two", "three"]
+
+
+def test_a_smaller_priority_number_goes_first():
+    story = given(hello(slots=1), asks("one"), asks("two", priority=50), asks("three", priority=1))
+    assert next_after(story, "one") == "three"
+
+
+def test_a_job_keeps_its_place_for_all_of_its_allocations():
+    story = given(hello(slots=1), asks("one", job="old"), asks("two", job="new"), asks("three", job="old"))
+    assert next_after(story, "one") == "three"
+
+
+def test_who_is_first_and_does_not_fit_yet_is_not_overtaken():
+    story = given(hello(slots=2), asks("one"), asks("large", 2)).when(asks("small"))
+    story.then(AllocationRequested)
+    assert next_after(story, "one") == "large"
+
+
+def test_a_task_without_slots_waits_for_nobody():
+    given(hello(slots=1), asks("one"), asks("two")).when(asks("tiny", 0)).then(AllocationRequested, SlotsAssigned)
+
+
+def test_the_agent_with_the_least_room_to_spare_is_chosen():
+    story = given(hello("roomy", slots=4), hello("tight", slots=2), asks("one", 2))
+    assert story.holders() == {"one": ("tight",)}
+
+
+def test_what_is_larger_than_one_agent_takes_whole_agents():
+    story = given(hello("a1"), hello("a2"), hello("a3", slots=1), asks("gang", 4))
+    assert story.holders() == {"gang": ("a1", "a2")}
+
+
+def test_a_gang_waits_until_it_can_have_all_of_its_agents():
+    story = given(hello("a1"), hello("a2"), asks("one", 1), asks("gang", 4))
+    assert story.holders() == {"one": ("a1",)}
+    assert next_after(story, "one") == "gang"
+
+
+def test_what_wants_a_single_agent_is_not_spread():
+    story = given(hello("a1"), hello("a2")).when(asks("one", 4, single_agent=True))
+    event = story.then(AllocationRequested, AllocationHeldBack).only(AllocationHeldBack)
+    assert isinstance(event, AllocationHeldBack)
+    assert event.reason == "it needs 4 slots on one agent and the largest agent of the pool has 2"
+
+
+def test_a_demand_beyond_the_pool_is_explained_and_stops_nobody():
+    story = given(hello(slots=2)).when(asks("huge", 5))
+    story.then(AllocationRequested, AllocationHeldBack)
+    story.when(asks("one")).then(AllocationRequested, SlotsAssigned)
+
+
+def test_it_runs_once_agents_enough_have_joined():
+    story = given(asks("gang", 4), hello("a1")).when(hello("a2"))
+    assert story.holders() == {"gang": ("a1", "a2")}
+
+
+def test_an_empty_pool_says_that_it_is_empty():
+    story = given().when(asks("one"))
+    event = story.only(AllocationHeldBack)
+    assert isinstance(event, AllocationHeldBack)
+    assert "no agent has joined" in event.reason
+
+
+def test_a_job_at_its_own_limit_lets_others_pass():
+    story = given(hello(slots=3), asks("a", job="j", max_slots=1), asks("b", job="j", max_slots=1), asks("c"))
+    assert story.holders() == {"a": ("a1",), "c": ("a1",)}
+    assert next_after(story, "a") == "b"
+
+
+def test_raising_a_limit_lets_the_job_on_at_once():
+    story = given(hello(slots=3), asks("a", job="j", max_slots=1), asks("b", job="j", max_slots=1))
+    story.when(ChangeJob("default", "j", {"max_slots": 2})).then(JobChanged, SlotsAssigned)
+
+
+def test_a_new_priority_reorders_what_waits_and_what_comes():
+    story = given(hello(slots=1), asks("one"), asks("two"), asks("three", job="j"))
+    story.given(ChangeJob("default", "j", {"priority": 1}), asks("four", job="j"))
+    assert [next_after(story, "one"), next_after(story, "three")] == ["three", "four"]
+
+
+def test_changing_a_job_to_what_it_is_changes_nothing():
+    change = ChangeJob("default", "j", {"priority": 1})
+    given(hello(), asks("one", job="j"), change).when(change).then()
+
+
+def test_a_job_can_only_be_changed_in_what_jobs_have():
+    with pytest.raises(InvalidConfig, match=r"changes\.colour: no such setting"):
+        given(hello(), asks("one", job="j")).when(ChangeJob("default", "j", {"colour": "red"}))
+    with pytest.raises(NotFound, match="no job nowhere"):
+        given(hello()).when(ChangeJob("default", "nowhere", {"priority": 1}))
+
+
+def test_nobody_is_preempted_unless_the_pool_says_so():
+    given(hello(slots=1), asks("low", priority=90)).when(asks("high", priority=1)).then(AllocationRequested)
+
+
+def test_with_preemption_the_youngest_of_the_lowest_goes_first():
+    story = PoolStory(fifo(preemption=True)).given(
+        hello(slots=3), asks("a", priority=50), asks("b", priority=90), asks("c", priority=90)
+    )
+    story.when(asks("high", priority=1)).then(AllocationRequested, PreemptionRequested)
+    event = story.only(PreemptionRequested)
+    assert isinstance(event, PreemptionRequested)
+    assert event.allocation_id == "c"
+    assert next_after(story, "c") == "high"
+
+
+def test_with_preemption_nobody_goes_in_vain():
+    story = PoolStory(fifo(preemption=True)).given(hello(slots=2), asks("equal", priority=1), asks("low", priority=90))
+    story.when(asks("high", 2, priority=1)).then(AllocationRequested)
+
+
+def test_with_preemption_those_already_going_are_counted():
+    story = PoolStory(fifo(preemption=True)).given(hello(slots=2), asks("a", priority=90), asks("b", priority=90))
+    story.given(asks("high", priority=1)).when(asks("other")).then(AllocationRequested)
