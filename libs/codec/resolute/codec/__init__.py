@@ -6,13 +6,17 @@ instants in UTC. What cannot be decoded raises `Undecodable`, naming the field.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 import orjson
-import resolute.proto.catalog  # noqa: F401  (registers every message)
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+import resolute.proto.catalog  # noqa: F401  (registers every message)
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import COMMANDS, EVENTS, Command, Event
 
@@ -52,7 +56,7 @@ def load(kind: type[T], data: Any) -> T:
         raise Undecodable(_explain(kind, error)) from error
 
 
-def from_bytes(kind: type[T], data: bytes) -> T:
+def from_bytes(kind: type[T], data: bytes | str) -> T:
     try:
         return adapter(kind).validate_json(data)
     except ValidationError as error:
@@ -72,15 +76,75 @@ UPCASTS: dict[tuple[str, int], Upcast] = {}
 """By (event type, schema version found); applied one after another until the current version is reached."""
 
 
-def event_from(type_name: str, schema_version: int, data: dict[str, Any]) -> Event:
+def upcast(type_name: str, schema_version: int) -> Callable[[Upcast], Upcast]:
+    """Registers how data of `type_name`, as recorded with `schema_version`, become those of the next version."""
+
+    def register(step: Upcast) -> Upcast:
+        assert (type_name, schema_version) not in UPCASTS, f"two upcasts of {type_name} from {schema_version}"
+        UPCASTS[type_name, schema_version] = step
+        return step
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An event as it is stored."""
+
+    type: str
+    schema_version: int
+    data: str
+    """JSON."""
+    holds_documents: bool
+    """Whether some of it is free-form (a configuration, say), whose keys a database may put in another order."""
+
+
+def event_to_json(event: Event) -> Encoded:
+    """An event for the log. Raises Undecodable when a field is not of its declared type."""
+    kind: Any = type(event)
+    assert EVENTS.get(kind.__name__) is kind, f"{kind.__name__} is no registered event"
+    try:
+        data = adapter(kind).dump_json(event, warnings="error").decode()
+    except (PydanticSerializationError, UnicodeError) as error:
+        raise Undecodable(f"{kind.__name__}: cannot be written as JSON: {error}") from error
+    return Encoded(kind.__name__, kind.schema_version, data, holds_documents(kind))
+
+
+def event_from_json(type_name: str, schema_version: int, data: str) -> Event:
     """An event as it was recorded by any release, as today's dataclass."""
+    kind = EVENTS.get(type_name)
+    if kind is not None and schema_version == kind.schema_version:
+        return from_bytes(kind, data)
+    return event_from(type_name, schema_version, orjson.loads(data))
+
+
+def event_from(type_name: str, schema_version: int, data: dict[str, Any]) -> Event:
+    """The same, from data already parsed."""
     kind = EVENTS.get(type_name)
     if kind is None:
         raise Undecodable(f"{type_name}: no such event in this release")
+    if schema_version > kind.schema_version:
+        raise Undecodable(
+            f"{type_name}: found schema version {schema_version}, written by a newer release; this one reads up to "
+            f"{kind.schema_version}"
+        )
     while schema_version < kind.schema_version:
-        data = UPCASTS[type_name, schema_version](data)
+        step = UPCASTS.get((type_name, schema_version))
+        assert step is not None, f"no upcast of {type_name} from schema version {schema_version}"
+        data = step(data)
         schema_version += 1
     return load(kind, data)
+
+
+@cache
+def holds_documents(kind: Any) -> bool:
+    """Whether values of this type may hold maps or anything at all, beside fields of known names."""
+    if kind is Any or typing.get_origin(kind) in (dict, Mapping) or kind in (dict, Mapping):
+        return True
+    if is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return any(holds_documents(hints[field.name]) for field in fields(kind))
+    return any(holds_documents(argument) for argument in typing.get_args(kind))
 
 
 def command_from(type_name: str, data: bytes) -> Command:

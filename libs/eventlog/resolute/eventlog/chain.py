@@ -1,32 +1,115 @@
-"""The hash chain: each event carries the hash of its stream's previous one, so that an edited history shows."""
+"""The hash chain: each event carries the hash of its stream's previous one, so that an edited history shows.
+
+What is hashed is what was recorded, as text, undecoded: so a later release, which upcasts old events when it reads
+them, verifies the same bytes. `eventlog.link` in the database computes the same.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
-import orjson
-from resolute import codec
-from resolute.proto.message import Recorded
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
-def hash_of(recorded: Recorded) -> str:
-    """SHA-256, in hex, over everything that was decided: place, event, cause and the link to what came before.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event as it lies in the log, before anyone decodes it."""
 
-    The data is hashed in canonical JSON with sorted keys, so that the database's own way of storing JSON does
-    not matter.
+    position: int
+    stream: str
+    version: int
+    type: str
+    schema_version: int
+    data: str
+    caused_by: str
+    step: int
+    """Its place among the events of one append: 0, 1, 2 …"""
+    correlation_id: str
+    actor: str
+    traceparent: str | None
+    recorded_at: datetime
+    prev_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a stream ends: its version, and the hash its next event will carry."""
+
+    version: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place where the log is not what was written."""
+
+    position: int
+    stream: str
+    version: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"position {self.position}, {self.stream}@{self.version}: {self.why}"
+
+
+def link(row: Row) -> str:
+    """SHA-256, in hex, over the link to what came before and everything that was recorded.
+
+    The parts are joined by newlines; all but the last, the data, are free of them, so that no two rows read alike.
     """
-    event = recorded.event
-    return digest(
-        recorded.prev_hash,
-        recorded.stream,
-        recorded.version,
-        type(event).__name__,
-        type(event).schema_version,
-        codec.dump(event),
-        recorded.cause.id,
-        recorded.cause.actor,
+    text = "\n".join(
+        (
+            str(row.position),
+            row.stream,
+            str(row.version),
+            row.type,
+            str(row.schema_version),
+            row.caused_by,
+            str(row.step),
+            row.correlation_id,
+            row.actor,
+            row.traceparent or "",
+            str((row.recorded_at - _EPOCH) // _MICROSECOND),
+            row.data,
+        )
     )
+    return hashlib.sha256(bytes.fromhex(row.prev_hash) + text.encode()).hexdigest()
 
 
-def digest(*parts: object) -> str:
-    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def follow(rows: Iterable[Row], heads: dict[str, Head], after: int = 0) -> Break | None:
+    """Walk on along `rows`, the events after position `after`; `heads` is where the streams ended, and is moved on.
+
+    Answers the first break, if there is one.
+    """
+    for row in rows:
+        head = heads.get(row.stream, Head(0, ""))
+        if broken := _why(row, head, after):
+            return Break(row.position, row.stream, row.version, broken)
+        after = row.position
+        heads[row.stream] = Head(row.version, link(row))
+    return None
+
+
+def _why(row: Row, head: Head, after: int) -> str:
+    if row.position != after + 1:
+        return f"the events from position {after + 1} to {row.position - 1} are missing"
+    if row.version != head.version + 1:
+        return f"it should be version {head.version + 1} of its stream"
+    if row.prev_hash != head.hash:
+        return f"it does not follow from version {head.version} as that stands now: one of the two was changed"
+    return ""
+
+
+def compare_heads(walked: Mapping[str, Head], kept: Mapping[str, Head]) -> Break | None:
+    """Whether the streams end where the log says they do; this is what protects the last event of each."""
+    for stream in sorted(walked.keys() | kept.keys()):
+        found, expected = walked.get(stream, Head(0, "")), kept.get(stream, Head(0, ""))
+        if found.version != expected.version:
+            return Break(0, stream, found.version, f"the stream was at version {expected.version}, the rest is missing")
+        if found.hash != expected.hash:
+            return Break(0, stream, found.version, "the last event of the stream was changed")
+    return None

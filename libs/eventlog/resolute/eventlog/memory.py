@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from resolute.eventlog.chain import hash_of
+from resolute import codec
+from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow, link
 from resolute.eventlog.log import Appended, Snapshot
+from resolute.eventlog.rows import check_names
 from resolute.proto.errors import WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -23,42 +25,68 @@ class MemoryEventLog:
     def __init__(self, now: Callable[[], datetime] = _utc_now) -> None:
         self._now = now
         self._all: list[Recorded] = []
+        self._rows: list[Row] = []
+        self._heads: dict[str, Head] = {}
         self._streams: dict[str, list[Recorded]] = defaultdict(list)
         self._causes: dict[tuple[str, str], tuple[Recorded, ...]] = {}
         self._sequences: dict[str, int] = defaultdict(int)
-        self._snapshots: dict[str, Snapshot] = {}
+        self._snapshots: dict[tuple[str, str], Snapshot] = {}
         self._positions: dict[str, int] = defaultdict(int)
         self._grown = asyncio.Event()
         self.aside: list[tuple[str, int, str]] = []
 
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
+        check_names(stream, cause)
+        encoded = [codec.event_to_json(event) for event in events]
+        decoded = [codec.event_from_json(one.type, one.schema_version, one.data) for one in encoded]
         if (written := self._causes.get((stream, cause.id))) is not None:
             return Appended(written, repeated=True)
         if not events:
             return Appended(())
-        history = self._streams[stream]
-        if len(history) != expected_version:
-            raise WrongVersion(stream, expected_version, len(history))
-        added = tuple(self._record(stream, event, cause) for event in events)
+        found = self._heads.get(stream, Head(0, "")).version
+        if found != expected_version:
+            raise WrongVersion(stream, expected_version, found)
+        now = self._now()
+        added = tuple(
+            self._record(stream, step, text, event, cause, now)
+            for step, (text, event) in enumerate(zip(encoded, decoded, strict=True))
+        )
         self._causes[stream, cause.id] = added
         grown, self._grown = self._grown, asyncio.Event()
         grown.set()
         return Appended(added)
 
-    def _record(self, stream: str, event: Event, cause: Cause) -> Recorded:
-        history = self._streams[stream]
-        recorded = Recorded(
-            position=len(self._all) + 1,
+    def _record(
+        self, stream: str, step: int, encoded: codec.Encoded, event: Event, cause: Cause, now: datetime
+    ) -> Recorded:
+        head = self._heads.get(stream, Head(0, ""))
+        position, version = len(self._all) + 1, head.version + 1
+        row = Row(
+            position=position,
             stream=stream,
-            version=len(history) + 1,
-            event=event,
-            cause=cause,
-            recorded_at=self._now(),
-            prev_hash=hash_of(history[-1]) if history else "",
+            version=version,
+            type=encoded.type,
+            schema_version=encoded.schema_version,
+            data=encoded.data,
+            caused_by=cause.id,
+            step=step,
+            correlation_id=cause.correlation_id,
+            actor=cause.actor,
+            traceparent=cause.traceparent,
+            recorded_at=now,
+            prev_hash=head.hash,
         )
-        history.append(recorded)
+        recorded = Recorded(position, stream, version, event, cause, now, head.hash)
+        self._heads[stream] = Head(version, link(row))
+        self._rows.append(row)
+        self._streams[stream].append(recorded)
         self._all.append(recorded)
         return recorded
+
+    async def verify(self) -> Break | None:
+        """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
+        walked: dict[str, Head] = {}
+        return follow(self._rows, walked) or compare_heads(walked, self._heads)
 
     async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
         return self._streams[stream][after_version:] if stream in self._streams else []
@@ -74,7 +102,9 @@ class MemoryEventLog:
         while len(self._all) <= position:
             left = deadline - asyncio.get_running_loop().time()
             try:
-                await asyncio.wait_for(self._grown.wait(), max(left, 0))
+                # Not wait_for: before Python 3.12 it may swallow a cancellation that comes together with the event.
+                async with asyncio.timeout(max(left, 0)):
+                    await self._grown.wait()
             except TimeoutError:
                 return len(self._all) > position
         return True
@@ -85,11 +115,12 @@ class MemoryEventLog:
         return range(first, first + count)
 
     async def load_snapshot(self, stream: str, schema: str) -> Snapshot | None:
-        snapshot = self._snapshots.get(stream)
-        return snapshot if snapshot and snapshot.schema == schema else None
+        return self._snapshots.get((stream, schema))
 
     async def save_snapshot(self, snapshot: Snapshot) -> None:
-        self._snapshots[snapshot.stream] = snapshot
+        kept = self._snapshots.get((snapshot.stream, snapshot.schema))
+        if kept is None or kept.version < snapshot.version:
+            self._snapshots[snapshot.stream, snapshot.schema] = snapshot
 
     async def load_position(self, consumer: str) -> int:
         return self._positions[consumer]

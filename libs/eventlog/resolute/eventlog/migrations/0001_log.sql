@@ -1,0 +1,218 @@
+-- The log and what is kept beside it. Everything but `events` can be worked out again from `events`.
+
+CREATE TABLE eventlog.events (
+    position        bigint      NOT NULL,
+    stream          text        NOT NULL,
+    version         bigint      NOT NULL,
+    type            text        NOT NULL,
+    schema_version  integer     NOT NULL,
+    data            jsonb       NOT NULL,
+    caused_by       text        NOT NULL,
+    step            integer     NOT NULL,
+    correlation_id  text        NOT NULL,
+    actor           text        NOT NULL,
+    traceparent     text,
+    recorded_at     timestamptz NOT NULL,
+    prev_hash       bytea       NOT NULL,
+    CONSTRAINT events_in_order PRIMARY KEY (position),
+    CONSTRAINT events_of_a_stream UNIQUE (stream, version),
+    CONSTRAINT events_of_a_cause UNIQUE (stream, caused_by, step)
+);
+
+-- Where each stream ends: its version, and the hash its next event will carry.
+CREATE TABLE eventlog.streams (
+    stream    text   NOT NULL PRIMARY KEY,
+    version   bigint NOT NULL,
+    head_hash bytea  NOT NULL
+) WITH (fillfactor = 70);
+
+-- One row: the last position handed out. Whoever appends holds its lock until the commit is visible
+-- (docs/decisions/0002).
+CREATE TABLE eventlog.log_head (
+    only_row boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (only_row),
+    position bigint  NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO eventlog.log_head (position) VALUES (0);
+
+CREATE TABLE eventlog.snapshots (
+    stream  text   NOT NULL,
+    schema  text   NOT NULL,
+    version bigint NOT NULL,
+    state   bytea  NOT NULL,
+    PRIMARY KEY (stream, schema)
+);
+
+CREATE TABLE eventlog.consumers (
+    consumer text   NOT NULL PRIMARY KEY,
+    position bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE eventlog.aside (
+    consumer text        NOT NULL,
+    position bigint      NOT NULL,
+    error    text        NOT NULL,
+    noted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (consumer, position)
+);
+
+-- ------------------------------------------------------------------ history is not edited
+
+CREATE FUNCTION eventlog.refuse_to_change_history() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the event log is insert-only: % of eventlog.% is refused', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'insufficient_privilege', HINT = 'append a new event that corrects the old one';
+END
+$$;
+
+CREATE TRIGGER insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON eventlog.events
+    FOR EACH STATEMENT EXECUTE FUNCTION eventlog.refuse_to_change_history();
+REVOKE UPDATE, DELETE, TRUNCATE ON eventlog.events FROM PUBLIC;
+
+-- ------------------------------------------------------------------ the link of the hash chain
+
+-- The same bytes as resolute.eventlog.chain.link: what came before, and every column of this event.
+CREATE FUNCTION eventlog.link(
+    prev_hash bytea, "position" bigint, stream text, version bigint, type text, schema_version integer,
+    caused_by text, step integer, correlation_id text, actor text, traceparent text, recorded_us bigint, data text
+) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+    SELECT sha256(prev_hash || convert_to(concat_ws(E'\n',
+        $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, ''), $12, $13), 'UTF8'))
+$$;
+
+-- ------------------------------------------------------------------ appending
+
+-- Appends for many callers in one transaction, and answers each by itself: a row per caller, in their order.
+-- `streams` are the distinct streams of the batch, `which` says by index which of them a caller appends to, and
+-- `counts` how many of `types`, `schema_versions` and `data` are his, taken in turn.
+-- An outcome is 'appended', 'repeated' (his cause was written before) or 'wrong version'; only the first wrote.
+-- `stored` answers the data as they are stored, to callers who asked by `echo`.
+CREATE FUNCTION eventlog.append(
+    streams text[],
+    which integer[], expected bigint[], causes text[], correlations text[], actors text[], traceparents text[],
+    counts integer[], echo boolean[],
+    types text[], schema_versions integer[], data jsonb[]
+) RETURNS TABLE (
+    outcome text, stood_at bigint, first_position bigint, prev_hashes bytea[], stored text[], recorded_at timestamptz
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    head       bigint;
+    began      bigint;
+    at_time    timestamptz;
+    at_us      bigint;
+    versions   bigint[];
+    hashes     bytea[];
+    known      boolean[];
+    accepted   integer[] := '{}';
+    positions  bigint[] := '{}';
+    new_versions bigint[] := '{}';
+    callers    integer[] := '{}';
+    steps      integer[] := '{}';
+    prevs      bytea[] := '{}';
+    touched    boolean[] := array_fill(false, ARRAY[cardinality(streams)]);
+    n          integer := 0;
+    s          integer;
+    v          bigint;
+    h          bytea;
+    written    text;
+BEGIN
+    SELECT position INTO STRICT head FROM eventlog.log_head FOR UPDATE;
+    -- From here on this transaction is the only one that appends, and sees all that was appended before.
+    began := head;
+    at_time := clock_timestamp();
+    at_us := (extract(epoch FROM at_time) * 1000000)::bigint;
+
+    SELECT array_agg(coalesce(k.version, 0) ORDER BY u.i), array_agg(coalesce(k.head_hash, '') ORDER BY u.i)
+      INTO versions, hashes
+      FROM unnest(streams) WITH ORDINALITY AS u(stream, i) LEFT JOIN eventlog.streams k ON k.stream = u.stream;
+    SELECT array_agg(EXISTS (
+               SELECT FROM eventlog.events e WHERE e.stream = streams[u.which] AND e.caused_by = u.cause AND e.step = 0
+           ) ORDER BY u.i)
+      INTO known
+      FROM unnest(which, causes) WITH ORDINALITY AS u(which, cause, i);
+
+    FOR i IN 1 .. cardinality(which) LOOP
+        s := which[i];
+        v := versions[s];
+        h := hashes[s];
+        stood_at := v;
+        first_position := head + 1;
+        prev_hashes := '{}';
+        stored := '{}';
+        recorded_at := at_time;
+        IF known[i] THEN
+            outcome := 'repeated';
+            n := n + counts[i];
+        ELSIF counts[i] > 0 AND v <> expected[i] THEN
+            outcome := 'wrong version';
+            n := n + counts[i];
+        ELSE
+            outcome := 'appended';
+            FOR step IN 0 .. counts[i] - 1 LOOP
+                n := n + 1;
+                head := head + 1;
+                v := v + 1;
+                written := data[n]::text;
+                accepted := array_append(accepted, n);
+                positions := array_append(positions, head);
+                new_versions := array_append(new_versions, v);
+                callers := array_append(callers, i);
+                steps := array_append(steps, step);
+                prevs := array_append(prevs, h);
+                prev_hashes := array_append(prev_hashes, h);
+                IF echo[i] THEN
+                    stored := array_append(stored, written);
+                END IF;
+                h := eventlog.link(h, head, streams[s], v, types[n], schema_versions[n], causes[i], step,
+                                   correlations[i], actors[i], traceparents[i], at_us, written);
+            END LOOP;
+            IF counts[i] > 0 THEN
+                versions[s] := v;
+                hashes[s] := h;
+                touched[s] := true;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+
+    IF head > began THEN
+        INSERT INTO eventlog.events
+        SELECT e.position, streams[which[e.caller]], e.version, types[e.n], schema_versions[e.n], data[e.n],
+               causes[e.caller], e.step, correlations[e.caller], actors[e.caller], traceparents[e.caller],
+               at_time, e.prev_hash
+          FROM unnest(accepted, positions, new_versions, callers, steps, prevs)
+               AS e(n, position, version, caller, step, prev_hash);
+        INSERT INTO eventlog.streams AS k
+        SELECT u.stream, u.version, u.head_hash
+          FROM unnest(streams, versions, hashes, touched) AS u(stream, version, head_hash, touched)
+         WHERE u.touched
+            ON CONFLICT (stream) DO UPDATE SET version = excluded.version, head_hash = excluded.head_hash;
+        UPDATE eventlog.log_head SET position = head;
+        PERFORM pg_notify('resolute_log', head::text);
+    END IF;
+END
+$$;
+
+-- ------------------------------------------------------------------ fresh numbers
+
+-- The first of `how_many` consecutive numbers that nobody was or will be given. One number costs a shared lock;
+-- who wants several keeps others out for that moment, since a sequence alone does not promise neighbours.
+CREATE FUNCTION eventlog.reserve(sequence_name text, how_many bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    sequence text := format('eventlog.%I', 'seq_' || sequence_name);
+    lock_key bigint := hashtextextended('resolute sequence ' || sequence_name, 0);
+    first_number bigint;
+BEGIN
+    IF how_many = 1 AND to_regclass(sequence) IS NOT NULL THEN
+        PERFORM pg_advisory_xact_lock_shared(lock_key);
+        RETURN nextval(sequence);
+    END IF;
+    PERFORM pg_advisory_xact_lock(lock_key);
+    EXECUTE 'CREATE SEQUENCE IF NOT EXISTS ' || sequence;
+    first_number := nextval(sequence);
+    IF how_many > 1 THEN
+        PERFORM setval(sequence, first_number + how_many - 1);
+    END IF;
+    RETURN first_number;
+END
+$$;

@@ -1,0 +1,210 @@
+"""The event log on Postgres: what every cluster runs on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from importlib import resources
+from typing import Any
+
+import asyncpg
+
+from resolute.eventlog import named_sql
+from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow
+from resolute.eventlog.ear import Ear
+from resolute.eventlog.group_commit import GroupCommit
+from resolute.eventlog.log import Appended, Snapshot
+from resolute.eventlog.migrate import migrate
+from resolute.eventlog.outages import patiently
+from resolute.eventlog.rows import check_names, recorded_from, row_from
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.message import Cause, Event, Recorded
+
+SCHEMA = "eventlog"
+
+_SQL_FILES = resources.files("resolute.eventlog") / "sql"
+READ = named_sql.load(_SQL_FILES / "read.sql")
+KEEP = named_sql.load(_SQL_FILES / "keep.sql")
+
+_CONNECT_TIMEOUT_S = 5.0
+_STATEMENT_TIMEOUT_S = 30.0
+_POLL_S = 1.0
+_POLL_DEAF_S = 0.05
+
+_SESSION = {
+    "application_name": "resolute eventlog",
+    "default_transaction_isolation": "read committed",  # what docs/decisions/0002 rests on
+    "jit": "off",
+}
+_WRITER_SESSION = {
+    **_SESSION,
+    "synchronous_commit": "on",
+    # Every look-up of an append is by key; plans are made while the tables are small, and kept while they grow.
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+
+
+class _Connection(asyncpg.Connection):  # type: ignore[misc]  (asyncpg has no types)
+    """A pooled connection that needs no reset between uses, as nothing here changes its session: saves a round trip."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
+class PostgresEventLog:
+    """See `EventLog` for what it promises; `open` makes one.
+
+    Through an outage of up to `patience_s` callers only notice that it takes longer; after that they get
+    Unavailable.
+    """
+
+    def __init__(self, dsn: str, pool: asyncpg.Pool, patience_s: float) -> None:
+        self._dsn, self._pool, self._patience_s = dsn, pool, patience_s
+        self._writer: asyncpg.Connection | None = None
+        self._ear = Ear(lambda: _connect(dsn, _SESSION), READ["head"])
+        self._commits = GroupCommit(self._send, self._find_cause, self._ear.learn)
+
+    @classmethod
+    async def open(cls, dsn: str, *, patience_s: float = 5.0, readers: int = 4) -> PostgresEventLog:
+        """Connect to the database at `dsn` and bring the log's schema up to date.
+
+        `readers`: how many reads may run at once. Raises Unavailable when there is no database, Refused when a newer
+        release has written there.
+        """
+        try:
+            return await patiently(lambda: cls._open(dsn, patience_s, readers), patience_s)
+        except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as error:
+            raise InvalidConfig(f"Postgres does not open this database to us: {error}") from error
+
+    @classmethod
+    async def _open(cls, dsn: str, patience_s: float, readers: int) -> PostgresEventLog:
+        connection = await _connect(dsn, _SESSION)
+        try:
+            await migrate(connection, "resolute.eventlog", SCHEMA)
+        finally:
+            await connection.close()
+        pool = await asyncpg.create_pool(
+            dsn,
+            min_size=1,
+            max_size=readers,
+            connection_class=_Connection,
+            server_settings=_SESSION,
+            timeout=_CONNECT_TIMEOUT_S,
+            command_timeout=_STATEMENT_TIMEOUT_S,
+        )
+        log = cls(dsn, pool, patience_s)
+        log._ear.start()
+        return log
+
+    async def close(self) -> None:
+        await self._commits.close()
+        await self._ear.close()
+        if self._writer is not None:
+            self._writer.terminate()
+        self._pool.terminate()
+
+    # ---------------------------------------------------------------- appending
+
+    async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
+        check_names(stream, cause)
+        return await self._commits.append(stream, events, expected_version, cause)
+
+    async def _send(self, *arguments: Any) -> Sequence[Any]:
+        """One round trip, one transaction. Repeating it is safe: what a first attempt wrote is known by its cause."""
+        return await patiently(lambda: self._send_once(arguments), self._patience_s)
+
+    async def _send_once(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        if self._writer is None or self._writer.is_closed():
+            self._writer = await _connect(self._dsn, _WRITER_SESSION)
+        rows: Sequence[Any] = await self._writer.fetch(KEEP["append"], *arguments)
+        return rows
+
+    async def _find_cause(self, stream: str, cause_id: str) -> list[Recorded]:
+        return [recorded_from(row) for row in await self._fetch(READ["read_cause"], stream, cause_id)]
+
+    # ---------------------------------------------------------------- reading
+
+    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
+        return [recorded_from(row) for row in await self._fetch(READ["read_stream"], stream, after_version)]
+
+    async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
+        recorded = [recorded_from(row) for row in await self._fetch(READ["read_all"], after, limit)]
+        if recorded:
+            assert recorded[0].position == after + 1, f"the log has a gap after position {after}"
+            assert recorded[-1].position == after + len(recorded), f"the log has a gap within {limit} after {after}"
+            self._ear.learn(recorded[-1].position)
+        return recorded
+
+    async def head(self) -> int:
+        position: int = (await self._fetch(READ["head"]))[0][0]
+        self._ear.learn(position)
+        return position
+
+    async def wait_beyond(self, position: int, timeout_s: float) -> bool:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while self._ear.position <= position:
+            left = deadline - loop.time()
+            if left <= 0:
+                return await self.head() > position
+            await self._ear.growth(min(left, _POLL_S if self._ear.hears else _POLL_DEAF_S))
+            if self._ear.position <= position and deadline > loop.time():
+                await self.head()
+        return True
+
+    # ---------------------------------------------------------------- beside the log
+
+    async def reserve(self, sequence: str, count: int = 1) -> range:
+        assert count > 0, f"reserving {count} numbers of {sequence}"
+        first = (await self._fetch(KEEP["reserve"], sequence, count))[0][0]
+        return range(first, first + count)
+
+    async def load_snapshot(self, stream: str, schema: str) -> Snapshot | None:
+        rows = await self._fetch(KEEP["load_snapshot"], stream, schema)
+        return Snapshot(*rows[0]) if rows else None
+
+    async def save_snapshot(self, snapshot: Snapshot) -> None:
+        await self._fetch(KEEP["save_snapshot"], snapshot.stream, snapshot.schema, snapshot.version, snapshot.state)
+
+    async def load_position(self, consumer: str) -> int:
+        rows = await self._fetch(KEEP["load_position"], consumer)
+        return rows[0][0] if rows else 0
+
+    async def save_position(self, consumer: str, position: int) -> None:
+        await self._fetch(KEEP["save_position"], consumer, position)
+
+    async def set_aside(self, consumer: str, position: int, error: str) -> None:
+        await self._fetch(KEEP["set_aside"], consumer, position, error.replace("\0", "\N{SYMBOL FOR NULL}"))
+
+    async def _fetch(self, sql: str, *arguments: Any) -> Sequence[Any]:
+        """Every statement that comes here may be run twice: it reads, or leaves the same behind."""
+        return await patiently(lambda: self._pool.fetch(sql, *arguments), self._patience_s)
+
+    # ---------------------------------------------------------------- the hash chain
+
+    async def rows(self, after: int = 0, batch: int = 2000) -> AsyncIterator[list[Row]]:
+        """The log undecoded, from `after` on, in batches."""
+        while found := await self._fetch(READ["read_all"], after, batch):
+            rows = [row_from(columns) for columns in found]
+            after = rows[-1].position
+            yield rows
+
+    async def verify(self) -> Break | None:
+        """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
+        kept = await self._fetch(READ["stream_heads"])
+        expected = {stream: Head(version, head_hash.hex()) for stream, version, head_hash in kept}
+        walked: dict[str, Head] = {}
+        after = 0
+        async for rows in self.rows():
+            if broken := follow(rows, walked, after):
+                return broken
+            after = rows[-1].position
+        return compare_heads(walked, expected)
+
+
+async def _connect(dsn: str, session: dict[str, str]) -> asyncpg.Connection:
+    return await asyncpg.connect(
+        dsn, server_settings=session, timeout=_CONNECT_TIMEOUT_S, command_timeout=_STATEMENT_TIMEOUT_S
+    )

@@ -1,0 +1,47 @@
+"""From the log's rows to recorded events, and from events to what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from resolute import codec
+from resolute.eventlog.chain import Row
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.message import Cause, Recorded
+
+
+def recorded_from(columns: Iterable[Any]) -> Recorded:
+    """One row of the statements in `sql/read.sql`, as a recorded event of today's classes."""
+    position, stream, version, kind, schema_version, data, caused_by, _step, correlation_id, actor, trace, at, prev = (
+        columns
+    )
+    event = codec.event_from_json(kind, schema_version, data)
+    cause = Cause(caused_by, actor, correlation_id, trace)
+    return Recorded(position, stream, version, event, cause, at, prev.hex())
+
+
+def row_from(columns: Iterable[Any]) -> Row:
+    """The same row, undecoded."""
+    values = [*columns]
+    values[-1] = values[-1].hex()
+    return Row(*values)
+
+
+def check_names(stream: str, cause: Cause) -> None:
+    """Names are single lines: a newline would blur the hash chain, and Postgres holds no NUL."""
+    names = f"{stream}{cause.id}{cause.actor}{cause.correlation_id}{cause.traceparent}"
+    if stream and cause.id and names.isprintable():
+        return
+    named = {
+        "stream": stream,
+        "cause.id": cause.id,
+        "cause.actor": cause.actor,
+        "cause.correlation_id": cause.correlation_id,
+        "cause.traceparent": cause.traceparent or "",
+    }
+    for field, text in named.items():
+        if not text.isprintable():
+            raise InvalidConfig(f"{field}: found {text!r}; a name is one line of printable characters")
+    if not stream or not cause.id:
+        raise InvalidConfig("stream and cause.id: found an empty name; both must say something")

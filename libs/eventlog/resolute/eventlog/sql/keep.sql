@@ -1,0 +1,27 @@
+-- What is kept beside the log: numbers, snapshots, positions of consumers, events set aside.
+
+-- name: append
+SELECT outcome, stood_at, first_position, prev_hashes, stored, recorded_at
+  FROM eventlog.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- name: reserve
+SELECT eventlog.reserve($1, $2);
+
+-- name: load_snapshot
+SELECT stream, version, schema, state FROM eventlog.snapshots WHERE stream = $1 AND schema = $2;
+
+-- name: save_snapshot
+INSERT INTO eventlog.snapshots AS kept (stream, version, schema, state) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (stream, schema) DO UPDATE SET version = excluded.version, state = excluded.state
+ WHERE kept.version < excluded.version;
+
+-- name: load_position
+SELECT position FROM eventlog.consumers WHERE consumer = $1;
+
+-- name: save_position
+INSERT INTO eventlog.consumers AS kept (consumer, position) VALUES ($1, $2)
+    ON CONFLICT (consumer) DO UPDATE SET position = excluded.position WHERE kept.position < excluded.position;
+
+-- name: set_aside
+INSERT INTO eventlog.aside (consumer, position, error) VALUES ($1, $2, $3)
+    ON CONFLICT (consumer, position) DO UPDATE SET error = excluded.error, noted_at = clock_timestamp();
