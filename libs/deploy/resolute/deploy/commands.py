@@ -19,7 +19,7 @@ from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Log
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.deploy.progress import Progress
-from resolute.deploy.readiness import wait_until_ready
+from resolute.deploy.readiness import marks, wait_until_ready
 from resolute.proto.errors import NotFound, Refused
 
 HOST_VARIABLE = "RESOLUTE_API_HOST"
@@ -44,10 +44,11 @@ def cluster_up(args: ClusterUp) -> int:
     checks.storage_directory(Path(wanted.storage))
     if left := processes.stop_leftovers(places):
         progress.say(f"stopped what an earlier supervisor left behind: {', '.join(left)}")
+    before = marks(places)
     try:
         supervisor = _start(places, wanted, password, progress)
         if args.wait:
-            wait_until_ready(places, wanted, supervisor, progress)
+            wait_until_ready(places, wanted, supervisor, before, progress)
     except BaseException:
         _stop_all(places, wanted)
         raise

@@ -17,19 +17,30 @@ from resolute.proto.errors import Unavailable
 
 PATIENCE_S = 60.0
 FAILURES_MAX = 8
+LINES, LINE_MAX = 12, 400
 UNUSABLE = 2
 """The exit code of a process whose settings cannot be used: starting it again would not help."""
 
 
-def wait_until_ready(places: Places, cluster: Cluster, supervisor: subprocess.Popen[bytes], progress: Progress) -> None:
-    """Raises Unavailable, with the last lines of the log of whoever fails."""
+Marks = dict[str, int]
+"""How long each log was before this start, by file name."""
+
+
+def marks(places: Places) -> Marks:
+    return {file.name: file.stat().st_size for file in places.logs.glob("*.log")}
+
+
+def wait_until_ready(
+    places: Places, cluster: Cluster, supervisor: subprocess.Popen[bytes], before: Marks, progress: Progress
+) -> None:
+    """Raises Unavailable, with the last lines that whoever fails has logged since `before`."""
     deadline = time.monotonic() + PATIENCE_S
     said: set[str] = set()
     while time.monotonic() < deadline:
         if supervisor.poll() is not None:
-            raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log')}")
+            raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log', before)}")
         for status in processes.statuses(places):
-            _give_up_if_hopeless(places, status)
+            _give_up_if_hopeless(places, status, before)
         for part, up in _parts(cluster).items():
             if up and part not in said:
                 said.add(part)
@@ -37,7 +48,7 @@ def wait_until_ready(places: Places, cluster: Cluster, supervisor: subprocess.Po
         if "gateway" in said:
             return
         time.sleep(0.05)
-    why = _last_lines(places.logs / "services.log")
+    why = _last_lines(places.logs / "services.log", before)
     raise Unavailable(f"the cluster did not answer on {cluster.url} within {PATIENCE_S:g} s:\n{why}")
 
 
@@ -64,18 +75,19 @@ def _get(address: str, path: str) -> dict[str, bool] | None:
     return told if isinstance(told, dict) else {}
 
 
-def _give_up_if_hopeless(places: Places, status: ChildStatus) -> None:
+def _give_up_if_hopeless(places: Places, status: ChildStatus, before: Marks) -> None:
     hopeless = status.exit_code == UNUSABLE and status.name != "nats"
     if hopeless or status.failures >= FAILURES_MAX:
         raise Unavailable(
             f"{status.name} does not start (exit code {status.exit_code}):\n"
-            + _last_lines(places.logs / f"{status.name}.log")
+            + _last_lines(places.logs / f"{status.name}.log", before)
         )
 
 
-def _last_lines(file: Path, count: int = 12) -> str:
+def _last_lines(file: Path, before: Marks) -> str:
     try:
-        lines = file.read_text(errors="replace").splitlines()
+        lines = file.read_bytes()[before.get(file.name, 0) :].decode(errors="replace").splitlines()
     except OSError as error:
         return f"  ({file}: {error.strerror})"
-    return "\n".join(f"  {line}" for line in lines[-count:]) + f"\n  (all of it: {file})"
+    shown = [f"  {line[:LINE_MAX]}" for line in lines[-LINES:]]
+    return "\n".join([*shown, f"  (all of it: {file})"])
