@@ -237,3 +237,16 @@ def test_checkpoints_are_listed_with_their_metric_and_size(master: Any, det: Cal
     det("e lc 7 --best 1")
     assert ("sortByAttr", "SORT_BY_SEARCHER_METRIC") in master.asked[-1].query
     assert ("limit", "1") in master.asked[-1].query
+
+
+def test_a_stricter_policy_shows_what_it_deletes_before_it_asks(master: Any, det: Callable[..., Any]) -> None:
+    doomed = {"uuid": "u-1", "state": "STATE_COMPLETED", "training": {"trialId": 1}, "resources": {"model.pt": "1"}}
+    master.on("GET /experiments/7/preview_gc", {"checkpoints": [doomed], "metric_name": "loss"})
+    outcome = det("e set gc-policy 7 --save-experiment-best 1 --save-trial-best 2 --save-trial-latest 3")
+    assert outcome.status == 1
+    assert outcome.out.startswith("The new policy deletes 1 checkpoints:")
+    assert "u-1" in outcome.out
+    assert "--yes" in outcome.err
+    assert dict(master.asked[-1].query) == {
+        "save_experiment_best": "1", "save_trial_best": "2", "save_trial_latest": "3",
+    }  # fmt: skip

@@ -125,19 +125,35 @@ def set_max_restarts(args: Namespace) -> None:
 
 
 def set_gc_policy(args: Namespace) -> None:
-    ask.permission(
-        args.yes, f"Checkpoints of experiment {args.experiment_id} that fall outside the policy are deleted. Go on?"
-    )
-    policy = {
-        "saveExperimentBest": args.save_experiment_best,
-        "saveTrialBest": args.save_trial_best,
-        "saveTrialLatest": args.save_trial_latest,
-    }
-    _patch(args, {"checkpointStorage": policy})
-    print(
-        f"Set GC policy of experiment {args.experiment_id}: keep the best {args.save_experiment_best}, "
-        f"of each trial the best {args.save_trial_best} and the latest {args.save_trial_latest}"
-    )
+    """Set the policy; unless told --yes, first show which checkpoints it dooms, and ask."""
+    opened = session(args)
+    kept = {name: getattr(args, name) for name in ("save_experiment_best", "save_trial_best", "save_trial_latest")}
+    if not args.yes:
+        doomed = opened.get(f"/experiments/{args.experiment_id}/preview_gc", kept)
+        _show_doomed(doomed.get("checkpoints") or [], doomed.get("metric_name") or "")
+        ask.permission(False, "Change the policy and delete these checkpoints?")
+    policy = dict(zip(("saveExperimentBest", "saveTrialBest", "saveTrialLatest"), kept.values(), strict=True))
+    opened.patch(path(args.experiment_id), {"id": args.experiment_id, "checkpointStorage": policy})
+    print(f"Set GC policy of experiment {args.experiment_id} to {kept}")
+
+
+def _show_doomed(checkpoints: list[dict[str, Any]], metric: str) -> None:
+    print(f"The new policy deletes {len(checkpoints)} checkpoints:")
+    headers = ["Trial ID", "# of Batches", "State", f"Validation Metric\n({metric})", "UUID", "Resources"]
+    rows = []
+    for checkpoint in checkpoints:
+        training, metadata = checkpoint.get("training") or {}, checkpoint.get("metadata") or {}
+        rows.append(
+            [
+                training.get("trialId"),
+                metadata.get("steps_completed"),
+                output.state(checkpoint["state"]),
+                training.get("searcherMetric"),
+                checkpoint["uuid"],
+                "\n".join(sorted(checkpoint.get("resources") or {})),
+            ]
+        )
+    output.show_table(headers, rows)
 
 
 def ids(text: str) -> list[int]:
