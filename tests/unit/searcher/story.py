@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any
 
 import pytest
+
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import CreateExperiment, SearcherCommand
 from resolute.proto.message import Event

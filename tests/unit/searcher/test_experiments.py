@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -31,7 +32,6 @@ from resolute.proto.experiment import (
 )
 from resolute.searcher import wishes
 from resolute.searcher.experiment import State
-
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given, submission
 
 ID = EXPERIMENT
@@ -41,7 +41,7 @@ def ended() -> Story:
     return given(created()).starts(1).exits(1)
 
 
-def test_a_submission_creates_its_trials_and_asks_for_their_runs():
+def test_a_submission_creates_its_trials_and_asks_for_their_runs() -> None:
     assert [type(event) for event in created("random")] == [
         ExperimentCreated,
         ExperimentActivated,
@@ -49,13 +49,13 @@ def test_a_submission_creates_its_trials_and_asks_for_their_runs():
     ]
 
 
-def test_a_submission_that_shall_wait_creates_trials_without_runs():
+def test_a_submission_that_shall_wait_creates_trials_without_runs() -> None:
     assert [type(event) for event in created(activate=False)] == [ExperimentCreated, TrialCreated]
     story = given(created(activate=False)).when(ActivateExperiment(ID))
     story.then_kinds(ExperimentActivated, TrialRunRequested)
 
 
-def test_the_same_submission_makes_the_same_trials_and_another_seed_makes_others():
+def test_the_same_submission_makes_the_same_trials_and_another_seed_makes_others() -> None:
     same = [wishes.create(submission(config("random")), 5, itertools.count(1)) for _ in range(2)]
     assert same[0] == same[1]
     other = wishes.create(submission(config("random"), seed=8), 5, itertools.count(1))
@@ -64,7 +64,7 @@ def test_the_same_submission_makes_the_same_trials_and_another_seed_makes_others
     ]
 
 
-def test_tasks_and_allocations_are_named_after_their_experiment_and_run():
+def test_tasks_and_allocations_are_named_after_their_experiment_and_run() -> None:
     events = created()
     (trial,) = [e for e in events if isinstance(e, TrialCreated)]
     (run,) = [e for e in events if isinstance(e, TrialRunRequested)]
@@ -72,17 +72,17 @@ def test_tasks_and_allocations_are_named_after_their_experiment_and_run():
     assert run.allocation_id == f"{trial.task_id}.1"
 
 
-def test_a_search_method_that_is_not_offered_is_refused_by_name():
+def test_a_search_method_that_is_not_offered_is_refused_by_name() -> None:
     with pytest.raises(InvalidConfig, match=r"searcher.name: expected one of single, random; found 'magic'"):
         created("magic")
 
 
-def test_a_trial_may_begin_from_a_checkpoint_of_another_experiment():
+def test_a_trial_may_begin_from_a_checkpoint_of_another_experiment() -> None:
     (run,) = [e for e in created(source_checkpoint_uuid="c-0") if isinstance(e, TrialRunRequested)]
     assert (run.checkpoint, run.steps_completed) == ("c-0", 0)
 
 
-def test_what_is_already_so_is_granted_without_an_event():
+def test_what_is_already_so_is_granted_without_an_event() -> None:
     given(created()).when(ActivateExperiment(ID)).then()
     given(created(activate=False)).when(PauseExperiment(ID)).then()
     ended().when(CancelExperiment(ID)).then()
@@ -105,21 +105,21 @@ def test_what_is_already_so_is_granted_without_an_event():
         (ended().when(DeleteExperiment(ID)), KillExperiment(ID), "it is DELETING"),
     ],
 )
-def test_what_the_state_forbids_is_refused_by_its_name(story: Story, command: SearcherCommand, says: str):
+def test_what_the_state_forbids_is_refused_by_its_name(story: Story, command: SearcherCommand, says: str) -> None:
     story.then_refused(command, Refused, says)
 
 
-def test_an_experiment_that_never_was_is_not_found():
+def test_an_experiment_that_never_was_is_not_found() -> None:
     given([]).then_refused(PauseExperiment(9), NotFound, "no experiment 9")
     given([]).then_refused(DeleteExperiment(9), NotFound, "no experiment 9")
 
 
-def test_an_ended_experiment_is_archived_and_brought_back():
+def test_an_ended_experiment_is_archived_and_brought_back() -> None:
     story = ended().when(ArchiveExperiment(ID)).then(ExperimentArchived()).when(ArchiveExperiment(ID)).then()
     story.when(UnarchiveExperiment(ID)).then(ExperimentUnarchived())
 
 
-def test_deleting_waits_for_the_files_and_can_be_tried_again():
+def test_deleting_waits_for_the_files_and_can_be_tried_again() -> None:
     story = ended().when(DeleteExperiment(ID)).then(ExperimentDeletionRequested())
     story.when(DeleteExperiment(ID)).then()
     failed = given([*story.events, *wishes.deletion_failed(story.experiment, "the disk is read-only")])
@@ -130,7 +130,7 @@ def test_deleting_waits_for_the_files_and_can_be_tried_again():
     gone.then_refused(PauseExperiment(ID), NotFound, "no experiment 1")
 
 
-def test_edits_change_the_configuration_that_later_runs_go_by():
+def test_edits_change_the_configuration_that_later_runs_go_by() -> None:
     changes = {"name": "better", "max_restarts": 0, "priority": 3, "notes": "see the wiki", "save_trial_best": 2}
     story = given(created()).when(EditExperiment(ID, changes)).then(ExperimentEdited(changes))
     experiment = story.experiment
@@ -151,9 +151,9 @@ def test_edits_change_the_configuration_that_later_runs_go_by():
         ({"searcher": {}}, "searcher: cannot be edited. What can: name, description"),
     ],
 )
-def test_an_edit_that_makes_no_sense_names_the_field(changes: dict[str, object], says: str):
+def test_an_edit_that_makes_no_sense_names_the_field(changes: dict[str, object], says: str) -> None:
     given(created()).then_refused(EditExperiment(ID, changes), InvalidConfig, says)
 
 
-def test_an_experiment_moves_between_projects():
+def test_an_experiment_moves_between_projects() -> None:
     given(created()).when(MoveExperiment(ID, 4)).then(ExperimentMoved(4))

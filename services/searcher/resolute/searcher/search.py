@@ -74,7 +74,7 @@ def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:
     """A trial without a run is closed in a step of its own (`CloseTrial`): its end may ask the method again, which
     must have heard of this first."""
     stopped = experiment.open.get(wanted.trial_id)
-    if stopped is None:
+    if stopped is None or stopped.state in trial.ENDS_AS:
         return []
     if stopped.allocation_id is None:
         return [TrialStopRequested(stopped.trial_id, "", "kill", wanted.why, "COMPLETED")]

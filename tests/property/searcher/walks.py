@@ -1,0 +1,156 @@
+"""Walks: an experiment and any script of commands and reports, sensible or not, late or repeated."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.errors import ResoluteError
+from resolute.proto.experiment import (
+    ActivateExperiment,
+    ArchiveExperiment,
+    CancelExperiment,
+    ConfirmDeleted,
+    DeleteExperiment,
+    EditExperiment,
+    KillExperiment,
+    KillTrial,
+    MoveExperiment,
+    PauseExperiment,
+    ReportEarlyExit,
+    ReportValidation,
+    SearcherCommand,
+    TrialEnded,
+    TrialStopRequested,
+    TrialValidated,
+    UnarchiveExperiment,
+)
+from resolute.proto.message import Event
+from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.searcher import wishes
+from resolute.searcher.decide import News, decide
+from resolute.searcher.experiment import Experiment, evolve
+from resolute.searcher.methods import Operation, Shutdown, StopTrial
+from resolute.searcher.methods.method import Told
+from resolute.searcher.methods.random import RandomSearch
+from resolute.searcher.reports import CloseTrial
+from resolute.searcher.trial import Trial
+from tests.unit.searcher.story import EXPERIMENT, config, submission
+
+
+@dataclass(frozen=True)
+class DeletionFailed:
+    """The checkpoint store could not remove the files."""
+
+
+Message = SearcherCommand | News | DeletionFailed
+
+
+class PickySearch(RandomSearch):
+    """A random search that stops bad trials and may give up early, as halving methods do: it shows that the
+    experiment carries out everything a method may ask for."""
+
+    def next(self, event: Told) -> list[Operation]:
+        match event:
+            case TrialValidated(metric=None):
+                return [Shutdown("ERROR", "a trial diverged")]
+            case TrialValidated(metric=0.0):
+                return [Shutdown("COMPLETED", "it cannot get better")]
+            case TrialValidated(metric=metric, trial_id=trial_id) if metric is not None and metric > 0.8:
+                return [StopTrial(trial_id, "the worst of its rung")]
+        return super().next(event)
+
+
+@dataclass
+class Walk:
+    """`replayed` folds a copy of every event on its own, to compare with the state that decisions were made on."""
+
+    name: str = "random"
+    activate: bool = True
+    events: list[Event] = field(default_factory=list)
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    allocations: list[str] = field(default_factory=list)
+    """All there ever were: news of old ones may come late."""
+
+    def __post_init__(self) -> None:
+        merged = config(self.name, **({} if self.name == "single" else {"max_trials": 4, "max_concurrent_trials": 2}))
+        self.experiment = Experiment()
+        self._happens(wishes.create(submission(merged, activate=self.activate), EXPERIMENT, self.ids))
+
+    def take(self, choice: int) -> None:
+        """One message, chosen by `choice` among all that could come now. What is refused has not happened."""
+        options = self.messages()
+        self.send(options[choice % len(options)])
+
+    def send(self, message: Message) -> list[Event]:
+        try:
+            if isinstance(message, DeletionFailed):
+                happened = wishes.deletion_failed(self.experiment, "the disk is read-only")
+            else:
+                happened = decide(message, self.experiment, self.ids)
+        except ResoluteError:
+            return []
+        self._happens(happened)
+        return happened
+
+    def _happens(self, events: Sequence[Event]) -> None:
+        self.events.extend(events)
+        reduce(evolve, events, self.experiment)
+        live = (one.allocation_id for one in self.experiment.open.values())
+        self.allocations.extend(a for a in live if a is not None and a not in self.allocations)
+
+    def messages(self) -> list[Message]:
+        of_runs = [message for allocation in self.allocations[-4:] for message in news(allocation)]
+        of_trials = [message for one in list(self.experiment.trials.values())[-3:] for message in reports(one)]
+        return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *self._notes()]
+
+    def _notes(self) -> list[Message]:
+        told = [e for e in self.events[-9:] if isinstance(e, TrialStopRequested) and not e.allocation_id]
+        return [CloseTrial(event.trial_id) for event in told]
+
+    def finish(self) -> None:
+        """Let everything end by itself, or by a kill."""
+        self.send(KillExperiment(EXPERIMENT))
+        for one in list(self.experiment.open.values()):
+            if one.allocation_id is not None:
+                self.send(exited(one.allocation_id, "killed", 137))
+
+
+def exited(allocation: str, outcome: str, code: int | None) -> AllocationExited:
+    return AllocationExited(allocation, outcome, code, "", allocation.rpartition(".")[0], EXPERIMENT, 1)
+
+
+def news(allocation: str) -> list[Message]:
+    ends = [("exited", 0), ("exited", 1), ("yielded", 0), ("killed", 137), ("lost", None), ("refused", None)]
+    return [AllocationStarted(allocation), *(exited(allocation, outcome, code) for outcome, code in ends)]
+
+
+def reports(trial: Trial) -> list[Message]:
+    ahead = trial.validated_steps + 10
+    return [
+        *(ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id, ahead, m) for m in (0.5, 0.9, 0.0, None)),
+        ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id - 1, ahead, 0.5),
+        CheckpointCompleted(f"c-{ahead}", EXPERIMENT, trial.trial_id, "t", "a", trial.run_id, ahead, {}, {}, {}),
+        ReportEarlyExit(EXPERIMENT, trial.trial_id, "INVALID_HP"),
+        ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
+        KillTrial(EXPERIMENT, trial.trial_id),
+    ]
+
+
+def of_people() -> list[Message]:
+    plain = (PauseExperiment, ActivateExperiment, CancelExperiment, KillExperiment, ArchiveExperiment)
+    later = (UnarchiveExperiment, DeleteExperiment, ConfirmDeleted)
+    return [
+        *(command(EXPERIMENT) for command in (*plain, *later)),
+        PauseExperiment(EXPERIMENT),
+        ActivateExperiment(EXPERIMENT),
+        EditExperiment(EXPERIMENT, {"max_restarts": 2, "notes": "n"}),
+        MoveExperiment(EXPERIMENT, 2),
+    ]
+
+
+def ended_trials(events: Sequence[Event]) -> list[int]:
+    return [event.trial_id for event in events if isinstance(event, TrialEnded)]

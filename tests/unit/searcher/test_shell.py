@@ -1,0 +1,177 @@
+"""The searcher's shell over a log and a bus in memory: repeats, replicas, ids, refusals of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from resolute.bus import MemoryBus
+from resolute.eventlog import MemoryEventLog
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.experiment import (
+    ConfirmDeleted,
+    DeleteExperiment,
+    DescribeRun,
+    EditExperiment,
+    ExperimentDeleted,
+    ExperimentEnded,
+    KillExperiment,
+    PauseExperiment,
+    TrialCreated,
+    TrialRunRequested,
+)
+from resolute.proto.message import Cause, Command, Event, Reply
+from resolute.proto.pool import AllocationExited, KillAllocation, RequestAllocation
+from resolute.searcher.shell import serve
+from resolute.service import Context
+from tests.unit.searcher.story import config, submission
+
+
+class House:
+    """A searcher, or several, with a scheduler and a checkpoint store that only note what they are asked."""
+
+    def __init__(self) -> None:
+        self.log, self.bus = MemoryEventLog(), MemoryBus()
+        self.asked: list[Command] = []
+        self.answer: Callable[[Command], None] = lambda command: None
+        self._causes: set[str] = set()
+
+    async def note(self, command: Command, cause: Cause) -> Reply:
+        if cause.id not in self._causes:
+            self._causes.add(cause.id)
+            self.asked.append(command)
+        self.answer(command)
+        return Reply()
+
+    async def ask(self, command: Command, cause: str) -> Reply:
+        return await self.bus.request(command, Cause(cause))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Until it `holds`, looked at after every event."""
+        async with asyncio.timeout(5):
+            while not holds():
+                await self.log.wait_beyond(await self.log.head(), 0.01)
+
+    def events(self, kind: type[Event]) -> list[Any]:
+        return [recorded.event for recorded in self.log._all if isinstance(recorded.event, kind)]
+
+    async def relay(self) -> None:
+        position = 0
+        while True:
+            await self.log.wait_beyond(position, 60)
+            for recorded in await self.log.read_all(position):
+                await self.bus.publish_fact(recorded)
+                position = recorded.position
+
+
+@asynccontextmanager
+async def a_house(searchers: int = 1) -> AsyncIterator[House]:
+    house = House()
+    await house.bus.serve("scheduler", house.note)
+    await house.bus.serve("checkpoint", house.note)
+    ready: list[str] = []
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(house.relay())]
+        for _ in range(searchers):
+            tasks.append(group.create_task(serve(Context(house.log, house.bus, on_ready=ready.append))))
+        await house.until(lambda: len(ready) == searchers)
+        yield house
+        for task in tasks:
+            task.cancel()
+
+
+async def test_a_submission_that_arrives_twice_is_one_experiment() -> None:
+    async with a_house() as house:
+        first, second = [await house.ask(submission(config("random")), "cmd-1") for _ in range(2)]
+        assert first == second
+        assert first.data["experiment_id"] == 1
+        other = await house.ask(submission(config()), "cmd-2")
+        assert other.data["experiment_id"] == 2
+        assert other.data["job_id"] != first.data["job_id"]
+
+
+async def test_submissions_that_arrive_at_once_are_numbered_without_gaps() -> None:
+    async with a_house(searchers=2) as house:
+        commands = [
+            house.ask(submission(config("random", max_trials=5, max_concurrent_trials=5)), f"c{n}") for n in range(20)
+        ]
+        replies = await asyncio.gather(*commands)
+        assert sorted(reply.data["experiment_id"] for reply in replies) == list(range(1, 21))
+        assert sorted(event.trial_id for event in house.events(TrialCreated)) == list(range(1, 101))
+
+
+async def test_a_refused_submission_takes_no_number() -> None:
+    async with a_house() as house:
+        with pytest.raises(InvalidConfig, match=r"searcher\.name"):
+            await house.ask(submission(config("magic")), "cmd-1")
+        assert (await house.ask(submission(config()), "cmd-2")).data["experiment_id"] == 1
+
+
+async def test_every_run_is_asked_of_the_scheduler_once_however_many_searchers_hear_of_it() -> None:
+    async with a_house(searchers=2) as house:
+        await house.ask(submission(config("random")), "cmd-1")
+        await house.until(lambda: len(house.asked) == 2)
+        asked = house.asked[0]
+        assert isinstance(asked, RequestAllocation)
+        assert (asked.pool, asked.slots, asked.experiment_id, asked.trial_id) == ("default", 1, 1, 1)
+        await house.ask(KillExperiment(1), "cmd-2")
+        await house.until(lambda: len(house.asked) == 4)
+        assert {type(command) for command in house.asked[2:]} == {KillAllocation}
+
+
+async def test_an_exit_told_by_the_scheduler_goes_into_the_story() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config()), "cmd-1")
+        (run,) = house.events(TrialRunRequested)
+        task = run.allocation_id.rpartition(".")[0]
+        exit_ = AllocationExited(run.allocation_id, "exited", 0, "", task, 1, 1)
+        await house.log.append("pool-default", [exit_], expected_version=0, cause=Cause("x"))
+        await house.until(lambda: bool(house.events(ExperimentEnded)))
+        assert house.events(ExperimentEnded)[0].outcome == "COMPLETED"
+
+
+async def test_a_scheduler_that_refuses_a_run_fails_the_trial_with_its_words() -> None:
+    def refuse(command: Command) -> None:
+        raise NotFound("no pool 'attic'; there are default")
+
+    async with a_house() as house:
+        house.answer = refuse
+        await house.ask(submission(config()), "cmd-1")
+        await house.until(lambda: bool(house.events(ExperimentEnded)))
+        assert house.events(ExperimentEnded)[0].outcome == "ERROR"
+        assert "no pool 'attic'" in house.events(ExperimentEnded)[0].reason
+
+
+async def test_a_run_is_described_as_it_stands_and_refused_once_it_is_over() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config(environment={"environment_variables": {"cpu": ["A=1", "B"]}})), "cmd-1")
+        (run,) = house.events(TrialRunRequested)
+        spec = (await house.ask(DescribeRun(1, 1, run.allocation_id), "q-1")).data
+        assert spec["run_id"] == 1
+        assert spec["environment"] == {"A": "1", "B": ""}
+        assert spec["hparams"]["global_batch_size"] == 32
+        with pytest.raises(Refused, match="it is over"):
+            await house.ask(DescribeRun(1, 1, "another"), "q-2")
+
+
+async def test_a_queue_setting_that_is_edited_is_told_to_the_scheduler() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config()), "cmd-1")
+        await house.ask(EditExperiment(1, {"priority": 1, "notes": "hurry"}), "cmd-2")
+        await house.until(lambda: len(house.asked) == 2)
+        assert getattr(house.asked[1], "changes", None) == {"priority": 1}
+
+
+async def test_deleting_asks_for_the_files_first() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config(), activate=False), "cmd-1")
+        await house.ask(KillExperiment(1), "cmd-2")
+        await house.ask(DeleteExperiment(1), "cmd-3")
+        await house.ask(ConfirmDeleted(1), "cmd-4")
+        await house.until(lambda: bool(house.events(ExperimentDeleted)))
+        with pytest.raises(NotFound, match="no experiment 1"):
+            await house.ask(PauseExperiment(1), "cmd-5")
