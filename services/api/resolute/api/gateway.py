@@ -11,6 +11,7 @@ import asyncpg
 from aiohttp import web
 
 from resolute.api import wire
+from resolute.api.blobs import Blobs
 from resolute.api.call import NOBODY, Call, told
 from resolute.api.directory import Directory
 from resolute.api.lookup import TrialRef
@@ -41,10 +42,13 @@ class Gateway:
         self.context, self.settings, self.pool = context, settings, pool
         self.read = ReadModel(pool, context.log)
         self.sessions = Sessions(pool, settings, context.now)
-        self.task_tokens = TaskTokens(settings.secret.get_secret_value().encode(), self.read)
+        self.task_tokens = TaskTokens(
+            settings.secret.get_secret_value().encode(), self.read, context.now, settings.task_token_grace_s
+        )
         self.directory = Directory(context.log)
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
+        self.blobs = Blobs(pool)
         self.signals = Signals()
         self.trials: dict[int, TrialRef] = {}
         self.guesses = Guesses(settings.login_failures_max, time.monotonic)

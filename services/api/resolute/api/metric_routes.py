@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +17,6 @@ from resolute.api.measures.metrics import MetricRow, Stored
 from resolute.api.routing import SIGNED_IN, TASK, Handler, Route
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import ReportValidation
-from resolute.proto.message import Cause
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -39,9 +40,10 @@ async def _report(call: Call, trial_id: int, report: Any, group: str) -> dict[st
     """
     trial = await lookup.trial(call.gateway, trial_id)
     row = row_from(trial_id, report, group, call.gateway.context.now())
+    news = news_of(row, trial)
     await call.gateway.measured.add([row])
-    if group == "validation":
-        await _announce(call, trial, row)
+    if news is not None:
+        await _announce(call, news)
     return {}
 
 
@@ -81,30 +83,37 @@ def _whole(value: Any, field: str) -> int:
     return number
 
 
-async def _announce(call: Call, trial: TrialRef, row: MetricRow) -> None:
-    """Tell the searcher of the metric it ranks by; a validation without that metric decides nothing."""
-    value = row.metrics.get(trial.metric)
+def news_of(row: MetricRow, trial: TrialRef) -> ReportValidation | None:
+    """What the searcher must hear of a report: a validation's metric that it ranks by; anything else decides nothing.
+
+    Raises InvalidConfig when that metric is no number.
+    """
+    value = row.metrics.get(trial.metric) if row.kind == "validation" else None
     if value is None:
-        return
+        return None
     metric = searcher_metric(value, trial.metric)
-    command = ReportValidation(trial.experiment_id, trial.trial_id, row.run_id, row.steps, metric)
-    cause = Cause(f"validation-{trial.trial_id}-{row.run_id}-{row.steps}", call.cause.actor, call.cause.correlation_id)
+    return ReportValidation(trial.experiment_id, trial.trial_id, row.run_id, row.steps, metric)
+
+
+async def _announce(call: Call, news: ReportValidation) -> None:
+    # The report's own name, not the request's: however often it is sent, it is heard once.
+    cause = replace(call.cause, id=f"validation-{news.trial_id}-{news.run_id}-{news.steps_completed}")
     try:
-        await call.gateway.context.bus.request(command, cause)
+        await call.gateway.context.bus.request(news, cause)
     except Refused:
         # The trial or its experiment is over: the measurement stands, and there is nothing left to decide.
         return
 
 
 def searcher_metric(value: Any, name: str) -> float | None:
-    """The searcher's metric as a number; None for NaN, which ranks last."""
+    """The searcher's metric as a number; None for NaN and the infinities, which rank last."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise InvalidConfig(
             f"metrics.avgMetrics.{name}: the searcher's metric must be a number; found {value!r}"
         ) from None
-    return None if number != number else number
+    return number if math.isfinite(number) else None
 
 
 # ---------------------------------------------------------------- reading

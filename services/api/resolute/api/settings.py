@@ -31,6 +31,8 @@ class ApiSettings(BaseSettings):
     default_pool: str = "default"
     scheduler_type: str = "priority"
     session_lifetime_days: float = 7
+    task_token_grace_s: float = 60
+    """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
     login_failures_max: int = 10
     """Within a minute, for one user name from one address; then 429."""
     pool_connections_max: int = 10

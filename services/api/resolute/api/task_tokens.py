@@ -1,10 +1,16 @@
-"""Task tokens: what a running task shows to be let in to its own routes, for as long as its allocation lives."""
+"""Task tokens: what a running task shows to be let in to its own routes.
+
+A token lives as long as its allocation and a little longer: what a task said last may arrive after the news of its
+exit, and what a host says on that was given up as lost must not be taken for ever (docs/decisions/0010).
+"""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import asyncpg
 
@@ -28,9 +34,11 @@ class Known:
 
 
 class TaskTokens:
-    def __init__(self, secret: bytes, read: ReadModel) -> None:
+    def __init__(self, secret: bytes, read: ReadModel, now: Callable[[], datetime], grace_s: float) -> None:
+        """`grace_s`: how long a token is good for after its allocation's exit."""
         assert secret, "an empty secret would let anyone make task tokens"
-        self._secret, self._read = secret, read
+        self._secret, self._read, self._now = secret, read, now
+        self._grace = timedelta(seconds=grace_s)
         self._cache: OrderedDict[str, Known] = OrderedDict()
 
     @staticmethod
@@ -38,17 +46,20 @@ class TaskTokens:
         return token.startswith(f"{tokens.VERSION}.")
 
     async def principal(self, token: str) -> Principal | None:
-        """The task that carries `token`; None when it is forged, or its allocation is over."""
+        """The task that carries `token`; None when it is forged, or its allocation is over for good."""
         known = self._cache.get(token)
         if known and known.until_s > time.monotonic():
             return known.principal
         claims = tokens.verify(self._secret, token)
         row = claims and await self._allocation(claims.allocation_id)
-        if not claims or not row or row["ended_at"] is not None or row["task_id"] != claims.task_id:
+        if not claims or not row or row["task_id"] != claims.task_id or self._is_over(row["ended_at"]):
             self._cache.pop(token, None)
             return None
         task = TaskClaims(claims.task_id, claims.allocation_id, row["trial_id"], row["experiment_id"])
         return self._remember(token, Principal(row["owner_id"], row["owner"], task=task))
+
+    def _is_over(self, ended_at: datetime | None) -> bool:
+        return ended_at is not None and ended_at + self._grace < self._now()
 
     async def _allocation(self, allocation_id: str) -> asyncpg.Record | None:
         row = await self._read.row(ALLOCATION, allocation_id)

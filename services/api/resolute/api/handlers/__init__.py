@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from resolute.api.handlers import auth, master, users, workspaces
+from resolute.api.handlers import (
+    auth,
+    checkpoints,
+    cluster,
+    create,
+    experiment_actions,
+    experiments,
+    master,
+    model_definitions,
+    trials,
+    users,
+    work,
+    workspaces,
+)
 from resolute.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -10,4 +23,12 @@ ROUTES: tuple[Route, ...] = (
     *auth.ROUTES,
     *users.ROUTES,
     *workspaces.ROUTES,
+    *create.ROUTES,
+    *experiments.ROUTES,
+    *experiment_actions.ROUTES,
+    *model_definitions.ROUTES,
+    *trials.ROUTES,
+    *checkpoints.ROUTES,
+    *cluster.ROUTES,
+    *work.ROUTES,
 )

@@ -11,6 +11,7 @@ from resolute.proto.experiment import (
     ExperimentArchived,
     ExperimentCreated,
     ExperimentDeleted,
+    ExperimentDeletionFailed,
     ExperimentDeletionRequested,
     ExperimentEdited,
     ExperimentEnded,
@@ -77,6 +78,8 @@ def project(recorded: Recorded) -> list[Statement]:
             return [update("experiments", "id", experiment_id, archived=False)]
         case ExperimentDeletionRequested():
             return [update("experiments", "id", experiment_id, state="DELETING")]
+        case ExperimentDeletionFailed(reason=reason):
+            return [update("experiments", "id", experiment_id, state="DELETE_FAILED", reason=reason)]
         case ExperimentDeleted():
             return [statement(sql, experiment_id) for sql in (FORGET_RUNS, *FORGET)]
         case ExperimentEdited(changes=changes):

@@ -12,6 +12,7 @@ from resolute.proto.pool import (
     AgentJoined,
     AgentLost,
     AllocationExited,
+    AllocationHeldBack,
     AllocationKillRequested,
     AllocationRequested,
     AllocationStarted,
@@ -88,6 +89,8 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                     for share, placement in enumerate(placements)
                 ),
             ]
+        case AllocationHeldBack(allocation_id=allocation_id, reason=reason):
+            return [_allocation(allocation_id, why=reason)]
         case ResourcesStarted(resources_id=resources_id, address=address):
             return [update("placements", "resources_id", resources_id, state="RUNNING", address=address)]
         case AllocationStarted(allocation_id=allocation_id):

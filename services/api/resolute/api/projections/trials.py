@@ -73,8 +73,8 @@ def project(recorded: Recorded) -> list[Statement]:
                 statement(BEST_OF_TRIAL, trial_id),
                 statement(BEST_OF_EXPERIMENT, experiment_id, trial_id),
             ]
-        case TrialStopRequested(trial_id=trial_id, how="kill"):
-            return [update("trials", "id", trial_id, state="STOPPING_KILLED")]
+        case TrialStopRequested(trial_id=trial_id, then="COMPLETED" | "CANCELED" | "KILLED" as then):
+            return [update("trials", "id", trial_id, state=f"STOPPING_{then}")]
         case TrialRunEnded() as ended:
             return _run_ended(ended, recorded)
         case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):

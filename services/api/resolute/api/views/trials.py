@@ -17,7 +17,7 @@ from resolute.proto.errors import NotFound
 
 # What people are shown of an active trial is how far its allocation has come.
 PHASE = """CASE
-    WHEN t.state IN ('COMPLETED', 'CANCELED', 'ERROR', 'STOPPING_KILLED') THEN t.state
+    WHEN t.state <> 'ACTIVE' THEN t.state
     WHEN e.state LIKE 'STOPPING%' OR e.state = 'PAUSED' THEN e.state
     WHEN a.state = 'RUNNING' THEN 'RUNNING'
     WHEN a.state = 'ASSIGNED' THEN 'STARTING'

@@ -1,0 +1,127 @@
+"""Checkpoints: listing, describing, deleting, downloading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.views.checkpoints import COUNT, SELECT, STATES, checkpoint_of, checkpoints_json
+from resolute.api.views.experiments import row_of
+from resolute.api.views.listing import Where, listed, order_by, state_names
+from resolute.proto.checkpoint import ChangeCheckpointMetadata, DeleteCheckpoints
+from resolute.proto.errors import InvalidConfig, NotFound
+
+SORT = {
+    "SORT_BY_UUID": "c.uuid",
+    "SORT_BY_TRIAL_ID": "c.trial_id",
+    "SORT_BY_BATCH_NUMBER": "c.steps_completed",
+    "SORT_BY_END_TIME": "c.reported_at",
+    "SORT_BY_STATE": "c.state",
+    # The best comes first, whichever way the metric goes.
+    "SORT_BY_SEARCHER_METRIC": "v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END",
+}
+
+BY_METRIC = """(SELECT (m.metrics ->> {name})::double precision FROM measures.metrics m
+WHERE m.trial_id = c.trial_id AND m.steps = c.steps_completed AND m.kind = 'validation'
+  AND jsonb_typeof(m.metrics -> {name}) = 'number' ORDER BY m.run_id DESC LIMIT 1)"""
+
+
+async def get_experiment_checkpoints(call: Call) -> dict[str, Any]:
+    experiment = await row_of(call.gateway.read, call.int("id"))
+    return await _listed(call, "c.experiment_id = ?", experiment["id"])
+
+
+async def get_trial_checkpoints(call: Call) -> dict[str, Any]:
+    trial_id = call.int("id")
+    if await call.gateway.read.value("SELECT 1 FROM read_v1.trials WHERE id = $1", trial_id) is None:
+        raise NotFound(f"trial {trial_id} not found")
+    return await _listed(call, "c.trial_id = ?", trial_id)
+
+
+async def _listed(call: Call, clause: str, owner_id: int) -> dict[str, Any]:
+    where = Where()
+    where.add(clause, owner_id)
+    if states := state_names(call.query.texts("states"), STATES):
+        where.add("c.state = ANY(?::text[])", states)
+    order = order_by(call, SORT, _default_order(call), key="sortByAttr", tie="c.uuid")
+    rows, page = await listed(call, SELECT, COUNT, where, order)
+    return {"checkpoints": await checkpoints_json(call.gateway.read, rows), "pagination": page.as_json()}
+
+
+def _default_order(call: Call) -> str:
+    metric = call.query.text("sortByMetric")
+    if not metric:
+        return "c.trial_id"
+    return BY_METRIC.format(name="'" + metric.replace("'", "''") + "'")
+
+
+async def get_checkpoint(call: Call) -> dict[str, Any]:
+    return {"checkpoint": await checkpoint_of(call.gateway.read, call.path["checkpointUuid"])}
+
+
+async def post_metadata(call: Call) -> dict[str, Any]:
+    uuid = call.path["checkpointUuid"]
+    metadata = (call.body.get("checkpoint") or {}).get("metadata")
+    if not isinstance(metadata, dict):
+        raise InvalidConfig("checkpoint.metadata: expected an object")
+    await call.send(ChangeCheckpointMetadata(await _experiment_of(call, uuid), uuid, metadata))
+    return {"checkpoint": await checkpoint_of(call.gateway.read, uuid)}
+
+
+async def delete_checkpoints(call: Call) -> dict[str, Any]:
+    await _remove(call, call.body.get("checkpointUuids") or [], ())
+    return {}
+
+
+async def remove_files(call: Call) -> dict[str, Any]:
+    globs = call.body.get("checkpointGlobs") or []
+    if not globs or not all(isinstance(glob, str) and glob for glob in globs):
+        raise InvalidConfig("checkpointGlobs: name the files to remove, such as 'events.*' or '**/*'")
+    await _remove(call, call.body.get("checkpointUuids") or [], tuple(globs))
+    return {}
+
+
+async def _remove(call: Call, uuids: Sequence[str], globs: tuple[str, ...]) -> None:
+    if not uuids:
+        raise InvalidConfig("checkpointUuids: name at least one checkpoint")
+    by_experiment: dict[int, list[str]] = {}
+    for uuid in uuids:
+        by_experiment.setdefault(await _experiment_of(call, uuid), []).append(uuid)
+    reason = f"asked for by {call.principal.username}"
+    for experiment_id, several in by_experiment.items():
+        command = DeleteCheckpoints(experiment_id, tuple(several), reason, globs)
+        await call.send(command, step=str(experiment_id))
+
+
+async def _experiment_of(call: Call, uuid: str) -> int:
+    experiment_id = await call.gateway.read.experiment_of(uuid)
+    if experiment_id is None:
+        raise NotFound(f"checkpoint {uuid} not found")
+    return experiment_id
+
+
+VIEW = SIGNED_IN.to("checkpoint.view")
+EDIT = SIGNED_IN.to("checkpoint.edit")
+
+ROUTES = (
+    Route("GetExperimentCheckpoints", "GET", "/api/v1/experiments/{id}/checkpoints", get_experiment_checkpoints, VIEW),
+    Route("GetTrialCheckpoints", "GET", "/api/v1/trials/{id}/checkpoints", get_trial_checkpoints, VIEW),
+    Route("CheckpointsRemoveFiles", "POST", "/api/v1/checkpoints/rm", remove_files, EDIT),
+    Route("DeleteCheckpoints", "DELETE", "/api/v1/checkpoints", delete_checkpoints, EDIT),
+    Route(
+        "GetCheckpoint",
+        "GET",
+        "/api/v1/checkpoints/{checkpointUuid}",
+        get_checkpoint,
+        VIEW | TASK.own("checkpoint", "checkpointUuid"),
+    ),
+    Route(
+        "PostCheckpointMetadata",
+        "POST",
+        "/api/v1/checkpoints/{checkpointUuid}/metadata",
+        post_metadata,
+        EDIT | TASK.own("checkpoint", "checkpointUuid"),
+    ),
+)

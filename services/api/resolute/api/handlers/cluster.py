@@ -1,0 +1,143 @@
+"""The cluster's hardware: agents, their slots, resource pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+
+from resolute.api import wire
+from resolute.api.call import Call
+from resolute.api.routing import ADMIN, SIGNED_IN, Route
+from resolute.api.views.listing import Where, listed, order_by
+from resolute.api.views.pools import AGENTS, CONTAINERS, POOLS, SLOTS, agent_json, pool_json
+from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.pool import DisableAgent, DisableSlot, EnableAgent, EnableSlot, SchedulerCommand
+
+SORT = {"SORT_BY_ID": "agent_id", "SORT_BY_TIME": "joined_at"}
+
+
+async def get_agents(call: Call) -> dict[str, Any]:
+    where = Where()
+    where.plain("alive")
+    order = order_by(call, SORT, "agent_id", tie="agent_id")
+    rows, page = await listed(call, AGENTS, "SELECT count(*) FROM read_v1.agents", where, order)
+    agents = await _agents(call, rows)
+    for agent in agents:
+        if call.query.flag("excludeSlots"):
+            agent["slots"] = {}
+        if call.query.flag("excludeContainers"):
+            agent["containers"] = {}
+    return {"agents": agents, "pagination": page.as_json()}
+
+
+async def _agents(call: Call, rows: Any) -> list[dict[str, Any]]:
+    ids = [row["agent_id"] for row in rows]
+    slots = await call.gateway.read.rows(SLOTS, ids)
+    containers = await call.gateway.read.rows(CONTAINERS, ids)
+
+    def of(row: asyncpg.Record, parts: list[asyncpg.Record]) -> list[asyncpg.Record]:
+        return [part for part in parts if part["agent_id"] == row["agent_id"]]
+
+    return [agent_json(row, of(row, slots), of(row, containers)) for row in rows]
+
+
+async def _agent_row(call: Call) -> asyncpg.Record:
+    agent_id = call.path["agentId"]
+    row = await call.gateway.read.row(f"{AGENTS} WHERE alive AND agent_id = $1", agent_id)
+    if row is None:
+        raise NotFound(f"agent {agent_id} not found")
+    return row
+
+
+async def _agent(call: Call) -> dict[str, Any]:
+    return (await _agents(call, [await _agent_row(call)]))[0]
+
+
+async def _slot(call: Call) -> dict[str, Any]:
+    slots: dict[str, dict[str, Any]] = (await _agent(call))["slots"]
+    slot = slots.get(str(_slot_id(call)))
+    if slot is None:
+        raise NotFound(f"slot {call.path['slotId']} of agent {call.path['agentId']} not found")
+    return slot
+
+
+def _slot_id(call: Call) -> int:
+    text = call.path["slotId"]
+    if not text.isdecimal():
+        raise InvalidConfig(f"slotId: {text!r} is not a slot's number")
+    return int(text)
+
+
+async def get_agent(call: Call) -> dict[str, Any]:
+    return {"agent": await _agent(call)}
+
+
+async def get_slots(call: Call) -> dict[str, Any]:
+    return {"slots": list((await _agent(call))["slots"].values())}
+
+
+async def get_slot(call: Call) -> dict[str, Any]:
+    return {"slot": await _slot(call)}
+
+
+async def enable_agent(call: Call) -> dict[str, Any]:
+    return await _on_agent(call, lambda pool, agent: EnableAgent(pool, agent))
+
+
+async def disable_agent(call: Call) -> dict[str, Any]:
+    return await _on_agent(call, lambda pool, agent: DisableAgent(pool, agent, drain=bool(call.body.get("drain"))))
+
+
+async def enable_slot(call: Call) -> dict[str, Any]:
+    return await _on_slot(call, lambda pool, agent: EnableSlot(pool, agent, _slot_id(call)))
+
+
+async def disable_slot(call: Call) -> dict[str, Any]:
+    drain = bool(call.body.get("drain"))
+    return await _on_slot(call, lambda pool, agent: DisableSlot(pool, agent, _slot_id(call), drain=drain))
+
+
+Make = Callable[[str, str], SchedulerCommand]
+
+
+async def _on_agent(call: Call, make: Make) -> dict[str, Any]:
+    row = await _agent_row(call)
+    await call.send(make(row["pool"], row["agent_id"]))
+    return {"agent": await _agent(call)}
+
+
+async def _on_slot(call: Call, make: Make) -> dict[str, Any]:
+    await _slot(call)
+    row = await _agent_row(call)
+    await call.send(make(row["pool"], row["agent_id"]))
+    return {"slot": await _slot(call)}
+
+
+async def get_resource_pools(call: Call) -> dict[str, Any]:
+    settings = call.gateway.settings
+    rows = await call.gateway.read.rows(POOLS, settings.default_pool)
+    page = wire.page_of(len(rows), offset=call.query.number("offset"), limit=call.query.number("limit"))
+    pools = [
+        pool_json(row, default=settings.default_pool, scheduler=settings.scheduler_type) for row in wire.cut(rows, page)
+    ]
+    return {"resourcePools": pools, "pagination": page.as_json()}
+
+
+VIEW = SIGNED_IN.to("cluster.view")
+EDIT = ADMIN.to("cluster.edit")
+AGENT = "/api/v1/agents/{agentId}"
+SLOT = f"{AGENT}/slots/{{slotId}}"
+
+ROUTES = (
+    Route("GetAgents", "GET", "/api/v1/agents", get_agents, VIEW),
+    Route("GetAgent", "GET", AGENT, get_agent, VIEW),
+    Route("GetSlots", "GET", f"{AGENT}/slots", get_slots, VIEW),
+    Route("GetSlot", "GET", SLOT, get_slot, VIEW),
+    Route("EnableAgent", "POST", f"{AGENT}/enable", enable_agent, EDIT),
+    Route("DisableAgent", "POST", f"{AGENT}/disable", disable_agent, EDIT),
+    Route("EnableSlot", "POST", f"{SLOT}/enable", enable_slot, EDIT),
+    Route("DisableSlot", "POST", f"{SLOT}/disable", disable_slot, EDIT),
+    Route("GetResourcePools", "GET", "/api/v1/resource-pools", get_resource_pools, VIEW),
+)

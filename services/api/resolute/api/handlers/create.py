@@ -1,0 +1,164 @@
+"""Creating experiments: what a person submits is checked, its code is stored, and the searcher is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.views.experiments import experiment_of, job_summary
+from resolute.api.wire import timestamp
+from resolute.config import ClusterDefaults, ExperimentConfig, check_entrypoint, load_yaml, masked, parse_experiment
+from resolute.config.context import of_model_definition, to_tgz
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.experiment import CreateExperiment
+
+PROJECT = """SELECT p.id, p.name, p.archived OR w.archived AS archived, w.id AS workspace_id, w.name AS workspace
+FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE """
+
+PARENT = "SELECT model_definition, project_id FROM read_v1.experiments WHERE id = $1"
+
+SLOTS = "SELECT count(*) FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id) WHERE a.alive AND a.pool = $1"
+
+TOO_WIDE = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    experiment_id: int
+    model_definition: str | None
+    project_id: int
+
+
+async def create_experiment(call: Call) -> dict[str, Any]:
+    body = call.body
+    text = body.get("config")
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidConfig("config: the experiment's configuration, as YAML text, is missing")
+    if body.get("template"):
+        raise InvalidConfig(f"template: there is no template named {body['template']!r}")
+    parent = await _parent(call, body.get("parentId"))
+    unmanaged = bool(body.get("unmanaged"))
+    config = parse_experiment(load_yaml(text), await _defaults(call), managed=not unmanaged)
+    project = await _project(call, config, parent)
+    blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
+    warnings = await _warnings(call, config)
+    if body.get("validateOnly"):
+        return {"experiment": _only_checked(call, config, project, text), "config": masked(config.merged), **warnings}
+    code = await call.gateway.blobs.put(blob) if blob else parent.model_definition if parent else None
+    reply = await call.send(
+        CreateExperiment(
+            name=config.name,
+            config=config.merged,
+            original_config=text,
+            owner_id=call.principal.user_id,
+            owner=call.principal.username,
+            project_id=project["id"],
+            seed=config.experiment_seed,
+            activate=body.get("activate") is not False,
+            model_definition=code,
+            parent_id=parent.experiment_id if parent else None,
+            unmanaged=unmanaged,
+            external_id=config.merged.get("external_experiment_id"),
+        )
+    )
+    experiment = await experiment_of(call.gateway.read, int(reply.data["experiment_id"]))
+    summary = await job_summary(call.gateway.read, experiment["jobId"])
+    return {"experiment": experiment, "config": experiment["config"], "jobSummary": summary, **warnings}
+
+
+async def _defaults(call: Call) -> ClusterDefaults:
+    settings = call.gateway.settings
+    return ClusterDefaults(
+        checkpoint_storage=settings.checkpoint_storage,
+        default_compute_pool=settings.default_pool,
+        default_aux_pool=settings.default_pool,
+        created_at_s=int(call.gateway.context.now().timestamp()),
+        name=f"Experiment of {call.principal.username}",
+    )
+
+
+async def _parent(call: Call, parent_id: Any) -> Parent | None:
+    if not parent_id:
+        return None
+    row = await call.gateway.read.row(PARENT, int(parent_id))
+    if row is None:
+        raise NotFound(f"parentId: experiment {parent_id} not found")
+    return Parent(int(parent_id), row["model_definition"], row["project_id"])
+
+
+async def _project(call: Call, config: ExperimentConfig, parent: Parent | None) -> Any:
+    """Where the experiment shall stand: as the request says, else its configuration, else beside its parent."""
+    read, asked = call.gateway.read, call.body.get("projectId")
+    if asked:
+        row = await read.row(PROJECT + "p.id = $1", int(asked))
+        missing = f"projectId: project {asked} not found"
+    elif config.project:
+        workspace = config.workspace or "Uncategorized"
+        row = await read.row(PROJECT + "w.name = $1 AND p.name = $2", workspace, config.project)
+        missing = f"project: there is no project {config.project!r} in workspace {workspace!r}"
+    else:
+        row = await read.row(PROJECT + "p.id = $1", parent.project_id if parent else 1)
+        missing = "the parent's project not found"
+    if row is None:
+        raise NotFound(missing)
+    if row["archived"]:
+        raise Refused(f"cannot create an experiment in project {row['name']}: it is archived; unarchive it first")
+    return row
+
+
+async def _packed(config: ExperimentConfig, files: list[Any], *, has_parent: bool) -> bytes | None:
+    """The context directory as an archive; None when none was sent, as when a parent's is used."""
+    contents = of_model_definition(files)
+    if contents or not has_parent:
+        check_entrypoint(config.entrypoint, [file.path for file in contents])
+    if not contents:
+        return None
+    return await asyncio.to_thread(to_tgz, contents)
+
+
+async def _warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
+    slots = await call.gateway.read.value(SLOTS, config.resources.resource_pool)
+    return {"warnings": [TOO_WIDE] if config.resources.slots_per_trial > slots else []}
+
+
+def _only_checked(call: Call, config: ExperimentConfig, project: Any, text: str) -> dict[str, Any]:
+    """The experiment it would be; there is none, and so it has number 0."""
+    merged = masked(config.merged)
+    return {
+        "id": 0,
+        "jobId": "",
+        "name": config.name,
+        "description": config.description or "",
+        "labels": list(config.labels),
+        "state": "STATE_UNSPECIFIED",
+        "archived": False,
+        "startTime": timestamp(call.gateway.context.now()),
+        "numTrials": 0,
+        "username": call.principal.username,
+        "userId": call.principal.user_id,
+        "projectId": project["id"],
+        "projectName": project["name"],
+        "projectOwnerId": 0,
+        "workspaceId": project["workspace_id"],
+        "workspaceName": project["workspace"],
+        "searcherType": merged["searcher"]["name"],
+        "searcherMetric": merged["searcher"]["metric"],
+        "resourcePool": config.resources.resource_pool,
+        "hyperparameters": merged["hyperparameters"],
+        "config": merged,
+        "originalConfig": text,
+    }
+
+
+ROUTES = (
+    Route(
+        "CreateExperiment",
+        "POST",
+        "/api/v1/experiments",
+        create_experiment,
+        SIGNED_IN.to("experiment.create"),
+    ),
+)

@@ -1,0 +1,197 @@
+"""Acting on experiments: their life, their settings, one at a time or many of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, Handler, Route
+from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
+from resolute.api.views.listing import Where, pattern, state_names
+from resolute.api.wire import camel
+from resolute.proto.checkpoint import ApplyRetention
+from resolute.proto.errors import InvalidConfig, NotFound, ResoluteError
+from resolute.proto.experiment import (
+    ActivateExperiment,
+    ArchiveExperiment,
+    CancelExperiment,
+    DeleteExperiment,
+    EditExperiment,
+    KillExperiment,
+    MoveExperiment,
+    PauseExperiment,
+    SearcherCommand,
+    UnarchiveExperiment,
+)
+
+Make = Callable[[int], SearcherCommand]
+
+VERBS: Mapping[str, Make] = {
+    "activate": ActivateExperiment,
+    "pause": PauseExperiment,
+    "cancel": CancelExperiment,
+    "kill": KillExperiment,
+    "archive": ArchiveExperiment,
+    "unarchive": UnarchiveExperiment,
+}
+
+ENDED = ("COMPLETED", "CANCELED", "ERROR")
+
+
+def acting(make: Make, parameter: str = "id") -> Handler:
+    async def act(call: Call) -> dict[str, Any]:
+        await call.send(make(call.int(parameter)))
+        return {}
+
+    act.__doc__ = f"{make.__name__}: the answer comes when it is in the log."
+    return act
+
+
+def acting_on_many(make: Make) -> Handler:
+    async def act(call: Call) -> dict[str, Any]:
+        """Each of them by itself: what is refused for one says so in its result, and stops no other."""
+        results = []
+        for experiment_id in await _chosen(call):
+            try:
+                await call.send(make(experiment_id), step=str(experiment_id))
+                results.append({"id": experiment_id, "error": ""})
+            except ResoluteError as error:
+                results.append({"id": experiment_id, "error": error.message})
+        return {"results": results}
+
+    return act
+
+
+async def _chosen(call: Call) -> Sequence[int]:
+    """The experiments named by number, or those that the filters find in the project."""
+    filters = call.body.get("filters")
+    if not filters:
+        return [int(value) for value in call.body.get("experimentIds") or []]
+    where = Where()
+    where.add("e.project_id = ?", call.int("projectId"))
+    if filters.get("archived") is not None:
+        where.add("e.archived = ?", bool(filters["archived"]))
+    for column in ("name", "description"):
+        if text := filters.get(column):
+            where.add(f"e.{column} ILIKE ?", pattern(str(text)))
+    if labels := filters.get("labels"):
+        where.add("e.labels @> ?::text[]", list(labels))
+    if user_ids := filters.get("userIds"):
+        where.add("e.owner_id = ANY(?::int[])", [int(value) for value in user_ids])
+    if excluded := filters.get("excludedExperimentIds"):
+        where.add("e.id <> ALL(?::bigint[])", [int(value) for value in excluded])
+    if states := state_names(filters.get("states") or [], STATES):
+        where.add("e.state = ANY(?::text[])", states)
+    found = await call.gateway.read.rows(COUNT.replace("count(*)", "e.id") + where.sql + " ORDER BY e.id", *where.args)
+    return [row["id"] for row in found]
+
+
+# ---------------------------------------------------------------- settings
+
+
+async def patch_experiment(call: Call) -> dict[str, Any]:
+    """Absent and null both mean: leave it."""
+    experiment_id = call.int("experimentId")
+    changes = changes_of(call.body)
+    if changes:
+        await call.send(EditExperiment(experiment_id, changes))
+    if any(name.startswith("save_") for name in changes):
+        await _collect(call, experiment_id)
+    return {"experiment": await experiment_of(call.gateway.read, experiment_id)}
+
+
+def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:
+    """An `EditExperiment`'s changes, from what a client patches."""
+    changes = {name: patch[name] for name in ("name", "description", "notes", "labels") if patch.get(name) is not None}
+    if patch.get("maxRestarts") is not None:
+        changes["max_restarts"] = _whole(patch["maxRestarts"], "maxRestarts")
+    resources = {camel(key): value for key, value in (patch.get("resources") or {}).items()}
+    for key, name in (("maxSlots", "max_slots"), ("priority", "priority")):
+        if resources.get(key) is not None:
+            changes[name] = _whole(resources[key], f"resources.{key}")
+    if resources.get("weight") is not None:
+        changes["weight"] = float(resources["weight"])
+    if resources.get("resourcePool"):
+        changes["resource_pool"] = str(resources["resourcePool"])
+    storage = {camel(key): value for key, value in (patch.get("checkpointStorage") or {}).items()}
+    for key in ("saveExperimentBest", "saveTrialBest", "saveTrialLatest"):
+        if storage.get(key) is not None:
+            changes[_snake(key)] = _whole(storage[key], f"checkpointStorage.{key}")
+    return changes
+
+
+def _whole(value: Any, name: str) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"{name}: expected a whole number; found {value!r}") from None
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+async def _collect(call: Call, experiment_id: int) -> None:
+    """A new policy for an experiment that has ended takes effect at once; for another, at its end."""
+    row = await row_of(call.gateway.read, experiment_id)
+    if row["state"] not in ENDED:
+        return
+    storage = (await experiment_of(call.gateway.read, experiment_id))["config"]["checkpoint_storage"]
+    await call.send(
+        ApplyRetention(
+            experiment_id,
+            storage["save_experiment_best"],
+            storage["save_trial_best"],
+            storage["save_trial_latest"],
+            row["smaller_is_better"],
+        ),
+        step="retention",
+    )
+
+
+async def put_label(call: Call) -> dict[str, Any]:
+    return await _labels(call, lambda labels, label: sorted({*labels, label}))
+
+
+async def delete_label(call: Call) -> dict[str, Any]:
+    return await _labels(call, lambda labels, label: [known for known in labels if known != label])
+
+
+async def _labels(call: Call, change: Callable[[list[str], str], list[str]]) -> dict[str, Any]:
+    experiment_id, label = call.int("experimentId"), call.path["label"]
+    labels = list((await row_of(call.gateway.read, experiment_id))["labels"])
+    changed = change(labels, label)
+    if changed != labels:
+        await call.send(EditExperiment(experiment_id, {"labels": changed}))
+    return {"labels": changed}
+
+
+async def move_experiment(call: Call) -> dict[str, Any]:
+    project_id = _whole(call.body.get("destinationProjectId"), "destinationProjectId")
+    if await call.gateway.read.value("SELECT 1 FROM read_v1.projects WHERE id = $1", project_id) is None:
+        raise NotFound(f"destinationProjectId: project {project_id} not found")
+    await call.send(MoveExperiment(call.int("experimentId"), project_id))
+    return {}
+
+
+EDIT = SIGNED_IN.to("experiment.edit")
+ONE = "/api/v1/experiments/{experimentId}"
+MANY = "/api/v1/projects/{projectId}/experiments"
+
+ROUTES = (
+    *(
+        Route(f"{verb.capitalize()}Experiment", "POST", f"/api/v1/experiments/{{id}}/{verb}", acting(make), EDIT)
+        for verb, make in VERBS.items()
+    ),
+    *(
+        Route(f"{verb.capitalize()}Experiments", "POST", f"{MANY}/{verb}", acting_on_many(make), EDIT)
+        for verb, make in VERBS.items()
+    ),
+    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), EDIT),
+    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment), EDIT),
+    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT),
+    Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT),
+    Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT),
+    Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, EDIT),
+)

@@ -1,0 +1,169 @@
+"""Reading experiments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.views.checkpoints import SELECT as CHECKPOINTS
+from resolute.api.views.checkpoints import checkpoints_json
+from resolute.api.views.experiments import (
+    COUNT,
+    SELECT,
+    STATES,
+    TRIAL_IDS,
+    experiment_json,
+    experiment_of,
+    job_summary,
+    row_of,
+)
+from resolute.api.views.listing import Where, listed, order_by, pattern, state_names
+from resolute.api.wire import number, timestamp
+from resolute.proto.checkpoint import ApplyRetention
+from resolute.proto.errors import NotFound
+
+SORT = {
+    "SORT_BY_ID": "e.id",
+    "SORT_BY_DESCRIPTION": "e.description",
+    "SORT_BY_NAME": "e.name",
+    "SORT_BY_START_TIME": "e.started_at",
+    "SORT_BY_END_TIME": "e.ended_at",
+    "SORT_BY_STATE": "e.state",
+    "SORT_BY_NUM_TRIALS": "e.trials",
+    "SORT_BY_PROGRESS": "g.progress",
+    "SORT_BY_USER": "username",
+    "SORT_BY_FORKED_FROM": "e.parent_id",
+    "SORT_BY_RESOURCE_POOL": "e.resource_pool",
+    "SORT_BY_PROJECT_ID": "e.project_id",
+    "SORT_BY_CHECKPOINT_SIZE": "c.bytes",
+    "SORT_BY_CHECKPOINT_COUNT": "c.checkpoints",
+    "SORT_BY_SEARCHER_METRIC_VAL": "e.best_metric",
+}
+
+RANGES = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+LABELS = """SELECT label FROM read_v1.experiments, unnest(labels) AS label
+WHERE $1 = 0 OR project_id = $1 GROUP BY label ORDER BY count(*) DESC, label"""
+
+HISTORY = """SELECT trial_id, metric, reported_at FROM read_v1.validations
+WHERE experiment_id = $1 AND metric IS NOT NULL ORDER BY reported_at, trial_id, steps_completed"""
+
+
+async def get_experiments(call: Call) -> dict[str, Any]:
+    order = order_by(call, SORT, "e.id", tie="e.id")
+    rows, page = await listed(call, SELECT, COUNT, _wanted(call), order, default_limit=100)
+    shown = [experiment_json(row) for row in rows]
+    if call.query.flag("showTrialData"):
+        for experiment in shown:
+            ids = await call.gateway.read.rows(TRIAL_IDS, experiment["id"])
+            experiment["trialIds"] = [row["id"] for row in ids]
+    return {"experiments": shown, "pagination": page.as_json()}
+
+
+def _wanted(call: Call) -> Where:
+    query, where = call.query, Where()
+    if (archived := query.flag("archived")) is not None:
+        where.add("e.archived = ?", archived)
+    for column in ("name", "description"):
+        if text := query.text(column):
+            where.add(f"e.{column} ILIKE ?", pattern(text))
+    if labels := query.texts("labels"):
+        where.add("e.labels @> ?::text[]", labels)
+    if users := query.texts("users"):
+        where.add("coalesce(u.username, e.owner) = ANY(?::text[])", users)
+    if user_ids := query.numbers("userIds"):
+        where.add("e.owner_id = ANY(?::int[])", user_ids)
+    if project_id := query.number("projectId"):
+        where.add("e.project_id = ?", project_id)
+    if states := state_names(query.texts("states"), STATES):
+        active = {"QUEUED", "PULLING", "STARTING", "RUNNING"}
+        where.add("e.state = ANY(?::text[])", sorted({"ACTIVE" if name in active else name for name in states}))
+    for name, operator in RANGES.items():
+        if query.text(f"experimentIdFilter.{name}"):
+            where.add(f"e.id {operator} ?", query.number(f"experimentIdFilter.{name}"))
+    if ids := query.numbers("experimentIdFilter.incl"):
+        where.add("e.id = ANY(?::bigint[])", ids)
+    if ids := query.numbers("experimentIdFilter.notIn"):
+        where.add("e.id <> ALL(?::bigint[])", ids)
+    return where
+
+
+async def get_experiment(call: Call) -> dict[str, Any]:
+    experiment = await experiment_of(call.gateway.read, call.int("experimentId"))
+    summary = await job_summary(call.gateway.read, experiment["jobId"])
+    return {"experiment": experiment, "jobSummary": summary, "config": experiment["config"]}
+
+
+async def get_labels(call: Call) -> dict[str, Any]:
+    rows = await call.gateway.read.rows(LABELS, call.query.number("projectId"))
+    return {"labels": [row["label"] for row in rows]}
+
+
+async def get_validation_history(call: Call) -> dict[str, Any]:
+    """Every validation that was the best of its experiment so far."""
+    row = await row_of(call.gateway.read, call.int("experimentId"))
+    best: float | None = None
+    history = []
+    for entry in await call.gateway.read.rows(HISTORY, row["id"]):
+        metric = entry["metric"] if row["smaller_is_better"] else -entry["metric"]
+        if best is None or metric < best:
+            best = metric
+            history.append(
+                {
+                    "trialId": entry["trial_id"],
+                    "endTime": timestamp(entry["reported_at"]),
+                    "searcherMetric": number(entry["metric"]),
+                }
+            )
+    return {"validationHistory": history}
+
+
+async def get_best_metric(call: Call) -> dict[str, Any]:
+    row = await row_of(call.gateway.read, call.int("experimentId"))
+    if row["best_metric"] is None:
+        raise NotFound(f"experiment {row['id']} has no validation yet")
+    return {"metric": number(row["best_metric"])}
+
+
+async def preview_gc(call: Call) -> dict[str, Any]:
+    """Which checkpoints a retention policy would delete."""
+    row = await row_of(call.gateway.read, call.int("experimentId"))
+    reply = await call.send(
+        ApplyRetention(
+            experiment_id=row["id"],
+            save_experiment_best=call.query.number("saveExperimentBest"),
+            save_trial_best=call.query.number("saveTrialBest"),
+            save_trial_latest=call.query.number("saveTrialLatest"),
+            smaller_is_better=row["smaller_is_better"],
+            preview=True,
+        )
+    )
+    order = " ORDER BY c.trial_id, c.steps_completed, c.uuid"
+    rows = await call.gateway.read.rows(f"{CHECKPOINTS} WHERE c.uuid = ANY($1::text[]){order}", reply.data["deleted"])
+    return {"checkpoints": await checkpoints_json(call.gateway.read, rows), "metric_name": row["searcher_metric"]}
+
+
+VIEW = SIGNED_IN.to("experiment.view")
+OWN = VIEW | TASK.own("experiment", "experimentId")
+
+ROUTES = (
+    Route("GetExperiments", "GET", "/api/v1/experiments", get_experiments, VIEW),
+    Route("GetExperimentLabels", "GET", "/api/v1/experiment/labels", get_labels, VIEW),
+    Route("GetExperiment", "GET", "/api/v1/experiments/{experimentId}", get_experiment, OWN),
+    Route(
+        "GetExperimentValidationHistory",
+        "GET",
+        "/api/v1/experiments/{experimentId}/validation-history",
+        get_validation_history,
+        VIEW,
+    ),
+    Route(
+        "GetBestSearcherValidationMetric",
+        "GET",
+        "/api/v1/experiments/{experimentId}/searcher/best_searcher_validation_metric",
+        get_best_metric,
+        OWN,
+    ),
+    Route("PreviewGC", "GET", "/experiments/{experimentId}/preview_gc", preview_gc, VIEW),
+)

@@ -1,0 +1,123 @@
+"""The code an experiment was submitted with: as an archive, as a tree, file by file."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import mimetypes
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import web
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.views.experiments import row_of
+from resolute.api.wire import timestamp
+from resolute.config.context import ContextFile, of_tgz
+from resolute.proto.errors import InvalidConfig, NotFound
+
+DIRECTORY = 53
+
+
+async def get_model_def(call: Call) -> dict[str, Any]:
+    return {"b64Tgz": base64.b64encode(await _archive(call)).decode()}
+
+
+async def download_model_def(call: Call) -> web.StreamResponse:
+    """The archive itself."""
+    row = await row_of(call.gateway.read, call.int("experimentId"))
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", row["name"])[:50]
+    disposition = f'attachment; filename="exp{row["id"]}_{name}_model_def.tar.gz"'
+    return web.Response(
+        body=await _archive(call), content_type="application/x-gtar", headers={"Content-Disposition": disposition}
+    )
+
+
+async def get_model_def_tree(call: Call) -> dict[str, Any]:
+    return {"files": tree(await _files(call))}
+
+
+async def get_model_def_file(call: Call) -> dict[str, Any]:
+    return {"file": base64.b64encode((await _file(call, str(call.body.get("path") or ""))).content).decode()}
+
+
+async def download_model_def_file(call: Call) -> web.StreamResponse:
+    path = call.query.text("path")
+    file = await _file(call, path)
+    quoted = path.replace("\\", "_").replace('"', "_").replace("\n", "_")
+    return web.Response(
+        body=file.content,
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": f'attachment; filename="exp{call.int("experimentId")}/{quoted}"'},
+    )
+
+
+async def _archive(call: Call) -> bytes:
+    row = await row_of(call.gateway.read, call.int("experimentId"))
+    if row["model_definition"] is None:
+        raise NotFound(f"experiment {row['id']} was submitted without a model definition")
+    return await call.gateway.blobs.get(row["model_definition"])
+
+
+async def _files(call: Call) -> list[ContextFile]:
+    return await asyncio.to_thread(of_tgz, await _archive(call))
+
+
+async def _file(call: Call, path: str) -> ContextFile:
+    if not path:
+        raise InvalidConfig("path: name the file that is wanted")
+    for file in await _files(call):
+        if file.path == path and file.type != DIRECTORY:
+            return file
+    raise NotFound(f"the model definition of experiment {call.int('experimentId')} has no file {path!r}")
+
+
+def tree(files: list[ContextFile]) -> list[dict[str, Any]]:
+    """The files as nodes, directories holding theirs; a directory nobody listed is there all the same."""
+    nodes: dict[str, dict[str, Any]] = {"": {"files": []}}
+
+    def directory(path: str) -> dict[str, Any]:
+        if path not in nodes:
+            nodes[path] = _node(path, is_dir=True)
+            directory(path.rpartition("/")[0])["files"].append(nodes[path])
+        return nodes[path]
+
+    for file in sorted(files, key=lambda file: file.path):
+        if file.type == DIRECTORY:
+            directory(file.path)["modifiedTime"] = _modified(file)
+            continue
+        node = _node(file.path, is_dir=False)
+        node["modifiedTime"], node["contentLength"] = _modified(file), len(file.content)
+        directory(file.path.rpartition("/")[0])["files"].append(node)
+    top: list[dict[str, Any]] = nodes[""]["files"]
+    return top
+
+
+def _node(path: str, *, is_dir: bool) -> dict[str, Any]:
+    return {
+        "path": path,
+        "name": path.rpartition("/")[2],
+        "modifiedTime": None,
+        "contentLength": 0,
+        "isDir": is_dir,
+        "contentType": "" if is_dir else mimetypes.guess_type(path)[0] or "text/plain; charset=utf-8",
+        "files": [],
+    }
+
+
+def _modified(file: ContextFile) -> str | None:
+    return timestamp(datetime.fromtimestamp(file.mtime, UTC))
+
+
+VIEW = SIGNED_IN.to("experiment.artifacts.view")
+ONE = "/api/v1/experiments/{experimentId}"
+
+ROUTES = (
+    Route("GetModelDef", "GET", f"{ONE}/model_def", get_model_def, VIEW),
+    Route("GetModelDefTree", "GET", f"{ONE}/file_tree", get_model_def_tree, VIEW),
+    Route("GetModelDefFile", "POST", f"{ONE}/file", get_model_def_file, VIEW),
+    Route("DownloadModelDef", "GET", "/experiments/{experimentId}/model_def", download_model_def, VIEW),
+    Route("DownloadModelDefFile", "GET", "/experiments/{experimentId}/file/download", download_model_def_file, VIEW),
+)

@@ -1,0 +1,138 @@
+"""Experiments, as the wire shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+
+from resolute.api.readmodel import ReadModel
+from resolute.api.views.shown import shown_config
+from resolute.api.wire import int64, number, timestamp
+from resolute.proto.errors import NotFound
+
+# What people are shown of an active experiment is how far the furthest of its allocations has come.
+PHASE = """CASE WHEN e.state <> 'ACTIVE' THEN e.state ELSE coalesce((
+    SELECT CASE max(CASE a.state WHEN 'RUNNING' THEN 3 WHEN 'TERMINATING' THEN 3 WHEN 'ASSIGNED' THEN 2 ELSE 1 END)
+           WHEN 3 THEN 'RUNNING' WHEN 2 THEN 'STARTING' ELSE 'QUEUED' END
+    FROM read_v1.allocations a WHERE a.experiment_id = e.id AND a.ended_at IS NULL), 'QUEUED') END"""
+
+FROM = """FROM read_v1.experiments e
+LEFT JOIN read_v1.projects p ON p.id = e.project_id
+LEFT JOIN read_v1.workspaces w ON w.id = p.workspace_id
+LEFT JOIN read_v1.users u ON u.id = e.owner_id"""
+
+SELECT = f"""SELECT e.*, {PHASE} AS phase, p.name AS project, p.owner_id AS project_owner_id, p.workspace_id,
+    w.name AS workspace, coalesce(p.archived OR w.archived, false) AS parent_archived,
+    coalesce(u.display_name, '') AS display_name, coalesce(u.username, e.owner) AS username,
+    c.checkpoints, c.bytes, g.progress, b.size_bytes AS model_definition_bytes
+{FROM}
+CROSS JOIN LATERAL (
+    SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints c
+    WHERE c.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')) c
+CROSS JOIN LATERAL (
+    SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
+    WHERE t.experiment_id = e.id) g
+LEFT JOIN LATERAL (SELECT size_bytes FROM api.blobs WHERE sha256 = e.model_definition) b ON true"""
+
+COUNT = f"SELECT count(*) {FROM}"
+
+STATES = (
+    *("ACTIVE", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_ERROR", "STOPPING_KILLED"),
+    *("COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETING", "DELETE_FAILED"),
+    *("QUEUED", "PULLING", "STARTING", "RUNNING"),
+)
+
+TRIAL_IDS = "SELECT id FROM read_v1.trials WHERE experiment_id = $1 ORDER BY id"
+
+JOB = """SELECT bool_or(a.state <> 'QUEUED') AS scheduled,
+    (SELECT count(DISTINCT o.job_id) FROM read_v1.allocations o
+     WHERE o.ended_at IS NULL AND o.state = 'QUEUED' AND o.pool = min(a.pool)
+       AND (o.priority, o.requested_at) < (min(a.priority), min(a.requested_at))) AS ahead
+FROM read_v1.allocations a WHERE a.job_id = $1 AND a.ended_at IS NULL HAVING count(*) > 0"""
+
+
+async def row_of(read: ReadModel, experiment_id: int) -> asyncpg.Record:
+    row = await read.row(f"{SELECT} WHERE e.id = $1", experiment_id)
+    if row is None:
+        raise NotFound(f"experiment {experiment_id} not found")
+    return row
+
+
+async def experiment_of(read: ReadModel, experiment_id: int) -> dict[str, Any]:
+    shown = experiment_json(await row_of(read, experiment_id))
+    shown["trialIds"] = [row["id"] for row in await read.rows(TRIAL_IDS, experiment_id)]
+    return shown
+
+
+async def job_summary(read: ReadModel, job_id: str) -> dict[str, Any] | None:
+    """How the experiment's job stands in the queue; None when it asks for nothing now."""
+    row = await read.row(JOB, job_id)
+    if row is None:
+        return None
+    state = "STATE_SCHEDULED" if row["scheduled"] else "STATE_QUEUED"
+    return {"state": state, "jobsAhead": 0 if row["scheduled"] else row["ahead"]}
+
+
+def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
+    config = shown_config(row["config"])
+    shown: dict[str, Any] = {
+        "id": row["id"],
+        "jobId": row["job_id"],
+        "name": row["name"],
+        "description": row["description"],
+        "notes": row["notes"],
+        "labels": row["labels"],
+        "state": f"STATE_{row['phase']}",
+        "archived": row["archived"],
+        "startTime": timestamp(row["started_at"]),
+        "endTime": timestamp(row["ended_at"]),
+        "numTrials": row["trials"],
+        "trialIds": [],
+        "progress": _progress(row, config),
+        "forkedFrom": row["parent_id"],
+        "resourcePool": row["resource_pool"],
+        "searcherType": row["searcher_type"],
+        "searcherMetric": row["searcher_metric"],
+        "hyperparameters": config.get("hyperparameters") or {},
+        "config": config,
+        "originalConfig": row["original_config"],
+        "unmanaged": row["unmanaged"],
+        "checkpointCount": row["checkpoints"],
+        "checkpointSize": int64(int(row["bytes"])),
+        **_whose(row),
+    }
+    if row["best_trial_id"] is not None:
+        shown["bestTrialId"] = row["best_trial_id"]
+        shown["bestTrialSearcherMetric"] = number(row["best_metric"])
+    if row["ended_at"] is not None:
+        shown["duration"] = int((row["ended_at"] - row["started_at"]).total_seconds())
+    if row["external_id"] is not None:
+        shown["externalExperimentId"] = row["external_id"]
+    if row["model_definition_bytes"] is not None:
+        shown["modelDefinitionSize"] = row["model_definition_bytes"]
+    return shown
+
+
+def _whose(row: asyncpg.Record) -> dict[str, Any]:
+    return {
+        "username": row["username"],
+        "displayName": row["display_name"],
+        "userId": row["owner_id"],
+        "projectId": row["project_id"],
+        "projectName": row["project"] or "",
+        "projectOwnerId": row["project_owner_id"] or 0,
+        "workspaceId": row["workspace_id"] or 0,
+        "workspaceName": row["workspace"] or "",
+        "parentArchived": row["parent_archived"],
+    }
+
+
+def _progress(row: asyncpg.Record, config: dict[str, Any]) -> float | None:
+    """The mean progress of all the trials there will be; 1 once it has completed."""
+    if row["state"] == "COMPLETED":
+        return 1.0
+    if row["progress"] is None:
+        return None
+    expected = max(int(config.get("searcher", {}).get("max_trials") or 1), int(row["trials"]), 1)
+    return min(float(row["progress"]) / expected, 1.0)

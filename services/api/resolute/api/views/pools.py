@@ -1,0 +1,283 @@
+"""Agents, slots, allocations, tasks, jobs and resource pools, as the wire shows them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+
+from resolute.api.settings import VERSION
+from resolute.api.wire import timestamp
+
+AGENTS = """SELECT agent_id, pool, host, version, enabled, draining, joined_at FROM read_v1.agents"""
+
+SLOTS = """SELECT agent_id, slot_id, kind, brand, uuid, enabled, draining FROM read_v1.slots
+WHERE agent_id = ANY($1::text[]) ORDER BY agent_id, slot_id"""
+
+CONTAINERS = """SELECT resources_id, agent_id, slot_ids, state, address, allocation_id FROM read_v1.placements
+WHERE agent_id = ANY($1::text[]) AND state <> 'EXITED' ORDER BY resources_id"""
+
+DEVICE_TYPES = {"cuda": "TYPE_CUDA", "rocm": "TYPE_ROCM", "cpu": "TYPE_CPU", "artificial": "TYPE_CPU"}
+
+CONTAINER_STATES = {"ASSIGNED": "STATE_ASSIGNED", "RUNNING": "STATE_RUNNING", "EXITED": "STATE_TERMINATED"}
+
+
+def agent_json(
+    row: asyncpg.Record, slots: Sequence[asyncpg.Record], containers: Sequence[asyncpg.Record]
+) -> dict[str, Any]:
+    on_slot = {slot_id: container for container in containers for slot_id in container["slot_ids"]}
+    shown = {container["resources_id"]: _container_json(container, slots) for container in containers}
+    return {
+        "id": row["agent_id"],
+        "registeredTime": timestamp(row["joined_at"]),
+        "slots": {
+            str(slot["slot_id"]): slot_json(
+                slot, shown[on_slot[slot["slot_id"]]["resources_id"]] if slot["slot_id"] in on_slot else None
+            )
+            for slot in slots
+        },
+        "containers": shown,
+        "resourcePools": [row["pool"]],
+        "addresses": [row["host"]],
+        "enabled": row["enabled"],
+        "draining": row["draining"],
+        "version": row["version"] or VERSION,
+        "slotStats": _slot_stats(slots, on_slot),
+    }
+
+
+def slot_json(slot: asyncpg.Record, container: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "id": str(slot["slot_id"]),
+        "device": _device_json(slot),
+        "enabled": slot["enabled"],
+        "draining": slot["draining"],
+        "container": container,
+    }
+
+
+def _device_json(slot: asyncpg.Record) -> dict[str, Any]:
+    return {
+        "id": slot["slot_id"],
+        "brand": slot["brand"],
+        "uuid": slot["uuid"],
+        "type": DEVICE_TYPES.get(slot["kind"], "TYPE_UNSPECIFIED"),
+    }
+
+
+def _container_json(container: asyncpg.Record, slots: Sequence[asyncpg.Record]) -> dict[str, Any]:
+    return {
+        "id": container["resources_id"],
+        "parent": container["agent_id"],
+        "state": CONTAINER_STATES[container["state"]],
+        "devices": [_device_json(slot) for slot in slots if slot["slot_id"] in container["slot_ids"]],
+        "permissionDenied": False,
+    }
+
+
+def _slot_stats(slots: Sequence[asyncpg.Record], on_slot: dict[int, asyncpg.Record]) -> dict[str, Any]:
+    stats: dict[str, dict[str, Any]] = {"typeStats": {}, "brandStats": {}}
+    for slot in slots:
+        kinds = (("typeStats", DEVICE_TYPES.get(slot["kind"], "TYPE_UNSPECIFIED")), ("brandStats", slot["brand"]))
+        for group, name in kinds:
+            entry = stats[group].setdefault(name, {"states": Counter(), "disabled": 0, "draining": 0, "total": 0})
+            entry["total"] += 1
+            entry["disabled"] += not slot["enabled"]
+            entry["draining"] += slot["draining"]
+            if slot["slot_id"] in on_slot:
+                entry["states"][CONTAINER_STATES[on_slot[slot["slot_id"]]["state"]]] += 1
+    return stats
+
+
+# ---------------------------------------------------------------- allocations and tasks
+
+ALLOCATION_STATES = {
+    "QUEUED": "STATE_QUEUED",
+    "ASSIGNED": "STATE_STARTING",
+    "RUNNING": "STATE_RUNNING",
+    "TERMINATING": "STATE_TERMINATING",
+    "TERMINATED": "STATE_TERMINATED",
+}
+
+
+def allocation_json(row: asyncpg.Record) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "allocationId": row["allocation_id"],
+        "taskId": row["task_id"],
+        "slots": row["slots"],
+        "state": ALLOCATION_STATES[row["state"]],
+        "isReady": row["state"] == "RUNNING",
+    }
+    if row["started_at"] is not None:
+        shown["startTime"] = timestamp(row["started_at"])
+    if row["ended_at"] is not None:
+        shown |= {"endTime": timestamp(row["ended_at"]), "exitReason": row["why"]}
+        if row["exit_code"] is not None:
+            shown["statusCode"] = row["exit_code"]
+    return shown
+
+
+def task_json(task_id: str, allocations: Sequence[asyncpg.Record], trial: asyncpg.Record | None) -> dict[str, Any]:
+    kind = allocations[0]["task_type"] if allocations else "TRIAL"
+    started_at = trial["started_at"] if trial else allocations[0]["requested_at"]
+    ends = [row["ended_at"] for row in allocations]
+    ended_at = trial["ended_at"] if trial else max(ends) if all(ends) else None
+    shown = {
+        "taskId": task_id,
+        "taskType": f"TASK_TYPE_{kind}",
+        "startTime": timestamp(started_at),
+        "allocations": [allocation_json(row) for row in allocations],
+    }
+    if ended_at is not None:
+        shown["endTime"] = timestamp(ended_at)
+    return shown
+
+
+def summary_json(
+    row: asyncpg.Record, shares: Sequence[asyncpg.Record], slots: Sequence[asyncpg.Record], scheduler: str
+) -> dict[str, Any]:
+    """An allocation among the cluster's running and waiting ones."""
+    return {
+        "taskId": row["task_id"],
+        "allocationId": row["allocation_id"],
+        "name": row["name"],
+        "registeredTime": timestamp(row["requested_at"]),
+        "resources": [_resources_json(share, slots) for share in shares],
+        "slotsNeeded": row["slots"],
+        "resourcePool": row["pool"],
+        "schedulerType": scheduler,
+        "priority": row["priority"],
+        "proxyPorts": [],
+    }
+
+
+def _resources_json(share: asyncpg.Record, slots: Sequence[asyncpg.Record]) -> dict[str, Any]:
+    devices = [
+        _device_json(slot)
+        for slot in slots
+        if slot["agent_id"] == share["agent_id"] and slot["slot_id"] in share["slot_ids"]
+    ]
+    shown = {
+        "resourcesId": share["resources_id"],
+        "allocationId": share["allocation_id"],
+        "resourcesType": "docker-container",
+        "containerId": share["resources_id"],
+        "agentDevices": {share["agent_id"]: {"devices": devices}},
+    }
+    if share["state"] == "RUNNING":
+        shown["started"] = {"addresses": [], "nativeResourcesId": ""}
+    return shown
+
+
+# ---------------------------------------------------------------- jobs
+
+# One row for each job that asks for something now, in the order in which the queue serves them.
+JOBS = """SELECT a.job_id, min(a.pool) AS pool, min(a.name) AS name, min(a.owner) AS owner, min(a.task_type) AS kind,
+    min(a.priority) AS priority, max(a.weight) AS weight, min(a.requested_at) AS requested_at,
+    sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'QUEUED'), 0) AS allocated,
+    bool_or(a.state <> 'QUEUED') AS scheduled, min(a.task_id) AS task_id, min(e.id) AS experiment_id,
+    min(e.name) AS experiment, min(e.started_at) AS submitted_at, min(p.workspace_id) AS workspace_id,
+    min(u.id) AS owner_id
+FROM read_v1.allocations a
+LEFT JOIN read_v1.experiments e ON e.id = a.experiment_id
+LEFT JOIN read_v1.projects p ON p.id = e.project_id
+LEFT JOIN read_v1.users u ON u.username = a.owner
+WHERE a.ended_at IS NULL
+GROUP BY a.job_id ORDER BY bool_or(a.state <> 'QUEUED') DESC, min(a.priority), min(a.requested_at), a.job_id"""
+
+
+def jobs_json(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
+    """`rows` in queue order; each job counts those of its pool that wait before it."""
+    waiting: Counter[str] = Counter()
+    shown = []
+    for row in rows:
+        shown.append(_job_json(row, 0 if row["scheduled"] else waiting[row["pool"]]))
+        waiting[row["pool"]] += not row["scheduled"]
+    return shown
+
+
+def _job_json(row: asyncpg.Record, ahead: int) -> dict[str, Any]:
+    is_experiment = row["experiment_id"] is not None
+    return {
+        "summary": {"state": "STATE_SCHEDULED" if row["scheduled"] else "STATE_QUEUED", "jobsAhead": ahead},
+        "type": "TYPE_EXPERIMENT" if is_experiment else f"TYPE_{row['kind']}",
+        "submissionTime": timestamp(row["submitted_at"] or row["requested_at"]),
+        "username": row["owner"],
+        "userId": row["owner_id"] or 0,
+        "resourcePool": row["pool"],
+        "isPreemptible": is_experiment,
+        "priority": row["priority"],
+        "weight": row["weight"],
+        "entityId": str(row["experiment_id"]) if is_experiment else row["task_id"],
+        "jobId": row["job_id"],
+        "requestedSlots": row["requested"],
+        "allocatedSlots": row["allocated"],
+        "name": row["experiment"] or row["name"],
+        "progress": 0,
+        "workspaceId": row["workspace_id"] or 0,
+    }
+
+
+# ---------------------------------------------------------------- resource pools
+
+POOLS = """SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots, 0) AS slots,
+    coalesce(a.kind, '') AS kind,
+    coalesce(u.used, 0) AS used, coalesce(u.auxiliary, 0) AS auxiliary, coalesce(q.queued, 0) AS queued,
+    coalesce(q.scheduled, 0) AS scheduled
+FROM (SELECT $1::text AS name UNION SELECT pool FROM read_v1.agents WHERE alive
+      UNION SELECT pool FROM read_v1.allocations WHERE ended_at IS NULL) pool
+LEFT JOIN (SELECT a.pool, count(DISTINCT a.agent_id) AS agents, count(s.slot_id) AS slots, max(s.kind) AS kind
+           FROM read_v1.agents a LEFT JOIN read_v1.slots s USING (agent_id) WHERE a.alive GROUP BY a.pool) a
+    ON a.pool = pool.name
+LEFT JOIN (SELECT l.pool, sum(cardinality(p.slot_ids)) AS used,
+                  count(*) FILTER (WHERE cardinality(p.slot_ids) = 0) AS auxiliary
+           FROM read_v1.placements p JOIN read_v1.allocations l USING (allocation_id)
+           WHERE l.ended_at IS NULL AND p.state <> 'EXITED' GROUP BY l.pool) u ON u.pool = pool.name
+LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = 'QUEUED') AS queued,
+                  count(DISTINCT job_id) FILTER (WHERE state <> 'QUEUED') AS scheduled
+           FROM read_v1.allocations WHERE ended_at IS NULL GROUP BY pool) q ON q.pool = pool.name
+ORDER BY pool.name"""
+
+SCHEDULERS = {"priority": "SCHEDULER_TYPE_PRIORITY", "fair_share": "SCHEDULER_TYPE_FAIR_SHARE"}
+
+NOT_IN_A_CLOUD = (
+    *("agentDockerImage", "agentDockerNetwork", "agentDockerRuntime", "agentFluentImage", "clusterName"),
+    *("containerStartupScript", "description", "imageId", "instanceType", "location", "masterCertName"),
+    *("masterUrl", "startupScript", "accelerator"),
+)
+
+
+def pool_json(row: asyncpg.Record, *, default: str, scheduler: str) -> dict[str, Any]:
+    agents = row["agents"]
+    priority = {"preemption": False, "defaultPriority": 42, "k8Priorities": []}
+    return {
+        **dict.fromkeys(NOT_IN_A_CLOUD, ""),
+        "name": row["name"],
+        "type": "RESOURCE_POOL_TYPE_STATIC",
+        "numAgents": agents,
+        "slotsAvailable": row["slots"],
+        "slotsUsed": int(row["used"]),
+        "slotType": DEVICE_TYPES.get(row["kind"], "TYPE_UNSPECIFIED"),
+        "slotsPerAgent": row["slots"] // agents if agents else 0,
+        "auxContainerCapacity": 100 * agents,
+        "auxContainerCapacityPerAgent": 100,
+        "auxContainersRunning": row["auxiliary"],
+        "defaultComputePool": row["name"] == default,
+        "defaultAuxPool": row["name"] == default,
+        "preemptible": False,
+        "minAgents": 0,
+        "maxAgents": 0,
+        "maxIdleAgentPeriod": 0,
+        "maxAgentStartingPeriod": 0,
+        "schedulerType": SCHEDULERS.get(scheduler, "SCHEDULER_TYPE_UNSPECIFIED"),
+        "schedulerFittingPolicy": "FITTING_POLICY_BEST",
+        "resourceManagerMetadata": {},
+        "details": {"aws": None, "gcp": None, "priorityScheduler": priority if scheduler == "priority" else None},
+        "stats": stats_json(row),
+    }
+
+
+def stats_json(row: asyncpg.Record) -> dict[str, int]:
+    return {"queuedCount": row["queued"], "scheduledCount": row["scheduled"]}
