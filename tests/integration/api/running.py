@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +12,18 @@ import aiohttp
 import orjson
 from pydantic import SecretStr
 
+import resolute.checkpoint.shell as checkpoint
+import resolute.relay.shell as relay
+import resolute.scheduler.shell as scheduler
+import resolute.searcher.shell as searcher
 from resolute.api.gateway import Gateway
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect, listening, prepare
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.service import Context
+
+SERVICES = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
 
 SECRET = "a secret for tests"
 
@@ -74,17 +80,31 @@ class Running:
     bus: MemoryBus
     nobody: Client
 
+    async def until(self, look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
+        """Wait until the gateway answers `wanted`."""
+        async with asyncio.timeout(10):
+            while (found := await look()) != wanted:
+                assert found is not None
+                await self.log.wait_beyond(await self.log.head(), 0.05)
+
 
 @asynccontextmanager
-async def running(dsn: str, log: MemoryEventLog | None = None, **settings: Any) -> AsyncIterator[Running]:
+async def running(
+    dsn: str, log: MemoryEventLog | None = None, *, services: bool = False, **settings: Any
+) -> AsyncIterator[Running]:
+    """With `services` the searcher, the scheduler, the checkpoint store and the relay run as well."""
     log, bus = log or MemoryEventLog(), MemoryBus()
     known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **settings)
     context = Context(log, bus)
     pool = await connect(known)
+    others = [asyncio.create_task(serve(context)) for serve in (SERVICES if services else ())]
     try:
         gateway = await prepare(context, known, pool)
         async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
             yield Running(gateway, log, bus, Client(f"http://{address[0]}:{address[1]}", http))
     finally:
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
         with suppress(TimeoutError):
             await asyncio.wait_for(pool.close(), 5)

@@ -1,0 +1,207 @@
+"""Experiments over REST, with the real searcher, scheduler and checkpoint store behind the gateway."""
+
+from __future__ import annotations
+
+import base64
+import io
+import tarfile
+from typing import Any
+
+import pytest
+
+from tests.integration.api.running import Client, running
+
+CONFIG = """
+name: digits
+description: how well does it read
+labels: [mnist, first]
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 100}}
+hyperparameters: {lr: {type: log, minval: -3, maxval: -1, base: 10}}
+resources: {slots_per_trial: 1}
+"""
+
+
+def files(**contents: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": path.replace("__", "/"),
+            "type": 48,
+            "content": base64.b64encode(text.encode()).decode(),
+            "mode": 420,
+            "mtime": "1700000000",
+            "uid": 0,
+            "gid": 0,
+        }
+        for path, text in contents.items()
+    ]
+
+
+TRAIN = files(**{"train.py": "print('hello')", "lib__net.py": "x = 1"})
+
+
+async def submit(client: Client, config: str = CONFIG, **more: Any) -> dict[str, Any]:
+    body = {"config": config, "modelDefinition": TRAIN, "activate": True, "parentId": None, **more}
+    answer: dict[str, Any] = await client.post("/api/v1/experiments", body)
+    return answer
+
+
+async def test_what_was_submitted_is_there_when_the_answer_comes(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        created = (await submit(someone))["experiment"]
+        assert (created["id"], created["name"], created["username"]) == (1, "digits", "determined")
+        assert created["labels"] == ["first", "mnist"]
+        [listed] = (await someone.get("/api/v1/experiments", archived="false", users="determined"))["experiments"]
+        assert listed["id"] == created["id"]
+        [trial] = (await someone.get("/api/v1/experiments/1/trials"))["trials"]
+        assert (trial["experimentId"], trial["state"], trial["restarts"]) == (1, "STATE_QUEUED", 0)
+        assert 0.001 <= trial["hparams"]["lr"] <= 0.1
+        assert (await someone.get(f"/api/v1/trials/{trial['id']}"))["trial"]["taskId"] == trial["taskId"]
+
+
+async def test_a_wrong_configuration_is_refused_with_the_path_and_creates_nothing(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        wrong = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: many")
+        answer = await someone.call("POST", "/api/v1/experiments", {"config": wrong, "modelDefinition": TRAIN})
+        assert (answer.status, answer.body["error"]["reason"]) == (400, "InvalidArgument")
+        assert "resources.slots_per_trial" in answer.error
+        missing = CONFIG.replace("train.py", "gone.py")
+        answer = await someone.call("POST", "/api/v1/experiments", {"config": missing, "modelDefinition": TRAIN})
+        assert (answer.status, "gone.py" in answer.error) == (400, True)
+        assert (await someone.get("/api/v1/experiments"))["pagination"]["total"] == 0
+
+
+async def test_checking_only_creates_nothing(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        checked = await submit(someone, validateOnly=True)
+        assert checked["config"]["searcher"]["metric"] == "loss"
+        assert (await someone.get("/api/v1/experiments"))["experiments"] == []
+
+
+async def test_a_life_in_verbs(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await submit(someone, activate=False)
+
+        async def state() -> str:
+            return str((await someone.get("/api/v1/experiments/1"))["experiment"]["state"])
+
+        assert await state() == "STATE_PAUSED"
+        await someone.post("/api/v1/experiments/1/activate")
+        assert await state() == "STATE_QUEUED"
+        assert (await someone.call("POST", "/api/v1/experiments/1/archive")).status == 409
+        await someone.post("/api/v1/experiments/1/pause")
+        assert await state() == "STATE_PAUSED"
+        await someone.post("/api/v1/experiments/1/kill")
+        await cluster.until(state, "STATE_CANCELED")
+        await someone.post("/api/v1/experiments/1/archive")
+        assert (await someone.get("/api/v1/experiments", archived="false"))["experiments"] == []
+        await someone.post("/api/v1/experiments/1/unarchive")
+        assert (await someone.call("POST", "/api/v1/experiments/77/pause")).status == 404
+        assert (await someone.call("DELETE", "/api/v1/experiments/1")).status == 200
+
+
+async def test_a_patch_leaves_alone_what_is_null(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await submit(someone, activate=False)
+        patch = {"id": 1, "description": None, "labels": ["foo"], "name": "renamed", "notes": None}
+        await someone.call("PATCH", "/api/v1/experiments/1", patch)
+        await someone.call("PATCH", "/api/v1/experiments/1", {"id": 1, "resources": {"maxSlots": 2}})
+        await someone.call("PATCH", "/api/v1/experiments/1", {"id": 1, "maxRestarts": 7})
+        experiment = (await someone.get("/api/v1/experiments/1"))["experiment"]
+        assert (experiment["name"], experiment["labels"]) == ("renamed", ["foo"])
+        assert experiment["description"] == "how well does it read"
+        assert experiment["config"]["resources"]["max_slots"] == 2
+        assert experiment["config"]["max_restarts"] == 7
+        answer = await someone.call("PUT", "/api/v1/experiments/1/labels/a/b")
+        assert answer.body["labels"] == ["a/b", "foo"]
+        assert (await someone.get("/api/v1/experiment/labels"))["labels"] == ["a/b", "foo"]
+
+
+async def test_the_code_comes_back_as_it_went_in(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await submit(someone, activate=False)
+        encoded = (await someone.get("/api/v1/experiments/1/model_def"))["b64Tgz"]
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(encoded)), mode="r:gz") as archive:
+            assert sorted(archive.getnames()) == ["lib/net.py", "train.py"]
+        tree = (await someone.get("/api/v1/experiments/1/file_tree"))["files"]
+        assert [(node["path"], node["isDir"]) for node in tree] == [("lib", True), ("train.py", False)]
+        file = await someone.post("/api/v1/experiments/1/file", {"experimentId": 1, "path": "lib/net.py"})
+        assert base64.b64decode(file["file"]) == b"x = 1"
+        plain = await someone.call("GET", "/experiments/1/model_def")
+        assert plain.headers["Content-Disposition"].endswith('exp1_digits_model_def.tar.gz"')
+
+
+async def test_a_fork_takes_its_parents_code(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await submit(someone, activate=False)
+        fork = (await submit(someone, activate=False, parentId=1, modelDefinition=[]))["experiment"]
+        assert fork["forkedFrom"] == 1
+        first = await someone.get("/api/v1/experiments/1/model_def")
+        assert await someone.get(f"/api/v1/experiments/{fork['id']}/model_def") == first
+
+
+async def test_lists_are_paged_from_either_end(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        for _ in range(5):
+            await submit(someone, activate=False)
+
+        async def page(**query: Any) -> tuple[list[int], dict[str, int]]:
+            answer = await someone.get("/api/v1/experiments", **query)
+            return [experiment["id"] for experiment in answer["experiments"]], answer["pagination"]
+
+        assert await page(limit=2, offset=1) == (
+            [2, 3],
+            {"offset": 1, "limit": 2, "startIndex": 1, "endIndex": 3, "total": 5},
+        )
+        assert (await page(offset=-2))[0] == [4, 5]
+        assert (await page(orderBy="ORDER_BY_DESC", sortBy="SORT_BY_ID", limit=1))[0] == [5]
+        assert (await page(limit=-2))[0] == []
+        assert (await page(**{"experimentIdFilter.gt": 3}))[0] == [4, 5]
+        assert (await page(name="dig", labels="mnist"))[1]["total"] == 5
+        answer = await someone.call("GET", "/api/v1/experiments", params={"sortBy": "SORT_BY_LUCK"})
+        assert answer.status == 400
+
+
+async def test_a_whole_project_is_steered_at_once(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        for _ in range(2):
+            await submit(someone, activate=False)
+        body = {"projectId": 1, "experimentIds": [1, 2, 9]}
+        results = (await someone.post("/api/v1/projects/1/experiments/kill", body))["results"]
+        assert [(result["id"], bool(result["error"])) for result in results] == [(1, False), (2, False), (9, True)]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/experiments/5", "/api/v1/trials/5", "/api/v1/checkpoints/nope"])
+async def test_what_does_not_exist_is_not_found(postgres_dsn: str, path: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        answer = await someone.call("GET", path)
+        assert (answer.status, answer.body["error"]["code"]) == (404, 5)
+
+
+async def test_the_queue_tells_what_waits_and_the_cluster_what_it_has(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await submit(someone)
+        await submit(someone)
+
+        async def waiting() -> int:
+            return len((await someone.get("/api/v1/job-queues-v2"))["jobs"])
+
+        await cluster.until(waiting, 2)
+        jobs = [job["full"] for job in (await someone.get("/api/v1/job-queues-v2"))["jobs"]]
+        assert [job["summary"]["jobsAhead"] for job in jobs] == [0, 1]
+        [pool] = (await someone.get("/api/v1/resource-pools"))["resourcePools"]
+        assert (pool["name"], pool["stats"]) == ("default", {"queuedCount": 2, "scheduledCount": 0})
+        assert len((await someone.get("/api/v1/tasks"))["allocationIdToSummary"]) == 2
+        assert (await someone.get("/api/v1/agents"))["agents"] == []
+        assert (await someone.call("POST", "/api/v1/agents/a/enable")).status == 403
