@@ -1,0 +1,1 @@
+"""The agent: one host's slots, its tasks, their logs and exit codes."""

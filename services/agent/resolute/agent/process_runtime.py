@@ -1,0 +1,198 @@
+"""Tasks as local processes, each with a shim beside it, in a session and a directory of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from resolute.agent import shim
+from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
+
+CHUNK_BYTES_MAX = 256 * 1024
+LOOK_AGAIN_S = 0.005
+_STREAMS = {b"o": "stdout", b"e": "stderr"}
+
+
+class ProcessRuntime:
+    """Everything about a task is in `root/<resources_id>`, so that a later agent finds what an earlier one began.
+
+    `grace_s`: how long a task that is asked to end may take.
+    """
+
+    def __init__(self, root: Path, grace_s: float = 15.0) -> None:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._root, self._grace_s = root, grace_s
+        self._shims: dict[str, subprocess.Popen[bytes]] = {}
+
+    def folder(self, resources_id: str) -> str:
+        return str(self._path(resources_id) / "run")
+
+    async def start(self, launch: Launch) -> None:
+        folder = self._path(launch.resources_id)
+        if await self.attach(launch.resources_id):
+            raise CannotStart(f"{launch.resources_id} was started before")
+        try:
+            (folder / "run" / "workdir").mkdir(parents=True, mode=0o700, exist_ok=True)
+            self._shims[launch.resources_id] = self._spawn(launch, folder)
+        except OSError as error:
+            raise CannotStart(f"cannot start {launch.command[0]} in {folder}: {error}") from error
+        while not (folder / "pid").exists():
+            if not _locked(folder):
+                raise CannotStart(f"the supervisor of {launch.command[0]} ended at once: {_complaint(folder)}")
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+    def _spawn(self, launch: Launch, folder: Path) -> subprocess.Popen[bytes]:
+        """The lock is taken before there is a shim to hold it, so that there is no moment without it."""
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with (folder / "shim.err").open("wb") as complaints:
+                return subprocess.Popen(
+                    [sys.executable, "-I", "-S", shim.__file__, folder, str(lock), str(self._grace_s), *launch.command],
+                    env=dict(launch.environment),
+                    cwd=folder / "run" / "workdir",
+                    stdin=subprocess.DEVNULL,
+                    stdout=complaints,
+                    stderr=complaints,
+                    pass_fds=[lock],
+                    start_new_session=True,
+                )
+        finally:
+            os.close(lock)
+
+    async def attach(self, resources_id: str) -> bool:
+        folder = self._path(resources_id)
+        # An agent may have died between the spawn and the shim's first sign of life.
+        while _locked(folder) and not (folder / "pid").exists():  # noqa: ASYNC110  (another process makes it)
+            await asyncio.sleep(LOOK_AGAIN_S)
+        return (folder / "pid").exists()
+
+    async def signal(self, resources_id: str, number: int) -> None:
+        pidfd = self._open_shim(resources_id)
+        if pidfd is not None:
+            try:
+                signal.pidfd_send_signal(pidfd, signal.SIGABRT if number == signal.SIGKILL else number)
+            except ProcessLookupError:
+                return  # it ended just now
+            finally:
+                os.close(pidfd)
+
+    async def exit(self, resources_id: str) -> Exit:
+        folder = self._path(resources_id)
+        while (pidfd := self._open_shim(resources_id)) is not None:
+            try:
+                await _readable(pidfd)
+            finally:
+                os.close(pidfd)
+        self._reap(resources_id)
+        try:
+            code, _ = (folder / "exit").read_text().split()
+        except FileNotFoundError:
+            await _end_strays(resources_id)
+            return Exit(None, "the process that supervised it was killed")
+        return Exit(int(code))
+
+    def _open_shim(self, resources_id: str) -> int | None:
+        """A descriptor of a shim that is alive. It holds its lock after we hold it, so its id is nobody else's."""
+        folder = self._path(resources_id)
+        try:
+            pidfd = os.pidfd_open(int((folder / "pid").read_text().split()[0]))
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        if _locked(folder):
+            return pidfd
+        os.close(pidfd)
+        return None
+
+    def _reap(self, resources_id: str) -> None:
+        process = self._shims.pop(resources_id, None)
+        if process is not None:
+            process.wait()
+
+    async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
+        try:
+            with (self._path(resources_id) / "log").open("rb") as log:
+                log.seek(mark)
+                data = log.read(CHUNK_BYTES_MAX)
+        except FileNotFoundError:
+            return Chunk((), mark)
+        records = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)[:limit]
+        return Chunk(tuple(_line(record) for record in records), mark + sum(map(len, records)))
+
+    async def forget(self, resources_id: str) -> None:
+        await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
+
+    def _path(self, resources_id: str) -> Path:
+        assert Path(resources_id).name == resources_id, f"{resources_id!r} is no name for a directory"
+        return self._root / resources_id
+
+
+def _locked(folder: Path) -> bool:
+    """Whether a shim lives: it alone holds the lock of its folder, and the kernel lets go of it when it dies."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+async def _readable(pidfd: int) -> None:
+    """Wait until the process has ended."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(pidfd, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(pidfd)
+
+
+def _line(record: bytes) -> Line:
+    try:
+        stamp, kind, text = record.rstrip(b"\n").split(b" ", 2)
+        return Line(datetime.fromtimestamp(float(stamp), UTC), _STREAMS[kind], text.decode(errors="replace"))
+    except (ValueError, KeyError):
+        # Half a record, from when the disk was full.
+        return Line(datetime.fromtimestamp(0, UTC), "stdout", record.decode(errors="replace").rstrip("\n"))
+
+
+def _complaint(folder: Path) -> str:
+    lines = (folder / "shim.err").read_text(errors="replace").splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+async def _end_strays(resources_id: str) -> None:
+    """Kill what a task left behind that lost its shim: whatever carries the task's name in its environment."""
+    while strays := await asyncio.to_thread(_carrying, resources_id):
+        for process in strays:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        await asyncio.sleep(LOOK_AGAIN_S)
+
+
+def _carrying(resources_id: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("DET_RESOURCES_ID") == resources_id and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found

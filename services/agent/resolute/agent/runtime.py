@@ -1,0 +1,82 @@
+"""What runs tasks: one interface, whatever the tasks are (processes here; containers, pods elsewhere)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from resolute.proto.errors import ResoluteError
+
+
+class CannotStart(ResoluteError):
+    """The task never ran; the message says why."""
+
+    code = "cannot_start"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to run. `environment` is all of it: nothing of the agent's own is added."""
+
+    resources_id: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a task's output as it was printed, without its newline."""
+
+    at: datetime
+    stdtype: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    lines: tuple[Line, ...]
+    mark: int
+    """Where to read on; whatever the runtime makes of it. 0 is the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a task ended: as shells have it, 128 + n for a signal n; None when nobody can know."""
+
+    code: int | None
+    reason: str = ""
+
+
+class TaskRuntime(Protocol):
+    """Tasks outlive the agent: one that runs goes on when the agent dies, and is found again by `attach`."""
+
+    def folder(self, resources_id: str) -> str:
+        """A directory of this task's own, as the task sees it; it is there once the task has started."""
+        ...
+
+    async def start(self, launch: Launch) -> None:
+        """Returns when the task runs. Raises CannotStart. At most once for each resources_id."""
+        ...
+
+    async def attach(self, resources_id: str) -> bool:
+        """Find a task that an earlier agent started; alive or ended. False where there never was one."""
+        ...
+
+    async def signal(self, resources_id: str, number: int) -> None:
+        """SIGTERM asks it to end, and kills all of it when its time for that is up, also without an agent. SIGKILL
+        kills all of it now. Others are passed on. A task that has ended takes no notice."""
+        ...
+
+    async def exit(self, resources_id: str) -> Exit:
+        """Wait for its end: nothing of it runs any more, and all of its output can be read."""
+        ...
+
+    async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
+        """Up to `limit` whole lines from `mark` on; an empty chunk when there are none yet."""
+        ...
+
+    async def forget(self, resources_id: str) -> None:
+        """Remove what is kept of a task that has ended."""
+        ...

@@ -1,0 +1,243 @@
+"""The process beside each task: it outlives the agent, keeps the task's output, and writes down how it ended.
+
+    python -I -S shim.py FOLDER LOCK_FD GRACE_S COMMAND…
+
+The command runs in a session of its own, with this process's environment and working directory. Each line it prints
+becomes a line of FOLDER/log: the instant, `o` or `e` for stdout or stderr, and the text. Its end becomes FOLDER/exit.
+The lock that arrives as LOCK_FD is held for as long as this process lives; no other sign of life is needed, and no
+process id, which another process may have one day.
+
+    SIGTERM                      ask the task to end; after GRACE_S seconds kill all of it
+    SIGABRT                      kill all of it now
+    SIGINT, HUP, USR1, USR2      passed on
+
+Standard library only, and little of it: this starts with every task.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+LINE_BYTES_MAX = 64 * 1024
+READ_BYTES = 64 * 1024
+DRAIN_S = 2.0
+"""How long to read on after every process of the task is gone, should something else hold its output open."""
+
+PASSED_ON = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def main(arguments: list[str]) -> int:
+    folder, lock_fd, grace_s, *command = arguments
+    os.set_inheritable(int(lock_fd), False)
+    # Grandchildren whose parent ends come to this process, so that none of the task can slip away.
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    Shim(folder, float(grace_s), command).run()
+    return 0
+
+
+class Shim:
+    def __init__(self, folder: str, grace_s: float, command: list[str]) -> None:
+        self.folder, self.grace_s, self.command = folder, grace_s, command
+        self.log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.status: int | None = None
+        self.kill_at: float | None = None
+
+    def run(self) -> None:
+        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD, *PASSED_ON):
+            signal.signal(number, _noted)
+        (out_read, out_write), (err_read, err_write) = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
+        self.child = os.fork()
+        if self.child == 0:
+            _become(self.command, out_write, err_write)
+        os.close(out_write)
+        os.close(err_write)
+        _write_whole(f"{self.folder}/pid", b"%d %d" % (os.getpid(), self.child))
+        self._watch(woken, {out_read: Lines(b"o"), err_read: Lines(b"e")})
+        self._write_exit()
+
+    def _watch(self, woken: int, outputs: dict[int, Lines]) -> None:
+        """Until the command is gone, and everything it started, and all that was printed is kept."""
+        poll = select.poll()
+        for fd in (woken, *outputs):
+            poll.register(fd, select.POLLIN)
+        drained_at: float | None = None
+        while self.status is None or outputs:
+            for fd, _ in poll.poll(self._pause_ms(drained_at)):
+                if fd == woken:
+                    self._handle_signals(os.read(woken, 4096))
+                elif not self._keep(fd, outputs[fd]):
+                    poll.unregister(fd)
+                    self._append(outputs.pop(fd).rest())
+            if self.kill_at is not None and time.monotonic() >= self.kill_at:
+                self._kill_all()
+            if self.status is not None:
+                self._kill_all()
+                drained_at = drained_at or time.monotonic() + DRAIN_S
+                if time.monotonic() > drained_at:
+                    break
+        for lines in outputs.values():
+            self._append(lines.rest())
+        while self._kill_all():
+            time.sleep(0.005)
+
+    def _pause_ms(self, drained_at: float | None) -> float | None:
+        if self.status is not None:
+            return 20
+        if self.kill_at is not None:
+            return max(0.0, self.kill_at - time.monotonic()) * 1000 + 1
+        return None
+
+    def _keep(self, fd: int, lines: Lines) -> bool:
+        data = os.read(fd, READ_BYTES)
+        if data:
+            self._append(lines.split(data))
+        return bool(data)
+
+    def _append(self, record: bytes) -> None:
+        try:
+            if record:
+                os.write(self.log, record)
+        except OSError:
+            # A full disk must not stop the training: these lines are lost, those after it may fit again.
+            return
+
+    def _handle_signals(self, numbers: bytes) -> None:
+        for number in numbers:
+            if number == signal.SIGTERM:
+                self._signal_group(signal.SIGTERM)
+                self.kill_at = self.kill_at or time.monotonic() + self.grace_s
+            elif number == signal.SIGABRT:
+                self._kill_all()
+            elif number == signal.SIGCHLD:
+                self._reap()
+            else:
+                self._signal_group(number)
+
+    def _reap(self) -> bool:
+        """Whether anything is left: without children there are no grandchildren either."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.child:
+                self.status = status
+
+    def _signal_group(self, number: int) -> None:
+        if self.status is None:
+            try:
+                os.killpg(self.child, number)
+            except ProcessLookupError:
+                # Between fork and setsid there is no such group yet.
+                os.kill(self.child, number)
+
+    def _kill_all(self) -> bool:
+        """Whether anything was left to kill; it may take another round, for what was being forked meanwhile."""
+        if not self._reap():
+            return False
+        for pid in descendants(os.getpid()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.kill_at = time.monotonic() + 0.02
+        return True
+
+    def _write_exit(self) -> None:
+        assert self.status is not None
+        code = os.waitstatus_to_exitcode(self.status)
+        _write_whole(f"{self.folder}/exit", b"%d %.6f" % (code if code >= 0 else 128 - code, time.time()))
+
+
+class Lines:
+    """Bytes of one output, cut into records. A carriage return ends a line too, as progress bars draw them."""
+
+    def __init__(self, kind: bytes) -> None:
+        self.kind = kind
+        self.held = b""
+
+    def split(self, data: bytes) -> bytes:
+        text = self.held + data
+        # A return at the very end may be the first half of one line's end: it waits for what follows.
+        text, carry = (text[:-1], b"\r") if text.endswith(b"\r") else (text, b"")
+        *lines, last = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        while len(last) > LINE_BYTES_MAX:
+            lines.append(last[:LINE_BYTES_MAX])
+            last = last[LINE_BYTES_MAX:]
+        self.held = last + carry
+        return self._records(lines)
+
+    def rest(self) -> bytes:
+        held, self.held = self.held.removesuffix(b"\r"), b""
+        return self._records([held]) if held else b""
+
+    def _records(self, lines: list[bytes]) -> bytes:
+        stamp = b"%.6f %s " % (time.time(), self.kind)
+        return b"".join(stamp + line + b"\n" for line in lines)
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Every process that has `ancestor` above it."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (parent := _parent(name)) is not None:
+            children.setdefault(parent, []).append(int(name))
+    found = children.get(ancestor, [])
+    for pid in found:
+        found.extend(children.get(pid, ()))
+    return found
+
+
+def _parent(pid: str) -> int | None:
+    """None for one that is gone, or dead and only waits to be reaped."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            state, parent = stat.read().rpartition(b") ")[2].split(b" ", 2)[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if state == b"Z" else int(parent)
+
+
+def _become(command: list[str], out: int, err: int) -> None:
+    """The child's side of the fork; never returns."""
+    try:
+        os.setsid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD, signal.SIGPIPE, *PASSED_ON):
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.execvp(command[0], command)
+    except OSError as problem:
+        os.write(2, f"ERROR: cannot run {command[0]}: {problem.strerror}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def _write_whole(path: str, content: bytes) -> None:
+    """All of it or nothing, also when the machine stops half-way."""
+    fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.write(fd, content)
+    os.fsync(fd)
+    os.close(fd)
+    os.rename(f"{path}.new", path)
+
+
+def _noted(number: int, frame: object) -> None:
+    """The wake-up descriptor carries the signal; without a handler there would be none."""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

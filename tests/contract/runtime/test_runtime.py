@@ -1,0 +1,263 @@
+"""What every task runtime promises, tried with real tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from resolute.agent.process_runtime import ProcessRuntime
+from resolute.agent.runtime import CannotStart, Exit, Launch, Line, TaskRuntime
+
+MakeRuntime = Callable[[], TaskRuntime]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> MakeRuntime:
+    """A runtime; the next call makes another one over the same tasks, as an agent does that starts anew."""
+    return lambda: ProcessRuntime(tmp_path / "tasks", grace_s=0.5)
+
+
+@pytest.fixture
+def runtime(make: MakeRuntime) -> TaskRuntime:
+    return make()
+
+
+def python(code: str, **environment: str) -> Launch:
+    resources_id = str(uuid.uuid4())
+    own = {"PATH": os.environ["PATH"], "DET_RESOURCES_ID": resources_id, **environment}
+    return Launch(resources_id, (sys.executable, "-u", "-S", "-c", code), own)
+
+
+async def lines_of(runtime: TaskRuntime, launch: Launch) -> list[Line]:
+    lines: list[Line] = []
+    mark = 0
+    while (chunk := await runtime.logs(launch.resources_id, mark, 7)).lines:
+        lines += chunk.lines
+        mark = chunk.mark
+    return lines
+
+
+async def texts_of(runtime: TaskRuntime, launch: Launch) -> list[str]:
+    return [line.text for line in await lines_of(runtime, launch)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110  (it is about other processes)
+            await asyncio.sleep(0.01)
+
+
+async def until_it_says(runtime: TaskRuntime, launch: Launch, text: str) -> None:
+    async with asyncio.timeout(10):
+        while text not in await texts_of(runtime, launch):
+            await asyncio.sleep(0.01)
+
+
+async def ended(runtime: TaskRuntime, launch: Launch) -> Exit:
+    async with asyncio.timeout(10):
+        return await runtime.exit(launch.resources_id)
+
+
+async def test_a_task_runs_with_its_own_environment_and_directory(runtime: TaskRuntime):
+    launch = python("import os; print(os.environ.get('WHO'), os.environ.get('HOME'), os.getcwd())", WHO="me")
+    await runtime.start(launch)
+    assert (await ended(runtime, launch)).code == 0
+    assert await texts_of(runtime, launch) == [f"me None {runtime.folder(launch.resources_id)}/workdir"]
+
+
+@pytest.mark.parametrize("code", [0, 1, 42])
+async def test_its_exit_code_is_told(runtime: TaskRuntime, code: int):
+    launch = python(f"raise SystemExit({code})")
+    await runtime.start(launch)
+    assert (await ended(runtime, launch)).code == code
+
+
+async def test_a_death_by_signal_is_told_as_shells_do(runtime: TaskRuntime):
+    launch = python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    await runtime.start(launch)
+    assert (await ended(runtime, launch)).code == 139
+
+
+async def test_every_line_is_kept_with_its_instant_and_its_stream(runtime: TaskRuntime):
+    before = time.time()
+    launch = python("import sys\nfor n in range(50): print(n)\nprint('trouble', file=sys.stderr)")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    lines = await lines_of(runtime, launch)
+    assert [line.text for line in lines if line.stdtype == "stdout"] == [str(n) for n in range(50)]
+    assert [line.text for line in lines if line.stdtype == "stderr"] == ["trouble"]
+    assert all(before <= line.at.timestamp() <= time.time() for line in lines)
+
+
+async def test_progress_bars_and_last_words_without_a_newline_are_lines_too(runtime: TaskRuntime):
+    launch = python("import sys; sys.stdout.write('10%\\r50%\\r\\n100%\\nbye')")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    assert await texts_of(runtime, launch) == ["10%", "50%", "100%", "bye"]
+
+
+async def test_a_line_without_end_comes_in_pieces(runtime: TaskRuntime):
+    launch = python("print('x' * 200_000)")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    assert "".join(await texts_of(runtime, launch)) == "x" * 200_000
+
+
+async def test_output_that_is_not_utf8_is_kept_as_well_as_can_be(runtime: TaskRuntime):
+    launch = python("import sys; sys.stdout.buffer.write(b'caf\\xe9\\n')")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    assert await texts_of(runtime, launch) == ["caf\ufffd"]
+
+
+async def test_a_task_that_is_asked_to_end_may_tidy_up(runtime: TaskRuntime):
+    launch = python(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('tidied'), sys.exit(7)))\n"
+        "print('up')\ntime.sleep(60)"
+    )
+    await runtime.start(launch)
+    await until_it_says(runtime, launch, "up")
+    await runtime.signal(launch.resources_id, signal.SIGTERM)
+    assert (await ended(runtime, launch)).code == 7
+    assert await texts_of(runtime, launch) == ["up", "tidied"]
+
+
+DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up')\ntime.sleep(60)"
+
+
+async def test_one_that_does_not_listen_is_killed_when_its_time_is_up(runtime: TaskRuntime):
+    launch = python(DEAF)
+    await runtime.start(launch)
+    await until_it_says(runtime, launch, "up")
+    asked = time.monotonic()
+    await runtime.signal(launch.resources_id, signal.SIGTERM)
+    assert (await ended(runtime, launch)).code == 137
+    assert 0.4 < time.monotonic() - asked < 5
+
+
+async def test_killing_does_not_wait(runtime: TaskRuntime):
+    launch = python(DEAF)
+    await runtime.start(launch)
+    await until_it_says(runtime, launch, "up")
+    await runtime.signal(launch.resources_id, signal.SIGKILL)
+    assert (await ended(runtime, launch)).code == 137
+
+
+async def test_other_signals_are_passed_on(runtime: TaskRuntime):
+    launch = python(
+        "import signal, sys\nsignal.signal(signal.SIGUSR1, lambda *_: print('heard'))\nprint('up')\nsignal.pause()"
+    )
+    await runtime.start(launch)
+    await until_it_says(runtime, launch, "up")
+    await runtime.signal(launch.resources_id, signal.SIGUSR1)
+    assert (await ended(runtime, launch)).code == 0
+    assert await texts_of(runtime, launch) == ["up", "heard"]
+
+
+FAMILY = """
+import os, subprocess, sys, time
+nap = [sys.executable, '-S', '-c', 'import time; time.sleep(60)']
+child = subprocess.Popen(nap)
+outsider = subprocess.Popen(nap, start_new_session=True)
+print(child.pid, outsider.pid)
+"""
+
+
+@pytest.mark.parametrize("how", ["it ends", "it is killed"])
+async def test_nothing_of_a_task_outlives_it(runtime: TaskRuntime, how: str):
+    launch = python(FAMILY + ("time.sleep(60)" if how == "it is killed" else "sys.exit(5)"))
+    await runtime.start(launch)
+    if how == "it is killed":
+        async with asyncio.timeout(10):
+            while not await texts_of(runtime, launch):
+                await asyncio.sleep(0.01)
+        await runtime.signal(launch.resources_id, signal.SIGKILL)
+    assert (await ended(runtime, launch)).code == (137 if how == "it is killed" else 5)
+    (pids,) = await texts_of(runtime, launch)
+    assert [psutil.pid_exists(int(pid)) for pid in pids.split()] == [False, False]
+
+
+async def test_a_later_runtime_finds_a_running_task_its_output_and_its_end(make: MakeRuntime):
+    launch = python(
+        "import sys\nprint('up')\nprint('got', sys.stdin.read(1) or 'nothing')\nimport time; time.sleep(0.5)"
+    )
+    await make().start(launch)
+    later = make()
+    assert await later.attach(launch.resources_id)
+    await until_it_says(later, launch, "up")
+    assert (await ended(later, launch)).code == 0
+    assert await texts_of(later, launch) == ["up", "got nothing"]
+
+
+async def test_a_later_runtime_finds_a_task_that_ended_meanwhile(make: MakeRuntime):
+    launch = python("print('done'); raise SystemExit(3)")
+    first = make()
+    await first.start(launch)
+    await ended(first, launch)
+    later = make()
+    assert await later.attach(launch.resources_id)
+    assert (await ended(later, launch)).code == 3
+    assert await texts_of(later, launch) == ["done"]
+
+
+async def test_a_later_runtime_can_stop_what_an_earlier_one_began(make: MakeRuntime):
+    launch = python(DEAF)
+    await make().start(launch)
+    later = make()
+    await until_it_says(later, launch, "up")
+    await later.signal(launch.resources_id, signal.SIGTERM)
+    assert (await ended(later, launch)).code == 137
+
+
+async def test_there_is_nothing_to_find_where_nothing_was(runtime: TaskRuntime):
+    assert not await runtime.attach(str(uuid.uuid4()))
+
+
+async def test_a_command_that_is_not_there_says_so_in_its_log(runtime: TaskRuntime):
+    launch = Launch(str(uuid.uuid4()), ("no-such-command",), {"PATH": os.environ["PATH"]})
+    await runtime.start(launch)
+    assert (await ended(runtime, launch)).code == 127
+    assert await texts_of(runtime, launch) == ["ERROR: cannot run no-such-command: No such file or directory"]
+
+
+async def test_a_task_is_started_once(runtime: TaskRuntime):
+    launch = python("pass")
+    await runtime.start(launch)
+    with pytest.raises(CannotStart):
+        await runtime.start(launch)
+    await ended(runtime, launch)
+
+
+async def test_signals_to_a_task_that_has_ended_go_nowhere(runtime: TaskRuntime):
+    launch = python("pass")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    await runtime.signal(launch.resources_id, signal.SIGTERM)
+    await runtime.forget(launch.resources_id)
+    await runtime.signal(launch.resources_id, signal.SIGKILL)
+    assert not await runtime.attach(launch.resources_id)
+
+
+async def test_a_task_whose_supervisor_is_killed_ends_with_it(make: MakeRuntime):
+    launch = python(FAMILY + "time.sleep(60)")
+    runtime = make()
+    await runtime.start(launch)
+    async with asyncio.timeout(10):
+        while not await texts_of(runtime, launch):
+            await asyncio.sleep(0.01)
+    (pids,) = await texts_of(runtime, launch)
+    child = psutil.Process(int(pids.split()[0]))
+    os.kill(child.parent().ppid(), signal.SIGKILL)
+    found = await ended(runtime, launch)
+    assert found == Exit(None, "the process that supervised it was killed")
+    await until(lambda: not any(psutil.pid_exists(int(pid)) for pid in pids.split()))
