@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from resolute import codec
 from resolute.bus import roles
 from resolute.deploy import nats_server, postgres
 from resolute.deploy.places import Places, write_private
@@ -81,7 +82,7 @@ def load(places: Places) -> Cluster | None:
             f"cannot use the data directory {places.root}: it has format {made_by}, and this release uses {FORMAT}; "
             "use the release that made it, or another directory (--data-dir)"
         )
-    return Cluster(**{**found, "agents": tuple(AgentPart(**agent) for agent in found["agents"])})
+    return codec.load(Cluster, found)
 
 
 def save(places: Places, cluster: Cluster) -> None:

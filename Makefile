@@ -1,0 +1,57 @@
+# One word starts everything. `make help` lists the words.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+SOURCES := proto libs services
+SEED ?= 1
+DEV := .resolute/dev
+
+.PHONY: help venv demo dev check format test sim integration interop bench clean
+
+help:                   ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+venv: $(INSTALLED)      ## the environment everything else uses; quick once it is there
+
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
+	@touch $@
+
+demo: venv              ## a cluster trains a real model while you watch
+	$(BIN)/python -m resolute.deploy.demo
+
+dev: venv               ## a live cluster on port 8080 and its logs, until you interrupt it
+	$(BIN)/det deploy local cluster-up --cluster-name dev --data-dir $(DEV) --slots 2 --no-gpu
+	@trap '$(BIN)/det deploy local cluster-down --cluster-name dev --data-dir $(DEV)' EXIT INT TERM; \
+		$(BIN)/det deploy local logs --cluster-name dev --data-dir $(DEV)
+
+check: venv             ## lints, formats, types, and who may import whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/pytest tests/test_architecture.py
+
+format: venv            ## put imports and lines in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: venv              ## unit, property, contract, simulation and integration
+	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser
+
+sim: venv               ## the whole cluster in one process, from one seed: make sim SEED=7
+	RESOLUTE_SEED=$(SEED) $(BIN)/pytest tests/simulation
+
+integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
+	$(BIN)/pytest tests/integration
+
+interop: venv           ## the public client drives our cluster
+	$(BIN)/pytest tests/interop
+
+bench: venv             ## what it costs; docs/performance.md has the figures
+	set -e; for bench in bench/[a-z]*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+
+clean:                  ## forget the environment and every local cluster's data
+	rm -rf $(VENV) .resolute build

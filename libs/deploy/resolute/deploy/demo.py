@@ -1,0 +1,179 @@
+"""`make demo`: a cluster on this machine trains a real model while you watch, and a table says how it went.
+
+The cluster stays up afterwards, so that there is something to look around in; `--down` takes it down again. Its data
+stay in `.resolute/demo`, and a second demo adds an experiment to them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from resolute.cli.session import Session
+from resolute.deploy import checks, cluster, commands, processes
+from resolute.deploy.args import ClusterDown, ClusterUp
+from resolute.deploy.places import Places
+from resolute.proto.errors import ResoluteError
+
+NAME = "demo"
+USER = "determined"
+COMPLETED = "STATE_COMPLETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    batches: int
+    metrics: dict[str, float]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data-dir", type=Path, default=Path(".resolute/demo"), help="where the cluster lives")
+    parser.add_argument("--example", type=Path, default=Path("examples/mnist_pytorch"), help="what to train")
+    parser.add_argument("--config", default="const.yaml", help="its configuration")
+    parser.add_argument("--down", action="store_true", help="take the cluster down again")
+    args = parser.parse_args(argv)
+    began_at = time.monotonic()
+    try:
+        url = bring_up(args.data_dir)
+        try:
+            ended_well = train(url, args.example, args.config, args.data_dir, began_at)
+        finally:
+            if args.down:
+                commands.cluster_down(ClusterDown(NAME, args.data_dir))
+    except ResoluteError as error:
+        print(f"make demo: {error.message}", file=sys.stderr)
+        return 1
+    return 0 if ended_well else 1
+
+
+def bring_up(data_dir: Path) -> str:
+    """The address of the demo's cluster, which may be up from an earlier demo."""
+    places = Places.of(NAME, data_dir)
+    known = cluster.load(places)
+    if known is not None and processes.supervisor_pid(places) is not None:
+        print(f"the cluster of an earlier demo is up at {known.url}")
+        return known.url
+    port = checks.free_port(known.port if known else 8080)
+    commands.cluster_up(ClusterUp(cluster_name=NAME, master_port=port, agents=1, slots=2, gpu=False, data_dir=data_dir))
+    return f"http://127.0.0.1:{port}"
+
+
+def train(url: str, example: Path, config: str, data_dir: Path, began_at: float) -> bool:
+    det = [str(Path(sys.executable).parent / "det"), "-m", url, "-u", USER]
+    experiment_id = submit_and_follow([*det, "experiment", "create", str(example / config), str(example), "-f"])
+    if experiment_id is None:
+        return False
+    session = Session(url)
+    session.token = session.post("/api/v1/auth/login", {"username": USER, "password": ""})["token"]
+    ended = wait_for_end(session, experiment_id)
+    show(session, ended, url, data_dir, time.monotonic() - began_at)
+    return str(ended["state"]) == COMPLETED
+
+
+def submit_and_follow(command: Sequence[str]) -> int | None:
+    """Run `det experiment create … -f`, printing what it prints; the id it told, if it did."""
+    print("$ det " + " ".join(command[5:]), flush=True)
+    experiment_id: int | None = None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            if experiment_id is None and (told := re.search(r"Created experiment (\d+)", line)):
+                experiment_id = int(told[1])
+    return experiment_id
+
+
+def wait_for_end(session: Session, experiment_id: int, within_s: float = 60) -> Any:
+    """The log ends a moment before the experiment does."""
+    deadline = time.monotonic() + within_s
+    while True:
+        experiment = session.get(f"/api/v1/experiments/{experiment_id}")["experiment"]
+        if experiment.get("endTime") or time.monotonic() > deadline:
+            return experiment
+        time.sleep(0.2)
+
+
+def show(session: Session, experiment: Any, url: str, data_dir: Path, took_s: float) -> None:
+    console = Console()
+    trials = session.get(f"/api/v1/experiments/{experiment['id']}/trials")["trials"]
+    checkpoints = session.get(f"/api/v1/experiments/{experiment['id']}/checkpoints")["checkpoints"]
+    for trial in trials:
+        workloads = session.get(f"/api/v1/trials/{trial['id']}/workloads", {"limit": 1000})["workloads"]
+        console.print(table(experiment, trial, validations(workloads)))
+    console.print(best_checkpoint(experiment, checkpoints))
+    state = str(experiment["state"]).removeprefix("STATE_").lower()
+    console.print(f"Experiment {experiment['id']} is [bold]{state}[/bold], {took_s:.0f} s after you started this.\n")
+    console.print(where_next(experiment["id"], trials, url, data_dir), highlight=False)
+
+
+def validations(workloads: Sequence[Any]) -> list[Validation]:
+    found = [work["validation"] for work in workloads if work.get("validation")]
+    rows = [Validation(work["totalBatches"], (work.get("metrics") or {}).get("avgMetrics") or {}) for work in found]
+    return sorted(rows, key=lambda row: row.batches)
+
+
+def table(experiment: Any, trial: Any, rows: Sequence[Validation]) -> Table:
+    """Validation metrics over time, the searcher's own first."""
+    wanted = experiment["config"]["searcher"]["metric"]
+    names = sorted({name for row in rows for name in row.metrics}, key=lambda name: (name != wanted, name))
+    made = Table(title=f"Experiment {experiment['id']} ({experiment['name']}), trial {trial['id']}")
+    made.add_column("batches", justify="right")
+    for name in names:
+        made.add_column(name, justify="right")
+    for row in rows:
+        made.add_row(str(row.batches), *(_number(row.metrics.get(name)) for name in names))
+    return made
+
+
+def best_checkpoint(experiment: Any, checkpoints: Sequence[Any]) -> str:
+    searcher = experiment["config"]["searcher"]
+    sign = 1 if searcher.get("smaller_is_better", True) else -1
+
+    def rank(checkpoint: Any) -> float:
+        metric = _metric_of(checkpoint)
+        return float("inf") if metric is None else sign * metric
+
+    if not checkpoints:
+        return "No checkpoint."
+    best = min(checkpoints, key=rank)
+    batches = (best.get("metadata") or {}).get("steps_completed", "?")
+    metric = f"{searcher['metric']} {_number(_metric_of(best))}"
+    return f"Best checkpoint: [bold]{best['uuid']}[/bold], {metric} at {batches} batches"
+
+
+def where_next(experiment_id: int, trials: Sequence[Any], url: str, data_dir: Path) -> str:
+    trial_id = trials[0]["id"] if trials else 1
+    return (
+        f"The cluster stays up at {url}. Where to look next:\n"
+        f"  export DET_MASTER={url}\n"
+        f"  det experiment describe {experiment_id}          what it was and how it went\n"
+        f"  det trial logs {trial_id}                   every line it wrote\n"
+        f"  det experiment list-checkpoints {experiment_id}  what it left\n"
+        f"  resolute log show experiment-{experiment_id} --data-dir {data_dir}   every decision, and why\n"
+        f"  det deploy local cluster-down --cluster-name {NAME} --data-dir {data_dir}   when you are done"
+    )
+
+
+def _metric_of(checkpoint: Any) -> float | None:
+    training = checkpoint.get("training") or {}
+    metric = training.get("searcherMetric")
+    return float(metric) if metric is not None else None
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value if value is not None else "-")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

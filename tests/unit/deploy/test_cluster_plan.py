@@ -1,0 +1,93 @@
+"""The plan of a cluster: which processes, who knows which secret."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from resolute.deploy import checks, cluster
+from resolute.deploy.cluster import SERVICES, AgentPart, Cluster
+from resolute.deploy.places import Places, make_private, write_private
+from resolute.proto.errors import Refused
+
+AGENTS = (AgentPart("agent-1", slots=2), AgentPart("agent-2"))
+CLUSTER = Cluster("test", port=8080, nats_port=4222, health_port=9000, storage="/somewhere", agents=AGENTS)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    places = Places(tmp_path / "data")
+    checks.data_directory(places)
+    return places
+
+
+def test_one_process_holds_all_services_unless_they_are_to_be_separate(places: Places) -> None:
+    together = [child.name for child in cluster.children(places, CLUSTER)]
+    assert together == ["postgres", "nats", "services", "agent-1", "agent-2"]
+    apart = [child.name for child in cluster.children(places, Cluster("test", separate=True))]
+    assert apart == ["postgres", "nats", *SERVICES]
+
+
+def test_an_agent_is_told_its_own_seed_and_no_other_secret(places: Places) -> None:
+    secret = cluster.cluster_secret(places)
+    agent = next(child for child in cluster.children(places, CLUSTER) if child.name == "agent-1")
+    told = json.dumps(agent.env)
+    assert "agent-1.seed" in told
+    assert not any(word in told for word in (secret, "service.seed", "agent-2.seed", "postgresql://", "DATABASE"))
+
+
+def test_settings_of_another_cluster_in_the_environment_do_not_leak_in(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESOLUTE_OTLP_ENDPOINT", "elsewhere")
+    monkeypatch.setenv("DET_PASS", "hush")
+    monkeypatch.setenv("HOME", "/home/me")
+    for child in cluster.children(places, CLUSTER):
+        assert child.env["HOME"] == "/home/me"
+        assert "hush" not in child.env.values()
+        assert "elsewhere" not in child.env.values()
+
+
+def test_nats_is_told_public_keys_only(places: Places) -> None:
+    config = cluster.nats_config(places, CLUSTER)
+    for file in places.secrets.iterdir():
+        assert file.read_text().strip() not in config
+    assert config.count('"nkey"') == 3
+
+
+def test_secrets_are_for_their_owner_only_and_stay_the_same(places: Places) -> None:
+    secret = cluster.cluster_secret(places)
+    cluster.nats_config(places, CLUSTER)
+    assert cluster.cluster_secret(places) == secret
+    assert places.secrets.stat().st_mode & 0o077 == 0
+    assert {file.stat().st_mode & 0o777 for file in places.secrets.iterdir()} == {0o600}
+
+
+def test_a_cluster_is_remembered(places: Places) -> None:
+    cluster.save(places, CLUSTER)
+    assert cluster.load(places) == CLUSTER
+    assert cluster.load(Places(places.root / "elsewhere")) is None
+
+
+def test_a_directory_of_another_format_is_refused(places: Places) -> None:
+    cluster.save(places, CLUSTER)
+    found = json.loads(places.description.read_text())
+    places.description.write_text(json.dumps({**found, "format": 7, "news": True}))
+    with pytest.raises(Refused, match="it has format 7, and this release uses 1; use the release that made it"):
+        cluster.load(places)
+
+
+def test_agents_come_and_go() -> None:
+    more = cluster.with_agent(CLUSTER, AgentPart("agent-3"))
+    assert [agent.name for agent in more.agents] == ["agent-1", "agent-2", "agent-3"]
+    assert cluster.without_agents(more, frozenset({"agent-1", "agent-3"})).agents == (AGENTS[1],)
+
+
+def test_writing_privately_replaces_the_whole_file(tmp_path: Path) -> None:
+    file = make_private(tmp_path / "run") / "plan.json"
+    write_private(file, "long text")
+    write_private(file, "short")
+    assert file.read_text() == "short"
+    assert [found.name for found in file.parent.iterdir()] == ["plan.json"]
