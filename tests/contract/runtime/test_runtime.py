@@ -56,9 +56,13 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def until_it_says(runtime: TaskRuntime, launch: Launch, text: str) -> None:
+async def until_it_says(runtime: TaskRuntime, launch: Launch, text: str = "") -> str:
+    """Wait for a line that holds `text`."""
     async with asyncio.timeout(10):
-        while text not in await texts_of(runtime, launch):
+        while True:
+            for found in await texts_of(runtime, launch):
+                if text in found:
+                    return found
             await asyncio.sleep(0.01)
 
 
@@ -178,9 +182,7 @@ async def test_nothing_of_a_task_outlives_it(runtime: TaskRuntime, how: str):
     launch = python(FAMILY + ("time.sleep(60)" if how == "it is killed" else "sys.exit(5)"))
     await runtime.start(launch)
     if how == "it is killed":
-        async with asyncio.timeout(10):
-            while not await texts_of(runtime, launch):
-                await asyncio.sleep(0.01)
+        await until_it_says(runtime, launch)
         await runtime.signal(launch.resources_id, signal.SIGKILL)
     assert (await ended(runtime, launch)).code == (137 if how == "it is killed" else 5)
     (pids,) = await texts_of(runtime, launch)
@@ -252,10 +254,7 @@ async def test_a_task_whose_supervisor_is_killed_ends_with_it(make: MakeRuntime)
     launch = python(FAMILY + "time.sleep(60)")
     runtime = make()
     await runtime.start(launch)
-    async with asyncio.timeout(10):
-        while not await texts_of(runtime, launch):
-            await asyncio.sleep(0.01)
-    (pids,) = await texts_of(runtime, launch)
+    pids = await until_it_says(runtime, launch)
     child = psutil.Process(int(pids.split()[0]))
     os.kill(child.parent().ppid(), signal.SIGKILL)
     found = await ended(runtime, launch)
