@@ -1,0 +1,178 @@
+"""A whole cluster on this machine, as `det deploy local cluster-up` makes it, for tests to be unkind to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+ROOT = Path(__file__).parents[3]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def until(what: str, holds: Callable[[], Any], within_s: float = 60) -> Any:
+    """Poll until `holds()` is true, and answer it; fails saying what did not come to pass."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            if found := holds():
+                return found
+        except OSError:
+            pass  # the gateway may be away: that is what these tests are about
+        time.sleep(0.05)
+    raise AssertionError(f"not within {within_s} s: {what}")
+
+
+class LocalCluster:
+    def __init__(self, home: Path, *, separate: bool, slots: int, agents: int) -> None:
+        self.home, self.data = home, home / "cluster"
+        self.port = free_port()
+        self.env = {
+            **os.environ,
+            "DET_MASTER": f"127.0.0.1:{self.port}",
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "RESOLUTE_SEPARATE_SERVICES": "1" if separate else "",
+        }
+        self._size = ("--slots", str(slots), "--agents", str(agents))
+        self._token = ""
+
+    def up(self) -> None:
+        self.det(
+            "deploy", "local", "cluster-up", *self._where(), *self._size, "--master-port", str(self.port), "--no-gpu"
+        )
+
+    def down(self) -> None:
+        self.det("deploy", "local", "cluster-down", *self._where())
+
+    def _where(self) -> tuple[str, ...]:
+        return ("--cluster-name", "test", "--data-dir", str(self.data))
+
+    def det(self, *args: str, check: bool = True) -> str:
+        return self._run("det", *args, check=check)
+
+    def resolute(self, *args: str, check: bool = True) -> str:
+        return self._run("resolute", *args, "--data-dir", str(self.data), check=check)
+
+    def _run(self, program: str, *args: str, check: bool) -> str:
+        entry = f"import sys; from resolute.cli.main import {program}; sys.argv[0] = '{program}'; sys.exit({program}())"
+        done = subprocess.run(
+            [sys.executable, "-c", entry, *args], env=self.env, capture_output=True, text=True, timeout=120, check=False
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(
+                f"{program} {' '.join(args)} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
+            )
+        return done.stdout
+
+    def create(self, config: dict[str, Any], context: Path, *flags: str) -> int:
+        """Submit an experiment; its id."""
+        file = self.home / "config.json"
+        file.write_text(json.dumps(config))  # JSON is YAML
+        said = self.det("experiment", "create", str(file), str(context), *flags)
+        return int(said.split("Created experiment ")[1].split()[0])
+
+    def get(self, path: str) -> Any:
+        """One REST answer, as user determined."""
+        if not self._token:
+            body = json.dumps({"username": "determined", "password": "", "isHashed": True}).encode()
+            with urlopen(Request(self._url("/api/v1/auth/login"), body), timeout=10) as answer:
+                self._token = json.load(answer)["token"]
+        with urlopen(
+            Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}), timeout=10
+        ) as answer:
+            text = answer.read().decode()
+        return json.loads(text) if text.count("\n") <= 1 else [json.loads(line) for line in text.splitlines()]
+
+    def _url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def experiment(self, experiment_id: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.get(f"/api/v1/experiments/{experiment_id}")["experiment"]
+        return found
+
+    def trials(self, experiment_id: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.get(f"/api/v1/experiments/{experiment_id}/trials")["trials"]
+        return found
+
+    def validations(self, trial_id: int) -> list[int]:
+        """The steps at which the trial's validations stand, in order."""
+        answer = self.get(f"/api/v1/trials/metrics/validation_metrics?trialIds={trial_id}")
+        pages = answer if isinstance(answer, list) else [answer]
+        return [report["totalBatches"] for page in pages for report in page["result"]["metrics"]]
+
+    def logs(self, trial_id: int) -> str:
+        return self.det("trial", "logs", str(trial_id))
+
+    def ended(self, experiment_id: int, within_s: float = 120) -> str:
+        """Wait for the experiment's end; its state."""
+        over = ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR")
+        try:
+            until("the experiment ends", lambda: self.experiment(experiment_id)["state"] in over, within_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story(experiment_id)}") from None
+        state: str = self.experiment(experiment_id)["state"]
+        return state
+
+    def story(self, experiment_id: int) -> str:
+        """What a person would look at when it hangs."""
+        told = self.resolute("log", "show", f"experiment-{experiment_id}", check=False)
+        tails = [
+            f"--- {log.name}\n" + log.read_text(errors="replace")[-3000:] for log in (self.data / "logs").glob("*.log")
+        ]
+        return told[-6000:] + "\n".join(tails)
+
+    # ---------------------------------------------------------------- unkindness
+
+    def children(self) -> dict[str, int]:
+        status = json.loads((self.data / "run" / "status.json").read_text())
+        return {name: child["pid"] for name, child in status["children"].items() if child["pid"]}
+
+    def kill(self, name: str, *, wipe: bool = False) -> None:
+        """SIGKILL to one of the cluster's processes, whose supervisor starts it anew; with `wipe` its data go too."""
+        pid = self.children()[name]
+        os.kill(pid, signal.SIGKILL)
+        if wipe:
+            assert name == "nats", "only the bus may forget"
+            shutil.rmtree(self.data / "nats", ignore_errors=True)
+        until(f"{name} runs again", lambda: self.children().get(name, pid) != pid)
+
+    def tasks(self) -> list[int]:
+        """The processes that run trials."""
+        return [int(found) for found in _pgrep("determined.exec.prep", str(self.data))]
+
+
+def _pgrep(*words: str) -> Iterator[str]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if all(word.encode() in text for word in words):
+                yield entry.name
+
+
+@contextmanager
+def local_cluster(home: Path, *, separate: bool = False, slots: int = 2, agents: int = 1) -> Iterator[LocalCluster]:
+    cluster = LocalCluster(home, separate=separate, slots=slots, agents=agents)
+    try:
+        cluster.up()
+        yield cluster
+    finally:
+        cluster.down()
