@@ -77,6 +77,8 @@ JOIN read_v1.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
 GATHER = """INSERT INTO measures.gathered (allocation_id, request_uuid, data) VALUES ($1, $2, $3)
 ON CONFLICT DO NOTHING"""
 
+GATHERED = "SELECT request_uuid, data FROM measures.gathered WHERE allocation_id = $1 ORDER BY arrived"
+
 
 async def _row(gateway: Gateway, sql: str, *args: Any) -> asyncpg.Record | None:
     row = await gateway.read.row(sql, *args)
@@ -175,12 +177,16 @@ async def gather(gateway: Gateway, allocation_id: str, request_uuid: str, data: 
         )
 
 
-async def gathered(gateway: Gateway, allocation_id: str) -> Sequence[Any]:
+async def gathered(gateway: Gateway, allocation_id: str, request_uuid: str, peers: int) -> Sequence[Any]:
+    """What the peers have brought so far to the round that `request_uuid` is of.
+
+    A peer comes to the next round after the one before is complete, so every `peers` in order of coming are a round.
+    """
     with outages():
-        rows = await gateway.pool.fetch(
-            "SELECT data FROM measures.gathered WHERE allocation_id = $1 ORDER BY arrived", allocation_id
-        )
-    return [orjson.loads(row["data"]) for row in rows]
+        rows = await gateway.pool.fetch(GATHERED, allocation_id)
+    place = next(place for place, row in enumerate(rows) if row["request_uuid"] == request_uuid)
+    first = place - place % peers
+    return [orjson.loads(row["data"]) for row in rows[first : first + peers]]
 
 
 async def note_accelerators(gateway: Gateway, allocation_id: str, data: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from resolute.api import passwords
 from resolute.api.database import outages
 from resolute.api.gateway import Gateway, application
 from resolute.api.log_routes import store_from_agent
-from resolute.api.settings import ApiSettings
+from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
 from resolute.bus import subjects
 from resolute.eventlog.migrate import migrate
@@ -27,11 +27,15 @@ log_ = structlog.get_logger()
 
 SWEEP_EVERY_S = 3600.0
 
+FINISH_S = 1.0
+"""How long requests may take to finish when the gateway stops; long polls and followers are cut off and come again."""
+
 SEEDED = {1: "admin", 2: "determined"}
 
 
-async def serve(context: Context, settings: ApiSettings) -> None:
+async def serve(context: Context, settings: ApiSettings | None = None) -> None:
     """Serve until cancelled. Raises Refused when listening would leave the cluster open to strangers."""
+    settings = settings or load()
     if not settings.secret.get_secret_value():
         raise InvalidConfig(
             "secret is not set: without the cluster's secret nobody could tell a task's token from a forged one"
@@ -91,7 +95,9 @@ async def refuse_blank_passwords(gateway: Gateway) -> None:
 async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
     """Answers requests, at the address given, until left."""
     settings = gateway.settings
-    runner = web.AppRunner(application(gateway, ROUTES), access_log=None, handler_cancellation=True)
+    runner = web.AppRunner(
+        application(gateway, ROUTES), access_log=None, handler_cancellation=True, shutdown_timeout=FINISH_S
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, settings.host, settings.port).start()

@@ -52,18 +52,28 @@ async def rendezvous(call: Call) -> dict[str, Any]:
 async def all_gather(call: Call) -> dict[str, Any]:
     """Answer every peer, once all have called, with what each of them brought, in the order of their coming."""
     allocation_id = call.path["allocationId"]
-    peers, request_uuid = int(call.body.get("numPeers") or 1), str(call.body.get("requestUuid") or "")
+    peers, request_uuid = _peers(call.body.get("numPeers")), str(call.body.get("requestUuid") or "")
     if not request_uuid:
-        raise InvalidConfig("requestUuid: expected a name that only this peer uses")
+        raise InvalidConfig("requestUuid: expected a name that only this call uses")
     await lookup.gather(call.gateway, allocation_id, request_uuid, call.body.get("data"))
     call.gateway.signals.wake(allocation_id)
     deadline = _now() + RENDEZVOUS_S
-    while len(gathered := await lookup.gathered(call.gateway, allocation_id)) < peers:
+    while len(brought := await lookup.gathered(call.gateway, allocation_id, request_uuid, peers)) < peers:
         # A peer may have come through another gateway: look again at least each second.
         await call.gateway.signals.wait(allocation_id, min(1.0, max(deadline - _now(), 0)))
         if _now() >= deadline:
-            raise Refused(f"cannot gather in {allocation_id}: {len(gathered)} of {peers} came within {RENDEZVOUS_S} s")
-    return {"data": gathered}
+            raise Refused(f"cannot gather in {allocation_id}: {len(brought)} of {peers} came within {RENDEZVOUS_S} s")
+    return {"data": brought}
+
+
+def _peers(value: Any) -> int:
+    try:
+        peers = int(value or 1)
+    except (TypeError, ValueError):
+        peers = 0
+    if peers < 1:
+        raise InvalidConfig(f"numPeers: expected how many call, at least 1; found {value!r}")
+    return peers
 
 
 async def accelerator_data(call: Call) -> dict[str, Any]:

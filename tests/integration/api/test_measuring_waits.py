@@ -1,0 +1,160 @@
+"""What a running task waits for at the gateway: preemption, its peers, and what they bring."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from resolute.proto.pool import KillAllocation, PreemptAllocation, PreemptionAcknowledged
+from tests.integration.api.whole import POOL, Whole, whole
+
+
+def preemption(allocation_id: str, timeout_s: int) -> str:
+    return f"/api/v1/allocations/{allocation_id}/signals/preemption?timeoutSeconds={timeout_s}"
+
+
+async def test_a_wish_for_its_slots_reaches_a_waiting_trial_at_once(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        allocation_id = order.spec.allocation_id
+        assert await trial.get(preemption(allocation_id, 0)) == {"preempt": False}
+        waiting = asyncio.create_task(trial.get(preemption(allocation_id, 60)))
+        await asyncio.sleep(0.1)
+        asked_at = time.perf_counter()
+        await cluster.ask(PreemptAllocation(POOL, allocation_id, "a test wants the slot"), "preempt")
+        assert await asyncio.wait_for(waiting, 10) == {"preempt": True}
+        assert time.perf_counter() - asked_at < 0.25  # milliseconds, on a machine that is busy with other things
+        await trial.post(f"/api/v1/allocations/{allocation_id}/signals/ack_preemption", {"allocationId": allocation_id})
+        assert len(await cluster.told(PreemptionAcknowledged)) == 1
+
+
+async def test_a_wait_that_ends_without_news_says_so(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        began = time.perf_counter()
+        assert await trial.get(preemption(order.spec.allocation_id, 1)) == {"preempt": False}
+        assert 0.9 < time.perf_counter() - began < 3
+        answer = await trial.call("GET", preemption(order.spec.allocation_id, 601))
+        assert (answer.status, answer.error.partition(":")[0]) == (400, "timeoutSeconds")
+
+
+async def test_a_trial_that_was_killed_is_told_to_leave(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        waiting = asyncio.create_task(trial.get(preemption(order.spec.allocation_id, 60)))
+        await asyncio.sleep(0.1)
+        await cluster.ask(KillAllocation(POOL, order.spec.allocation_id, "enough"), "kill")
+        await agent.report(order, "exited", exit_code=137)
+        assert await asyncio.wait_for(waiting, 10) == {"preempt": True}
+
+
+async def test_a_wish_made_while_the_gateway_was_away_is_heard_when_it_is_back(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        waiting = asyncio.create_task(trial.get(preemption(order.spec.allocation_id, 60)))
+        await asyncio.sleep(0.1)
+        await cluster.stop("api")
+        with pytest.raises(aiohttp.ClientError):
+            await waiting
+        await cluster.ask(PreemptAllocation(POOL, order.spec.allocation_id, "meanwhile"), "preempt")
+        await cluster.start_gateway()
+        assert await trial.get(preemption(order.spec.allocation_id, 60)) == {"preempt": True}
+
+
+async def test_the_bus_losing_the_news_only_makes_it_late(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        await cluster.stop("relay")
+        waiting = asyncio.create_task(trial.get(preemption(order.spec.allocation_id, 60)))
+        await asyncio.sleep(0.1)
+        await cluster.ask(PreemptAllocation(POOL, order.spec.allocation_id, "unheard"), "preempt")
+        assert await asyncio.wait_for(waiting, 15) == {"preempt": True}
+
+
+async def gang(cluster: Whole) -> tuple[list[str], str, dict[str, str]]:
+    """A trial over two agents: its resources in rank order, its allocation, and the token of each share."""
+    agents = [await cluster.agent(), await cluster.agent()]
+    await cluster.submit(slots=2)
+    orders = [await agent.given() for agent in agents]
+    for agent, order in zip(agents, orders, strict=True):
+        await agent.report(order, "started")
+    orders.sort(key=lambda order: order.rank)
+    return (
+        [order.placement.resources_id for order in orders],
+        orders[0].spec.allocation_id,
+        {order.placement.resources_id: order.token for order in orders},
+    )
+
+
+async def test_peers_meet_and_each_is_told_its_rank(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agents = [await cluster.agent(), await cluster.agent()]
+        await cluster.submit(slots=2)
+        orders = [await agent.given() for agent in agents]
+        first = orders[0]
+        trial = cluster.known_as(first.token)
+        path = f"/api/v1/allocations/{first.spec.allocation_id}/resources"
+        meeting = [
+            asyncio.create_task(trial.get(f"{path}/{order.placement.resources_id}/rendezvous")) for order in orders
+        ]
+        await agents[0].report(orders[0], "started")
+        await asyncio.sleep(0.2)
+        assert not any(task.done() for task in meeting), "nobody meets before all are there"
+        await agents[1].report(orders[1], "started")
+        met = [(await asyncio.wait_for(task, 10))["rendezvousInfo"] for task in meeting]
+        assert [info["rank"] for info in met] == [order.rank for order in orders]
+        assert met[0]["addresses"] == met[1]["addresses"]
+        assert sorted(met[0]["addresses"]) == ["agent-0.example", "agent-1.example"]
+        assert met[0]["slots"] == [1, 1]
+        assert (await trial.call("GET", f"{path}/no-such/rendezvous")).status == 404
+
+
+async def test_what_each_peer_brings_all_of_them_get(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        resources, allocation_id, tokens = await gang(cluster)
+        path = f"/api/v1/allocations/{allocation_id}/all_gather"
+
+        async def gather(rank: int, round_: str = "ports") -> Any:
+            trial = cluster.known_as(tokens[resources[rank]])
+            body = {"requestUuid": f"{round_}-{rank}", "numPeers": 2, "data": {"rank": rank, round_: 1000 + rank}}
+            return (await trial.post(path, body))["data"]
+
+        first = asyncio.create_task(gather(0))
+        await asyncio.sleep(0.1)
+        assert not first.done()
+        second = await asyncio.wait_for(gather(1), 10)
+        everything = [{"rank": 0, "ports": 1000}, {"rank": 1, "ports": 1001}]
+        assert await asyncio.wait_for(first, 10) == second == everything
+        assert await gather(0) == everything, "one who did not hear the answer asks again"
+        await asyncio.gather(gather(0, "keys"), later := asyncio.ensure_future(gather(1, "keys")))
+        assert sorted(row["keys"] for row in later.result()) == [1000, 1001], "what is gathered next is gathered apart"
+        trial = cluster.known_as(tokens[resources[0]])
+        answer = await trial.call("POST", path, {"numPeers": 2})
+        assert (answer.status, answer.error.partition(":")[0]) == (400, "requestUuid")
+
+
+async def test_nobody_acknowledges_for_an_allocation_that_is_not(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        answer = await cluster.user.call("POST", "/api/v1/allocations/none/signals/ack_preemption", {})
+        assert answer.status == 404

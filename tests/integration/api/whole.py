@@ -1,0 +1,182 @@
+"""A whole cluster in one process, apart from its agents, which are a few lines each: real Postgres, real NATS."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+from pydantic import SecretStr
+
+import resolute.api.shell
+import resolute.checkpoint.shell
+import resolute.relay.shell
+import resolute.scheduler.shell
+import resolute.searcher.shell
+from resolute.api.settings import ApiSettings
+from resolute.bus import subjects
+from resolute.bus.nats import NatsBus
+from resolute.eventlog.postgres import PostgresEventLog
+from resolute.proto.message import Cause, Command, Event, Reply
+from resolute.proto.pool import AgentHello, AgentOrders, Slot, StartTask, TaskReport
+from resolute.service import Context
+from tests.integration.api.running import SECRET, Client
+
+POOL = "default"
+
+CONFIG = """
+name: measured
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 100}}
+resources: {slots_per_trial: %d}
+max_restarts: 0
+"""
+
+
+@dataclass
+class Agent:
+    """Starts nothing, and says that it did."""
+
+    name: str
+    bus: NatsBus
+    slots: int
+    orders: asyncio.Queue[StartTask] = field(default_factory=asyncio.Queue)
+
+    async def join(self) -> None:
+        await self.bus.listen(subjects.agent(self.name, "orders"), AgentOrders, self._order)
+        hello = AgentHello(self.name, POOL, tuple(Slot(n, "cpu") for n in range(self.slots)), self.name, "0.38.1", ())
+        await self._order(await self.bus.ask(subjects.agent(self.name, "hello"), hello, AgentOrders))
+
+    async def _order(self, orders: AgentOrders) -> None:
+        for start in orders.start:
+            self.orders.put_nowait(start)
+
+    async def given(self) -> StartTask:
+        """The next share this agent is ordered to start."""
+        return await asyncio.wait_for(self.orders.get(), 10)
+
+    async def report(self, order: StartTask, what: str, exit_code: int | None = None) -> None:
+        report = TaskReport(
+            self.name,
+            POOL,
+            order.spec.allocation_id,
+            order.placement.resources_id,
+            what,
+            address=f"{self.name}.example",
+            exit_code=exit_code,
+        )
+        await self.bus.ask(subjects.agent(self.name, "report"), report, Reply)
+
+
+@dataclass
+class Whole:
+    log: PostgresEventLog
+    bus: NatsBus
+    settings: ApiSettings
+    context: Context
+    nobody: Client
+    agents: list[Agent] = field(default_factory=list)
+    running: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    ready: set[str] = field(default_factory=set)
+    user: Client = field(init=False)
+
+    async def start(self, name: str, service: Coroutine[Any, Any, None]) -> None:
+        self.ready.discard(name)
+        task = self.running[name] = asyncio.create_task(service, name=name)
+        await self.until(lambda: name in self.ready or task.done())
+        if task.done():
+            await task
+
+    async def start_gateway(self) -> None:
+        await self.start("api", resolute.api.shell.serve(self.context, self.settings))
+
+    async def stop(self, name: str) -> None:
+        task = self.running.pop(name)
+        task.cancel()
+        await asyncio.wait({task})
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Until `holds()`, or what it promises, is true."""
+        async with asyncio.timeout(20):
+            while True:
+                found = holds()
+                if await found if inspect.isawaitable(found) else found:
+                    return
+                await asyncio.sleep(0.002)
+
+    async def ask(self, command: Command, cause: str) -> Reply:
+        return await self.bus.request(command, Cause(cause))
+
+    async def told(self, kind: type[Event]) -> list[Any]:
+        """Every event of a kind that the log holds, in order."""
+        return [r.event for r in await self.log.read_all(0, 10_000) if isinstance(r.event, kind)]
+
+    async def agent(self, slots: int = 1) -> Agent:
+        agent = Agent(f"agent-{len(self.agents)}", self.bus, slots)
+        self.agents.append(agent)
+        await agent.join()
+        return agent
+
+    async def submit(self, slots: int = 1, config: str = CONFIG) -> int:
+        body = {"config": config % slots if "%d" in config else config, "modelDefinition": [], "activate": True}
+        body["modelDefinition"] = [{"path": "train.py", "type": 48, "content": "cHJpbnQoKQ==", "mode": 420}]
+        return int((await self.user.post("/api/v1/experiments", body))["experiment"]["id"])
+
+    async def task(self, agent: Agent) -> tuple[StartTask, Client]:
+        """A trial's next run, started on `agent`, and the client that its own code would be."""
+        order = await agent.given()
+        await agent.report(order, "started")
+        return order, self.known_as(order.token)
+
+    def known_as(self, token: str) -> Client:
+        return Client(self.nobody.base, self.nobody.http, token)
+
+
+async def results(client: Client, path: str, **query: Any) -> list[Any]:
+    """What a streaming route answers, line by line."""
+    headers = {"Authorization": f"Bearer {client.token}"}
+    async with client.http.get(client.base + path, params=query, headers=headers) as response:
+        assert response.status == 200, await response.text()
+        return [orjson.loads(line)["result"] async for line in response.content]
+
+
+@asynccontextmanager
+async def whole(dsn: str, nats_url: str, storage: Path, **settings: Any) -> AsyncIterator[Whole]:
+    log, bus = await PostgresEventLog.open(dsn), await NatsBus.open(nats_url)
+    port = free_port()
+    known = ApiSettings(
+        database_url=dsn,
+        port=port,
+        secret=SecretStr(SECRET),
+        checkpoint_storage={"type": "shared_fs", "host_path": str(storage)},
+        **settings,
+    )
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+        cluster = Whole(log, bus, known, Context(log, bus), Client(f"http://127.0.0.1:{port}", http))
+        cluster.context = context = Context(log, bus, on_ready=cluster.ready.add, secret=SECRET.encode())
+        try:
+            await cluster.start("relay", resolute.relay.shell.serve(context))
+            await cluster.start("searcher", resolute.searcher.shell.serve(context))
+            await cluster.start("scheduler", resolute.scheduler.shell.serve(context))
+            await cluster.start("checkpoint", resolute.checkpoint.shell.serve(context))
+            await cluster.start_gateway()
+            cluster.user = await cluster.nobody.login("determined")
+            yield cluster
+        finally:
+            for name in reversed(list(cluster.running)):
+                await cluster.stop(name)
+            await bus.close()
+            await log.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
