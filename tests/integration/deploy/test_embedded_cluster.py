@@ -1,0 +1,220 @@
+"""An embedded cluster as a person has it: up, killed in pieces, down, up again, and every refusal on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from resolute.cli.errors import CliError
+from resolute.cli.session import Session
+from resolute.deploy import processes
+from resolute.deploy.checks import free_port
+from resolute.deploy.places import Places
+from tests.servers import wait_for
+
+pytestmark = pytest.mark.timeout(180)
+
+
+class Local:
+    """`det deploy local`, on a directory and a port of its own."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="resolute-deploy-"))
+        self.folder.chmod(0o755)  # as root, Postgres is someone else and has to get in
+        self.places = Places(self.folder / "data")
+        self.port = free_port()
+        self.env = {**os.environ, "HOME": str(self.folder / "home")}
+
+    def det(self, command: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        words = ["deploy", "local", command, "--cluster-name", "test", "--data-dir", str(self.places.root), *args]
+        det = str(Path(sys.executable).parent / "det")
+        return subprocess.run(
+            [det, *words], capture_output=True, text=True, timeout=120, check=False, env={**self.env, **env}
+        )
+
+    def up(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return self.det("cluster-up", "--master-port", str(self.port), "--agents", "0", *args, **env)
+
+    def pid(self, name: str) -> int:
+        return next((status.pid or 0 for status in processes.statuses(self.places) if status.name == name), 0)
+
+    def session(self) -> Session:
+        session = Session(f"http://127.0.0.1:{self.port}")
+        session.token = session.post("/api/v1/auth/login", {"username": "determined", "password": ""})["token"]
+        return session
+
+    def workspaces(self) -> list[str]:
+        return [workspace["name"] for workspace in self.session().get("/api/v1/workspaces")["workspaces"]]
+
+    def answers(self) -> bool:
+        try:
+            return bool(self.workspaces())
+        except (CliError, OSError):
+            return False
+
+    def close(self) -> None:
+        self.det("cluster-down", "--delete-db")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def local() -> Iterator[Local]:
+    local = Local()
+    yield local
+    local.close()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Local]:
+    local = Local()
+    started = local.up()
+    assert started.returncode == 0, started.stdout + started.stderr
+    yield local
+    local.close()
+
+
+def test_a_cluster_says_how_it_comes_up_and_where_it_is(local: Local) -> None:
+    done = local.up()
+    assert done.returncode == 0, done.stderr
+    for line in (
+        "database made",
+        "database ready",
+        "bus ready",
+        "gateway ready",
+        f"is up at http://127.0.0.1:{local.port}",
+    ):
+        assert line in done.stdout
+
+
+def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
+    assert local.up().returncode == 0
+    local.session().post("/api/v1/workspaces", {"name": "yesterday"})
+    assert local.det("cluster-down").returncode == 0
+    assert not local.answers()
+    assert local.up().returncode == 0
+    assert "yesterday" in local.workspaces()
+    assert local.det("cluster-down", "--delete-db").returncode == 0
+    assert not local.places.root.exists()
+    assert local.up().returncode == 0
+    assert "yesterday" not in local.workspaces()
+
+
+def test_everything_that_is_killed_comes_back(running: Local) -> None:
+    for name in ("nats", "postgres", "services"):
+        running.session().post("/api/v1/workspaces", {"name": f"before {name}"})
+        killed = running.pid(name)
+        os.kill(killed, signal.SIGKILL)
+        if name == "nats":
+            shutil.rmtree(running.places.nats)
+        wait_for(lambda: running.pid(name) not in (0, killed), what=f"{name} to be started again")  # noqa: B023
+        wait_for(running.answers, what=f"an answer after {name} was killed", within_s=30)
+        assert f"before {name}" in running.workspaces()
+
+
+def test_a_second_start_is_refused(running: Local) -> None:
+    done = running.up()
+    assert done.returncode != 0
+    assert "it is running already" in done.stderr
+    assert running.answers()
+
+
+def test_logs_are_shown_without_secrets(running: Local) -> None:
+    done = running.det("logs", "--no-follow")
+    assert done.returncode == 0
+    assert "services     |" in done.stdout
+    assert "supervisor   |" in done.stdout
+    for file in running.places.secrets.iterdir():
+        assert file.read_text().strip() not in done.stdout
+
+
+def test_what_a_dead_supervisor_left_behind_is_taken_over(local: Local) -> None:
+    assert local.up().returncode == 0
+    supervisor = processes.supervisor_pid(local.places)
+    assert supervisor is not None
+    services = local.pid("services")
+    os.kill(supervisor, signal.SIGKILL)
+    wait_for(lambda: processes.supervisor_pid(local.places) is None, what="the end of the supervisor")
+    assert psutil.pid_exists(services)
+    assert local.det("cluster-down").returncode == 0
+    assert not psutil.pid_exists(services)
+
+
+def test_a_port_in_use_starts_nothing(local: Local) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", local.port))
+        taken.listen()
+        done = local.up()
+    assert done.returncode != 0
+    assert f"cannot listen on 127.0.0.1:{local.port}" in done.stderr
+    assert f"pid {os.getpid()}" in done.stderr
+    assert not local.places.root.exists()
+
+
+def test_a_directory_of_another_release_starts_nothing(local: Local) -> None:
+    local.places.root.mkdir()
+    local.places.description.write_text(json.dumps({"format": 99}))
+    done = local.up()
+    assert done.returncode != 0
+    assert "it has format 99, and this release uses 1" in done.stderr
+    assert processes.supervisor_pid(local.places) is None
+
+
+def test_a_cluster_for_others_needs_a_password(local: Local) -> None:
+    done = local.up(RESOLUTE_API_HOST="0.0.0.0")
+    assert done.returncode != 0
+    assert "give --initial-user-password" in done.stderr
+    assert processes.supervisor_pid(local.places) is None
+    assert local.up("--initial-user-password", "Correct-Horse-7", RESOLUTE_API_HOST="0.0.0.0").returncode == 0
+    assert "Correct-Horse-7" not in local.places.plan.read_text()
+    with pytest.raises(CliError):
+        local.session()
+
+
+def test_what_cannot_start_is_shown_with_its_log_and_nothing_is_left_running(local: Local) -> None:
+    config = local.folder / "master.yaml"
+    config.write_text("checkpoint_storage:\n  type: nowhere\n")
+    done = local.up("--master-config-path", str(config))
+    assert done.returncode != 0
+    assert "checkpoint_storage" in done.stderr
+    assert processes.supervisor_pid(local.places) is None
+
+
+def test_services_may_be_processes_of_their_own(local: Local) -> None:
+    assert local.up(RESOLUTE_SEPARATE_SERVICES="1").returncode == 0
+    names = {status.name for status in processes.statuses(local.places)}
+    assert names >= {"relay", "searcher", "scheduler", "checkpoint", "api"}
+    killed = local.pid("api")
+    os.kill(killed, signal.SIGKILL)
+    wait_for(lambda: local.pid("api") not in (0, killed), what="the gateway's restart")
+    wait_for(local.answers, what="an answer", within_s=30)
+
+
+def resident_bytes(local: Local) -> int:
+    """What it would free to end the cluster: shared pages are counted once."""
+    supervisor = processes.supervisor_pid(local.places)
+    family: list[psutil.Process] = [psutil.Process(supervisor), *psutil.Process(supervisor).children(recursive=True)]
+    return sum(_pss(process) for process in family)
+
+
+def _pss(process: psutil.Process) -> int:
+    try:
+        found: Any = process.memory_full_info()
+    except psutil.Error:
+        return 0
+    return int(getattr(found, "pss", found.rss))
+
+
+def test_an_idle_cluster_is_small(running: Local) -> None:
+    assert resident_bytes(running) < 300 * 1024 * 1024
