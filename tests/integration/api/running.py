@@ -21,6 +21,7 @@ from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect, listening, prepare
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
+from resolute.proto.message import Cause, Event
 from resolute.service import Context
 
 SERVICES = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
@@ -79,6 +80,13 @@ class Running:
     log: MemoryEventLog
     bus: MemoryBus
     nobody: Client
+
+    async def tell(self, stream: str, *events: Event) -> None:
+        """Write `events` into the log, as the service that owns the stream would, and let the gateway see them."""
+        version = len(await self.log.read_stream(stream))
+        cause = Cause(f"{stream}@{version}", actor="a test")
+        appended = await self.log.append(stream, events, expected_version=version, cause=cause)
+        await self.gateway.read.reached(appended.position)
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
         """Wait until the gateway answers `wanted`."""

@@ -38,9 +38,10 @@ class Gateway:
         context: Context,
         settings: ApiSettings,
         pool: asyncpg.Pool,
+        read: ReadModel | None = None,
     ) -> None:
         self.context, self.settings, self.pool = context, settings, pool
-        self.read = ReadModel(pool, context.log)
+        self.read = read or ReadModel(pool, context.log)
         self.sessions = Sessions(pool, settings, context.now)
         self.task_tokens = TaskTokens(
             settings.secret.get_secret_value().encode(), self.read, context.now, settings.task_token_grace_s

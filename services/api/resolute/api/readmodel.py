@@ -23,12 +23,17 @@ LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
 
 PAGE = 500
 
+POSITION = "SELECT position FROM read_v1.progress"
+
+ADVANCE = "UPDATE read_v1.progress SET position = $1"
+
 
 class ReadModel:
     """A `Consumer` of the log, and the tables it fills."""
 
-    def __init__(self, pool: asyncpg.Pool, log: EventLog) -> None:
-        self._pool, self._log = pool, log
+    def __init__(self, pool: asyncpg.Pool, log: EventLog, schema: str = SCHEMA) -> None:
+        """`schema`: where the tables are; another than the usual one is how a rebuilt model stands beside it."""
+        self._pool, self._log, self._schema = pool, log, schema
         self._position = 0
         self._catching_up = asyncio.Lock()
 
@@ -37,17 +42,17 @@ class ReadModel:
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-                await connection.execute(DDL.read_text())
+                await connection.execute(self._in_schema(DDL.read_text()))
 
     async def drop(self) -> None:
         """Forget everything; `prepare` and catching up tell it again."""
         with outages():
-            await self._pool.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+            await self._pool.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
         self._position = 0
 
     async def position(self) -> int:
         with outages():
-            self._position = int(await self._pool.fetchval("SELECT position FROM read_v1.progress"))
+            self._position = int(await self._pool.fetchval(self._in_schema(POSITION)))
         return self._position
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
@@ -55,14 +60,14 @@ class ReadModel:
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
                 await connection.execute("SET LOCAL synchronous_commit = off")
-                position = await connection.fetchval("SELECT position FROM read_v1.progress FOR UPDATE")
+                position = await connection.fetchval(self._in_schema(f"{POSITION} FOR UPDATE"))
                 fresh = [recorded for recorded in batch if recorded.position > position]
                 if fresh:
                     assert fresh[0].position == position + 1, f"a gap after {position}: {fresh[0].position}"
                     for sql, arguments in runs_of(fresh):
-                        await connection.executemany(sql, arguments)
+                        await connection.executemany(self._in_schema(sql), arguments)
                     position = fresh[-1].position
-                    await connection.execute("UPDATE read_v1.progress SET position = $1", position)
+                    await connection.execute(self._in_schema(ADVANCE), position)
         self._position = max(self._position, position)
 
     async def reached(self, position: int) -> None:
@@ -84,16 +89,20 @@ class ReadModel:
 
     async def rows(self, sql: str, *args: Any) -> list[asyncpg.Record]:
         with outages():
-            rows: list[asyncpg.Record] = await self._pool.fetch(sql, *args)
+            rows: list[asyncpg.Record] = await self._pool.fetch(self._in_schema(sql), *args)
         return rows
 
     async def row(self, sql: str, *args: Any) -> asyncpg.Record | None:
         with outages():
-            return await self._pool.fetchrow(sql, *args)
+            return await self._pool.fetchrow(self._in_schema(sql), *args)
 
     async def value(self, sql: str, *args: Any) -> Any:
         with outages():
-            return await self._pool.fetchval(sql, *args)
+            return await self._pool.fetchval(self._in_schema(sql), *args)
+
+    def _in_schema(self, sql: str) -> str:
+        """All SQL is written for the usual schema."""
+        return sql if self._schema == SCHEMA else sql.replace(SCHEMA, self._schema)
 
     async def experiment_of(self, checkpoint: str) -> int | None:
         """The experiment a checkpoint belongs to."""

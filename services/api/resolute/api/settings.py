@@ -5,8 +5,11 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
+
+from resolute.proto.errors import InvalidConfig
+from resolute.service import settings
 
 VERSION = "0.38.1"
 """The release of the wire that is spoken; clients compare it with their own."""
@@ -47,3 +50,24 @@ class ApiSettings(BaseSettings):
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+def load() -> ApiSettings:
+    """From `RESOLUTE_API_*`, above the `api` section of the file that all services share, above what they share.
+
+    Raises InvalidConfig, naming the setting.
+    """
+    shared = settings.load()
+    common = {
+        "database_url": shared.database_url,
+        "cluster_name": shared.cluster_name,
+        "cluster_id": shared.cluster_id,
+        "secret": shared.cluster_secret,
+    }
+    given = EnvSettingsSource(ApiSettings)()
+    try:
+        return ApiSettings(**{**common, **shared.api, **given})
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        path = ".".join(str(part) for part in problem["loc"])
+        raise InvalidConfig(f"api.{path}: {problem['msg']}; give RESOLUTE_API_{path.upper()}") from error

@@ -7,6 +7,7 @@ from resolute.api.handlers import (
     checkpoints,
     cluster,
     create,
+    downloads,
     experiment_actions,
     experiments,
     master,
@@ -29,6 +30,7 @@ ROUTES: tuple[Route, ...] = (
     *model_definitions.ROUTES,
     *trials.ROUTES,
     *checkpoints.ROUTES,
+    *downloads.ROUTES,
     *cluster.ROUTES,
     *work.ROUTES,
 )
