@@ -53,7 +53,12 @@ async def test_numbers_that_json_lacks_are_taken_as_python_writes_them(
         agent = await cluster.agent()
         await cluster.submit()
         _, trial = await cluster.task(agent)
-        strange = {"loss": float("nan"), "up": float("inf"), "deep": {"down": float("-inf")}, "text": 'a "NaN" said'}
+        strange: dict[str, Any] = {
+            "loss": float("nan"),
+            "up": float("inf"),
+            "deep": {"down": float("-inf")},
+            "text": 'a "NaN" said',
+        }
         await trial.post("/api/v1/trials/1/metrics", report(100, **strange))
         await trial.post("/api/v1/trials/1/metrics", report(200, loss="Nan"))
         first, second = await read_back(cluster.user, "validation", 1)

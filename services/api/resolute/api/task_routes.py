@@ -134,7 +134,7 @@ async def progress(call: Call) -> dict[str, Any]:
     trial_id = call.int("trialId")
     await lookup.trial(call.gateway, trial_id)
     value = call.body.get("progress", 0.0)
-    if not isinstance(value, int | float) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidConfig(f"progress: expected a number from 0 to 1; found {value!r}")
     await call.gateway.measured.note(trial_id, progress=float(value))
     return {}
