@@ -328,6 +328,8 @@ class StartTask:
 class StopTask:
     resources_id: str
     reason: str
+    allocation_id: str = ""
+    """Whose share it is: an agent that does not have the task needs it to report the exit."""
 
 
 @dataclass(frozen=True, slots=True)

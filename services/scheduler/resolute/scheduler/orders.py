@@ -26,7 +26,7 @@ def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
     for resources_id, allocation_id in agent.shares.items() if agent is not None else ():
         allocation = pool.allocations[allocation_id]
         if allocation.ending:
-            stop.append(StopTask(resources_id, why_stop(allocation)))
+            stop.append(StopTask(resources_id, why_stop(allocation), allocation_id))
         elif resources_id in running:
             keep.append(resources_id)
         else:
@@ -40,7 +40,7 @@ def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:
         return []
     why = why_stop(allocation)
     return [
-        (share.placement.agent_id, StopTask(resources_id, why))
+        (share.placement.agent_id, StopTask(resources_id, why, allocation.id))
         for resources_id, share in allocation.shares.items()
         if not share.exited
     ]
