@@ -31,6 +31,13 @@ class Postgres:
         """Of the database `postgres`, whose user may do everything."""
         return str(self._server.get_uri())
 
+    @property
+    def pid(self) -> int:
+        """Of the postmaster, whose children do the work."""
+        found = self._server.get_pid()
+        assert found is not None, "Postgres is not running"
+        return found
+
     def fresh_database(self) -> str:
         """The DSN of a database made just now."""
         self._databases += 1
@@ -43,7 +50,7 @@ class Postgres:
 
     def kill(self) -> None:
         """As a power cut would: no process of it survives, and nothing is flushed on the way."""
-        postmaster = psutil.Process(self._server.get_pid())
+        postmaster = psutil.Process(self.pid)
         doomed = [postmaster, *postmaster.children(recursive=True)]
         for process in doomed:
             _kill(process)

@@ -102,7 +102,7 @@ class Encoded:
 def event_to_json(event: Event) -> Encoded:
     """An event for the log. Raises Undecodable when a field is not of its declared type."""
     kind: Any = type(event)
-    assert EVENTS.get(kind.__name__) is kind, f"{kind.__name__} is no registered event"
+    assert kind.__name__ in EVENTS, f"{kind.__name__} is no registered event"
     try:
         data = adapter(kind).dump_json(event, warnings="error").decode()
     except (PydanticSerializationError, UnicodeError) as error:

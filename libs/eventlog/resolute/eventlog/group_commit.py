@@ -16,6 +16,7 @@ import asyncpg
 
 from resolute import codec
 from resolute.eventlog.log import Appended
+from resolute.eventlog.rows import encode
 from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable, WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -49,19 +50,14 @@ class Wish:
 def wish(
     stream: str, events: Sequence[Event], expected_version: int, cause: Cause, answer: asyncio.Future[Appended]
 ) -> Wish:
-    """Encode an append. What is appended is decoded again here: an event nobody can read must never get in."""
-    encoded = [codec.event_to_json(event) for event in events]
-    return Wish(
-        stream,
-        expected_version,
-        cause,
-        [one.type for one in encoded],
-        [one.schema_version for one in encoded],
-        [one.data for one in encoded],
-        [codec.event_from_json(one.type, one.schema_version, one.data) for one in encoded],
-        any(one.holds_documents for one in encoded),
-        answer,
-    )
+    types, schema_versions, data, decoded, echo = [], [], [], [], False
+    for encoded, event in encode(events):
+        types.append(encoded.type)
+        schema_versions.append(encoded.schema_version)
+        data.append(encoded.data)
+        decoded.append(event)
+        echo = echo or encoded.holds_documents
+    return Wish(stream, expected_version, cause, types, schema_versions, data, decoded, echo, answer)
 
 
 class GroupCommit:

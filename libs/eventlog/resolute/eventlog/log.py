@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from resolute.eventlog.chain import Break
 from resolute.proto.message import Cause, Event, Recorded
 
 
@@ -14,6 +15,7 @@ class Appended:
     """The outcome of an append."""
 
     events: tuple[Recorded, ...]
+    """As a reader will read them, to the order of a document's keys."""
     repeated: bool = False
     """The same cause had been written before; `events` are those, and nothing was added."""
 
@@ -84,6 +86,10 @@ class EventLog(Protocol):
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         """Keep a note, for a person to read, that `consumer` could not handle the event at `position`."""
+        ...
+
+    async def verify(self) -> Break | None:
+        """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
         ...
 
     async def close(self) -> None: ...

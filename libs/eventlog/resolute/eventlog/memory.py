@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from resolute import codec
 from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow, link
 from resolute.eventlog.log import Appended, Snapshot
-from resolute.eventlog.rows import check_names
+from resolute.eventlog.rows import check_names, encode
 from resolute.proto.errors import WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -37,8 +37,7 @@ class MemoryEventLog:
 
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
         check_names(stream, cause)
-        encoded = [codec.event_to_json(event) for event in events]
-        decoded = [codec.event_from_json(one.type, one.schema_version, one.data) for one in encoded]
+        encoded = encode(events)
         if (written := self._causes.get((stream, cause.id))) is not None:
             return Appended(written, repeated=True)
         if not events:
@@ -47,10 +46,7 @@ class MemoryEventLog:
         if found != expected_version:
             raise WrongVersion(stream, expected_version, found)
         now = self._now()
-        added = tuple(
-            self._record(stream, step, text, event, cause, now)
-            for step, (text, event) in enumerate(zip(encoded, decoded, strict=True))
-        )
+        added = tuple(self._record(stream, step, text, event, cause, now) for step, (text, event) in enumerate(encoded))
         self._causes[stream, cause.id] = added
         grown, self._grown = self._grown, asyncio.Event()
         grown.set()

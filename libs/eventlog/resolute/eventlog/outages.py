@@ -31,18 +31,22 @@ def as_unavailable(error: BaseException) -> Unavailable:
     return Unavailable(f"Postgres is away: {type(error).__name__}: {error}")
 
 
-async def patiently(work: Callable[[], Awaitable[T]], patience_s: float) -> T:
+async def patiently(work: Callable[[], Awaitable[T]], patience_s: float, attempt_s: float) -> T:
     """What `work` answers; it is tried again through an outage, with growing pauses, for `patience_s`.
 
-    Only for work that may be done twice. Raises Unavailable when patience ends.
+    No attempt takes longer than `attempt_s`. Only for work that may be done twice. Raises Unavailable when patience
+    ends.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience_s
     pause_s = 0.02
     while True:
         try:
-            return await work()
+            async with asyncio.timeout(attempt_s):
+                return await work()
         except OUTAGES as error:
+            if isinstance(error, asyncpg.ClientConfigurationError | asyncpg.UnsupportedClientFeatureError):
+                raise  # an InterfaceError by birth, though no waiting mends it
             if loop.time() + pause_s > deadline:
                 raise as_unavailable(error) from error
         await asyncio.sleep(pause_s)

@@ -27,7 +27,6 @@ READ = named_sql.load(_SQL_FILES / "read.sql")
 KEEP = named_sql.load(_SQL_FILES / "keep.sql")
 
 _CONNECT_TIMEOUT_S = 5.0
-_STATEMENT_TIMEOUT_S = 30.0
 _POLL_S = 1.0
 _POLL_DEAF_S = 0.05
 
@@ -46,7 +45,7 @@ _WRITER_SESSION = {
 }
 
 
-class _Connection(asyncpg.Connection):  # type: ignore[misc]  (asyncpg has no types)
+class _Connection(asyncpg.Connection):  # type: ignore[misc]
     """A pooled connection that needs no reset between uses, as nothing here changes its session: saves a round trip."""
 
     def get_reset_query(self) -> str:
@@ -60,26 +59,33 @@ class PostgresEventLog:
     Unavailable.
     """
 
-    def __init__(self, dsn: str, pool: asyncpg.Pool, patience_s: float) -> None:
-        self._dsn, self._pool, self._patience_s = dsn, pool, patience_s
+    def __init__(self, dsn: str, pool: asyncpg.Pool, patience_s: float, attempt_s: float) -> None:
+        self._dsn, self._pool, self._patience_s, self._attempt_s = dsn, pool, patience_s, attempt_s
         self._writer: asyncpg.Connection | None = None
         self._ear = Ear(lambda: _connect(dsn, _SESSION), READ["head"])
         self._commits = GroupCommit(self._send, self._find_cause, self._ear.learn)
 
     @classmethod
-    async def open(cls, dsn: str, *, patience_s: float = 5.0, readers: int = 4) -> PostgresEventLog:
+    async def open(
+        cls, dsn: str, *, patience_s: float = 5.0, attempt_s: float = 30.0, readers: int = 4
+    ) -> PostgresEventLog:
         """Connect to the database at `dsn` and bring the log's schema up to date.
 
-        `readers`: how many reads may run at once. Raises Unavailable when there is no database, Refused when a newer
+        `attempt_s`: how long one statement may take before Postgres counts as away. `readers`: how many reads may run
+        at once. Raises Unavailable when there is no database, Refused when a newer
         release has written there.
         """
         try:
-            return await patiently(lambda: cls._open(dsn, patience_s, readers), patience_s)
-        except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError) as error:
-            raise InvalidConfig(f"Postgres does not open this database to us: {error}") from error
+            return await patiently(lambda: cls._open(dsn, patience_s, attempt_s, readers), patience_s, attempt_s)
+        except (
+            asyncpg.ClientConfigurationError,
+            asyncpg.InvalidAuthorizationSpecificationError,
+            asyncpg.InvalidCatalogNameError,
+        ) as error:
+            raise InvalidConfig(f"the DSN of the log's database opens none: {error}") from error
 
     @classmethod
-    async def _open(cls, dsn: str, patience_s: float, readers: int) -> PostgresEventLog:
+    async def _open(cls, dsn: str, patience_s: float, attempt_s: float, readers: int) -> PostgresEventLog:
         connection = await _connect(dsn, _SESSION)
         try:
             await migrate(connection, "resolute.eventlog", SCHEMA)
@@ -92,9 +98,8 @@ class PostgresEventLog:
             connection_class=_Connection,
             server_settings=_SESSION,
             timeout=_CONNECT_TIMEOUT_S,
-            command_timeout=_STATEMENT_TIMEOUT_S,
         )
-        log = cls(dsn, pool, patience_s)
+        log = cls(dsn, pool, patience_s, attempt_s)
         log._ear.start()
         return log
 
@@ -113,12 +118,16 @@ class PostgresEventLog:
 
     async def _send(self, *arguments: Any) -> Sequence[Any]:
         """One round trip, one transaction. Repeating it is safe: what a first attempt wrote is known by its cause."""
-        return await patiently(lambda: self._send_once(arguments), self._patience_s)
+        return await patiently(lambda: self._send_once(arguments), self._patience_s, self._attempt_s)
 
     async def _send_once(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if self._writer is None or self._writer.is_closed():
             self._writer = await _connect(self._dsn, _WRITER_SESSION)
-        rows: Sequence[Any] = await self._writer.fetch(KEEP["append"], *arguments)
+        try:
+            rows: Sequence[Any] = await self._writer.fetch(KEEP["append"], *arguments)
+        except asyncio.CancelledError:
+            self._writer.terminate()  # it took too long; an answer that comes later must not be taken for another's
+            raise
         return rows
 
     async def _find_cause(self, stream: str, cause_id: str) -> list[Recorded]:
@@ -166,7 +175,7 @@ class PostgresEventLog:
         return Snapshot(*rows[0]) if rows else None
 
     async def save_snapshot(self, snapshot: Snapshot) -> None:
-        await self._fetch(KEEP["save_snapshot"], snapshot.stream, snapshot.schema, snapshot.version, snapshot.state)
+        await self._fetch(KEEP["save_snapshot"], snapshot.stream, snapshot.version, snapshot.schema, snapshot.state)
 
     async def load_position(self, consumer: str) -> int:
         rows = await self._fetch(KEEP["load_position"], consumer)
@@ -180,7 +189,18 @@ class PostgresEventLog:
 
     async def _fetch(self, sql: str, *arguments: Any) -> Sequence[Any]:
         """Every statement that comes here may be run twice: it reads, or leaves the same behind."""
-        return await patiently(lambda: self._pool.fetch(sql, *arguments), self._patience_s)
+        return await patiently(lambda: self._fetch_once(sql, arguments), self._patience_s, self._attempt_s)
+
+    async def _fetch_once(self, sql: str, arguments: Sequence[Any]) -> Sequence[Any]:
+        connection = await self._pool.acquire()
+        try:
+            rows: Sequence[Any] = await connection.fetch(sql, *arguments)
+        except asyncio.CancelledError:
+            connection.terminate()  # else its release would wait for a server that may be frozen
+            raise
+        finally:
+            await self._pool.release(connection)
+        return rows
 
     # ---------------------------------------------------------------- the hash chain
 
@@ -205,6 +225,4 @@ class PostgresEventLog:
 
 
 async def _connect(dsn: str, session: dict[str, str]) -> asyncpg.Connection:
-    return await asyncpg.connect(
-        dsn, server_settings=session, timeout=_CONNECT_TIMEOUT_S, command_timeout=_STATEMENT_TIMEOUT_S
-    )
+    return await asyncpg.connect(dsn, server_settings=session, timeout=_CONNECT_TIMEOUT_S)

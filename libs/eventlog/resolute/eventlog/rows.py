@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from resolute import codec
 from resolute.eventlog.chain import Row
 from resolute.proto.errors import InvalidConfig
-from resolute.proto.message import Cause, Recorded
+from resolute.proto.message import Cause, Event, Recorded
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""In JSON: an escaped NUL, and not an escaped backslash before a plain u0000."""
 
 
 def recorded_from(columns: Iterable[Any]) -> Recorded:
@@ -26,6 +30,20 @@ def row_from(columns: Iterable[Any]) -> Row:
     values = [*columns]
     values[-1] = values[-1].hex()
     return Row(*values)
+
+
+def encode(events: Iterable[Event]) -> list[tuple[codec.Encoded, Event]]:
+    """Events as they are stored, each beside the event that a reader will decode from that.
+
+    An event nobody can read must never get into a log that cannot forget: Undecodable is raised here instead.
+    """
+    return [(encoded, _decoded(encoded)) for encoded in map(codec.event_to_json, events)]
+
+
+def _decoded(encoded: codec.Encoded) -> Event:
+    if "\\u0000" in encoded.data and _NUL.search(encoded.data):
+        raise codec.Undecodable(f"{encoded.type}: found a NUL character in a text; Postgres stores none, take it out")
+    return codec.event_from_json(encoded.type, encoded.schema_version, encoded.data)
 
 
 def check_names(stream: str, cause: Cause) -> None:

@@ -1,0 +1,89 @@
+"""What a reader may rely on, whichever log it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+
+from resolute.eventlog import EventLog, Snapshot
+from resolute.proto.experiment import TrialRunStarted
+from resolute.proto.message import Cause
+
+
+async def fill(log: EventLog, count: int, stream: str = "experiment-1") -> None:
+    events = [TrialRunStarted(1, run_id) for run_id in range(count)]
+    await log.append(stream, events, expected_version=0, cause=Cause("filling"))
+
+
+async def test_an_empty_log_has_no_head_and_no_streams(log: EventLog) -> None:
+    assert await log.head() == 0
+    assert await log.read_all(0) == []
+    assert await log.read_stream("experiment-1") == []
+
+
+async def test_reading_goes_on_after_what_was_seen(log: EventLog) -> None:
+    await fill(log, 10)
+    assert [r.version for r in await log.read_stream("experiment-1", 7)] == [8, 9, 10]
+    assert [r.position for r in await log.read_all(7)] == [8, 9, 10]
+    assert [r.position for r in await log.read_all(2, limit=3)] == [3, 4, 5]
+    assert await log.read_stream("experiment-1", 10) == []
+    assert await log.read_all(10) == []
+
+
+async def test_events_carry_the_time_they_were_recorded_in_utc(log: EventLog) -> None:
+    await fill(log, 1)
+    [recorded] = await log.read_all(0)
+    assert recorded.recorded_at.utcoffset() == timedelta(0)
+    assert abs(datetime.now(UTC) - recorded.recorded_at) < timedelta(minutes=1)
+
+
+async def test_waiting_ends_as_soon_as_the_log_has_grown(log: EventLog) -> None:
+    waiting = asyncio.create_task(log.wait_beyond(0, timeout_s=30))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    began = time.monotonic()
+    await fill(log, 1)
+    assert await waiting
+    assert time.monotonic() - began < 1
+    assert await log.wait_beyond(0, timeout_s=0)
+
+
+async def test_waiting_in_vain_ends_in_time(log: EventLog) -> None:
+    await fill(log, 1)
+    began = time.monotonic()
+    assert not await log.wait_beyond(1, timeout_s=0.1)
+    assert time.monotonic() - began < 2
+    assert not await log.wait_beyond(1, timeout_s=0)
+
+
+async def test_reserved_numbers_are_never_handed_out_twice(log: EventLog) -> None:
+    asked = [log.reserve("trial", count) for count in (1, 5, 1, 3, 1, 10) * 5]
+    ranges = await asyncio.gather(*asked)
+    assert [len(numbers) for numbers in ranges] == [1, 5, 1, 3, 1, 10] * 5
+    handed_out = [number for numbers in ranges for number in numbers]
+    assert len(set(handed_out)) == len(handed_out)
+    assert min(handed_out) == 1
+    assert await log.reserve("experiment") == range(1, 2)
+
+
+async def test_a_snapshot_is_found_by_the_code_that_made_it(log: EventLog) -> None:
+    assert await log.load_snapshot("experiment-1", "v1") is None
+    await log.save_snapshot(Snapshot("experiment-1", 10, "v1", b"ten"))
+    await log.save_snapshot(Snapshot("experiment-1", 20, "v1", b"twenty"))
+    await log.save_snapshot(Snapshot("experiment-1", 15, "v1", b"late"))
+    assert await log.load_snapshot("experiment-1", "v1") == Snapshot("experiment-1", 20, "v1", b"twenty")
+    assert await log.load_snapshot("experiment-1", "v2") is None
+
+
+async def test_a_consumers_position_never_moves_backwards(log: EventLog) -> None:
+    assert await log.load_position("relay") == 0
+    await log.save_position("relay", 7)
+    await log.save_position("relay", 5)
+    assert await log.load_position("relay") == 7
+    assert await log.load_position("another") == 0
+
+
+async def test_setting_an_event_aside_twice_is_as_good_as_once(log: EventLog) -> None:
+    await log.set_aside("relay", 3, "ValueError('odd \0 bytes')")
+    await log.set_aside("relay", 3, "ValueError('again')")

@@ -1,0 +1,122 @@
+"""The log when Postgres is killed, frozen or away: nothing acknowledged is lost, and nobody hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psutil
+import pytest
+
+from resolute.eventlog.postgres import PostgresEventLog
+from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.experiment import TrialRunStarted
+from resolute.proto.message import Cause
+from tests.servers import Postgres
+
+
+@asynccontextmanager
+async def opened(dsn: str, patience_s: float = 20, attempt_s: float = 30) -> AsyncIterator[PostgresEventLog]:
+    log = await PostgresEventLog.open(dsn, patience_s=patience_s, attempt_s=attempt_s)
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+async def one(log: PostgresEventLog, stream: str, version: int) -> int:
+    """Append one event, answering its position; its cause says where it belongs."""
+    cause = Cause(f"{stream}@{version}")
+    return (await log.append(stream, [TrialRunStarted(1, version)], expected_version=version, cause=cause)).position
+
+
+async def test_killing_postgres_during_appends_loses_nothing_acknowledged(own_postgres: Postgres) -> None:
+    acknowledged: dict[tuple[str, int], int] = {}
+    in_full_flight = [asyncio.Event(), asyncio.Event()]
+
+    async def write(stream: str, appends: int) -> None:
+        for version in range(appends):
+            acknowledged[stream, version + 1] = await one(log, stream, version)
+            if len(acknowledged) in (300, 1200):
+                in_full_flight[len(acknowledged) == 1200].set()
+
+    async with opened(own_postgres.fresh_database()) as log, asyncio.timeout(60):
+        writers = [asyncio.create_task(write(f"experiment-{i}", 300)) for i in range(8)]
+        for moment in in_full_flight:
+            await moment.wait()
+            await asyncio.to_thread(own_postgres.kill)
+            await asyncio.to_thread(own_postgres.start)
+        await asyncio.gather(*writers)
+        written = {(r.stream, r.version): r.position for r in await log.read_all(0, limit=10_000)}
+        assert written == acknowledged
+        assert len(written) == 8 * 300
+        assert await log.verify() is None
+
+
+async def test_while_postgres_is_away_everything_says_so_and_afterwards_all_is_well(own_postgres: Postgres) -> None:
+    async with opened(own_postgres.fresh_database(), patience_s=0.2) as log, asyncio.timeout(60):
+        await one(log, "experiment-1", 0)
+        await asyncio.to_thread(own_postgres.kill)
+        began = time.monotonic()
+        for attempt in (
+            lambda: one(log, "experiment-1", 1),
+            lambda: log.read_stream("experiment-1"),
+            lambda: log.read_all(0),
+            lambda: log.head(),
+            lambda: log.reserve("trial"),
+            lambda: log.save_position("relay", 1),
+            lambda: log.wait_beyond(1, timeout_s=1),
+        ):
+            with pytest.raises(Unavailable):
+                await attempt()
+        assert time.monotonic() - began < 10
+        await asyncio.to_thread(own_postgres.start)
+        assert await one(log, "experiment-1", 1) == 2
+        assert [recorded.position for recorded in await log.read_all(0)] == [1, 2]
+
+
+async def test_a_waiter_hears_of_appends_again_after_postgres_came_back(own_postgres: Postgres) -> None:
+    dsn = own_postgres.fresh_database()
+    async with opened(dsn) as log, opened(dsn) as other, asyncio.timeout(60):
+        await one(other, "experiment-1", 0)
+        await asyncio.to_thread(own_postgres.kill)
+        await asyncio.to_thread(own_postgres.start)
+        waiting = asyncio.create_task(log.wait_beyond(1, timeout_s=20))
+        await one(other, "experiment-1", 1)
+        assert await waiting
+
+
+async def test_a_frozen_postgres_is_given_up_on(own_postgres: Postgres) -> None:
+    async with opened(own_postgres.fresh_database(), patience_s=0.1, attempt_s=0.5) as log, asyncio.timeout(60):
+        await one(log, "experiment-1", 0)
+        frozen = psutil.Process(own_postgres.pid).children(recursive=True)
+        _signal(frozen, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            with pytest.raises(Unavailable):
+                await one(log, "experiment-1", 1)
+            with pytest.raises(Unavailable):
+                await log.head()
+            assert time.monotonic() - began < 20
+        finally:
+            _signal(frozen, signal.SIGCONT)
+        assert await one(log, "experiment-1", 1) == 2, "asking again with the same cause writes once"
+        assert await log.head() == 2
+
+
+def _signal(processes: list[psutil.Process], number: int) -> None:
+    for process in processes:
+        process.send_signal(number)
+
+
+async def test_a_database_that_is_not_there_is_a_clear_error(postgres_dsn: str) -> None:
+    with pytest.raises(InvalidConfig, match='"nowhere" does not exist'):
+        await PostgresEventLog.open(re.sub(r"/test_\d+", "/nowhere", postgres_dsn))
+    with pytest.raises(InvalidConfig, match="DSN"):
+        await PostgresEventLog.open("not a dsn")
+    with pytest.raises(Unavailable):
+        await PostgresEventLog.open("postgresql://u@/db?host=/nonexistent", patience_s=0.1)
