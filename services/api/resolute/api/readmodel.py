@@ -17,6 +17,7 @@ from resolute.api.database import outages
 from resolute.api.projections import DDL, SCHEMA, project
 from resolute.api.projections.statement import Statement
 from resolute.eventlog import EventLog
+from resolute.proto.errors import Unavailable
 from resolute.proto.message import Recorded
 
 LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
@@ -63,7 +64,10 @@ class ReadModel:
                 position = await connection.fetchval(self._in_schema(f"{POSITION} FOR UPDATE"))
                 fresh = [recorded for recorded in batch if recorded.position > position]
                 if fresh:
-                    assert fresh[0].position == position + 1, f"a gap after {position}: {fresh[0].position}"
+                    if fresh[0].position != position + 1:
+                        # A crash of Postgres took back commits that were not durable yet.
+                        self._position = position
+                        raise Unavailable(f"the tables stand at {position}, not before {fresh[0].position}: read again")
                     for sql, arguments in runs_of(fresh):
                         await connection.executemany(self._in_schema(sql), arguments)
                     position = fresh[-1].position
