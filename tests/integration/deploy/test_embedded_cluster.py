@@ -58,9 +58,13 @@ class Local:
     def workspaces(self) -> list[str]:
         return [workspace["name"] for workspace in self.session().get("/api/v1/workspaces")["workspaces"]]
 
+    def listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
     def answers(self) -> bool:
         try:
-            return bool(self.workspaces())
+            return self.listens() and bool(self.workspaces())
         except (CliError, OSError):
             return False
 
@@ -143,12 +147,12 @@ def test_what_a_dead_supervisor_left_behind_is_taken_over(local: Local) -> None:
     assert local.up().returncode == 0
     supervisor = processes.supervisor_pid(local.places)
     assert supervisor is not None
-    services = local.pid("services")
+    services = psutil.Process(local.pid("services"))
     os.kill(supervisor, signal.SIGKILL)
     wait_for(lambda: processes.supervisor_pid(local.places) is None, what="the end of the supervisor")
-    assert psutil.pid_exists(services)
+    assert processes.lives(services)
     assert local.det("cluster-down").returncode == 0
-    assert not psutil.pid_exists(services)
+    assert not processes.lives(services)
 
 
 def test_a_port_in_use_starts_nothing(local: Local) -> None:

@@ -79,9 +79,9 @@ def stop_supervisor(places: Places, within_s: float = 60.0) -> bool:
 def stop_leftovers(places: Places) -> list[str]:
     """End children whose supervisor was killed; answers their names."""
     left = [(status, process) for status in statuses(places) if (process := _alive(status)) is not None]
-    for status, process in reversed(left):
-        process.send_signal(status.stop_signal)
-    _wait_or_kill(process for _, process in left)
+    for status, process in reversed(left):  # one after another: who leaves the database needs it to say goodbye
+        _signal(process, status.stop_signal)
+        _wait_or_kill([process])
     places.status.unlink(missing_ok=True)
     return [status.name for status, _ in left]
 
@@ -101,7 +101,7 @@ def _alive(status: ChildStatus) -> psutil.Process | None:
         return None
     try:
         process = psutil.Process(status.pid)
-        same = tuple(process.cmdline()) == status.argv
+        same = tuple(process.cmdline()) == status.argv and lives(process)
     except psutil.Error:
         return None
     return process if same else None
@@ -123,7 +123,18 @@ def _signal(process: psutil.Process, number: int) -> None:
 
 
 def _wait_or_kill(processes: Iterable[psutil.Process], within_s: float = 5.0) -> None:
-    _, stubborn = psutil.wait_procs(list(processes), timeout=within_s)
-    for process in stubborn:
-        _signal(process, signal.SIGKILL)
-    psutil.wait_procs(stubborn, timeout=within_s)
+    living = list(processes)
+    for last_chance in (False, True):
+        deadline = time.monotonic() + within_s
+        while (living := [process for process in living if lives(process)]) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for process in () if last_chance else living:
+            _signal(process, signal.SIGKILL)
+
+
+def lives(process: psutil.Process) -> bool:
+    """An orphan that has ended may stay in the process table until whoever adopted it looks."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
