@@ -1,0 +1,218 @@
+"""Processes that die: a service with a log and a bus of its own, both of which it loses at the moment of its death.
+
+A killed process does nothing more: what it was about to write stays unwritten, what it had written stays, and
+whoever waits for its answer waits in vain. So death may come between writing and knowing that it was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeVar
+
+from resolute.bus import CommandHandler, MemoryBus, Subscription
+from resolute.eventlog import Appended, MemoryEventLog, Snapshot
+from resolute.eventlog.chain import Break
+from resolute.proto.errors import Unavailable
+from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.service import Context
+from tests.simulation import clock
+
+T = TypeVar("T")
+
+
+class OpenLog(MemoryEventLog):
+    """The durable log, with its pages open for whoever checks promises."""
+
+    def __init__(self) -> None:
+        super().__init__(clock.now)
+        self.story: list[Recorded] = []
+        self.streams: dict[str, list[Recorded]] = defaultdict(list)
+
+    async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
+        appended = await super().append(stream, events, expected_version=expected_version, cause=cause)
+        if not appended.repeated:
+            self.story.extend(appended.events)
+            self.streams[stream].extend(appended.events)
+        return appended
+
+
+@dataclass
+class Machinery:
+    """What all processes share: the durable log, the bus, the seed's chance, and the outages of either."""
+
+    log: OpenLog
+    bus: MemoryBus
+    rng: Random
+    log_down: bool = False
+    bus_down: bool = False
+
+
+@dataclass
+class Process:
+    """One incarnation of a service; a restart is another one."""
+
+    name: str
+    machinery: Machinery
+    serve: Callable[[Context], Awaitable[None]]
+    on_bug: Callable[[str, BaseException], None]
+    dead: bool = False
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    handlers: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def start(self) -> None:
+        context = Context(ProcessLog(self), ProcessBus(self), now=clock.now, on_ready=lambda name: self.ready.set())
+        self._main = asyncio.create_task(self._run(context), name=self.name)
+
+    async def _run(self, context: Context) -> None:
+        try:
+            await self.serve(context)
+        except Exception as error:  # noqa: BLE001  (told to the story, which fails with it)
+            if not self.dead:
+                self.on_bug(self.name, error)
+
+    def kill(self) -> None:
+        """As `kill -9`."""
+        self.dead = True
+        for task in (self._main, *self.handlers):
+            task.cancel()
+
+    async def handle(self, work: Awaitable[T]) -> T:
+        """Let `work` be done by this process: if it dies first, no answer ever comes."""
+
+        async def done() -> T:
+            return await work
+
+        task = asyncio.create_task(done())
+        self.handlers.add(task)
+        task.add_done_callback(self.handlers.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if self.dead:
+                await asyncio.Future()
+            raise
+
+    def check_alive(self) -> None:
+        if self.dead:
+            raise Unavailable(f"{self.name} is dead")
+
+
+@dataclass(frozen=True)
+class ProcessLog:
+    """The log as seen over a connection of `process`: it takes a moment, and sometimes it is away."""
+
+    process: Process
+
+    async def _moment(self) -> MemoryEventLog:
+        machinery = self.process.machinery
+        await asyncio.sleep(machinery.rng.uniform(0.0002, 0.003))
+        self.process.check_alive()
+        if machinery.log_down:
+            raise Unavailable("the database is away")
+        return machinery.log
+
+    async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
+        log = await self._moment()
+        appended = await log.append(stream, events, expected_version=expected_version, cause=cause)
+        await self._moment()  # written; whether the writer learns of it is another matter
+        return appended
+
+    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
+        return await (await self._moment()).read_stream(stream, after_version)
+
+    async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
+        return await (await self._moment()).read_all(after, limit)
+
+    async def head(self) -> int:
+        return await (await self._moment()).head()
+
+    async def wait_beyond(self, position: int, timeout_s: float) -> bool:
+        return await (await self._moment()).wait_beyond(position, timeout_s)
+
+    async def reserve(self, sequence: str, count: int = 1) -> range:
+        return await (await self._moment()).reserve(sequence, count)
+
+    async def load_snapshot(self, stream: str, schema: str) -> Snapshot | None:
+        return await (await self._moment()).load_snapshot(stream, schema)
+
+    async def save_snapshot(self, snapshot: Snapshot) -> None:
+        await (await self._moment()).save_snapshot(snapshot)
+
+    async def load_position(self, consumer: str) -> int:
+        return await (await self._moment()).load_position(consumer)
+
+    async def save_position(self, consumer: str, position: int) -> None:
+        await (await self._moment()).save_position(consumer, position)
+
+    async def set_aside(self, consumer: str, position: int, error: str) -> None:
+        await (await self._moment()).set_aside(consumer, position, error)
+
+    async def verify(self) -> Break | None:
+        return await (await self._moment()).verify()
+
+    async def close(self) -> None:
+        """The log outlives its readers."""
+
+
+@dataclass(frozen=True)
+class ProcessBus:
+    """The bus as seen over a connection of `process`, which dies with it."""
+
+    process: Process
+
+    def _bus(self) -> MemoryBus:
+        self.process.check_alive()
+        if self.process.machinery.bus_down:
+            raise Unavailable("the bus is away")
+        return self.process.machinery.bus
+
+    async def request(self, command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
+        return await self._bus().request(command, cause, timeout_s)
+
+    async def serve(self, service: str, handle: CommandHandler) -> Subscription:
+        async def handled(command: Command, cause: Cause) -> Reply:
+            return await self.process.handle(handle(command, cause))
+
+        return self._owned(await self._bus().serve(service, handled))
+
+    async def publish_fact(self, recorded: Recorded) -> None:
+        await self._bus().publish_fact(recorded)
+
+    async def last_fact(self) -> int:
+        return await self._bus().last_fact()
+
+    async def facts(self, deliver: Callable[[Recorded], None]) -> Subscription:
+        def delivered(recorded: Recorded) -> None:
+            if not self.process.dead and not self.process.machinery.bus_down:
+                deliver(recorded)
+
+        return self._owned(await self._bus().facts(delivered))
+
+    async def publish(self, subject: str, message: Any) -> None:
+        await self._bus().publish(subject, message)
+
+    async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
+        return await self._bus().ask(subject, message, answer, timeout_s)
+
+    async def listen(
+        self, subject: str, kind: type[T], handle: Callable[[T], Awaitable[Any]], *, queue: str = ""
+    ) -> Subscription:
+        async def handled(message: T) -> Any:
+            return await self.process.handle(handle(message))
+
+        return self._owned(await self._bus().listen(subject, kind, handled, queue=queue))
+
+    async def close(self) -> None:
+        """The bus outlives its users."""
+
+    def _owned(self, subscription: Subscription) -> Subscription:
+        asyncio.create_task(self._close_at_death(subscription))  # noqa: RUF006
+        return subscription
+
+    async def _close_at_death(self, subscription: Subscription) -> None:
+        await asyncio.wait({self.process._main})
+        await subscription.close()
