@@ -19,6 +19,7 @@ from resolute.eventlog.chain import Break
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.service import Context
+from resolute.service.run import serve_patiently
 from tests.simulation import clock
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Process:
 
     async def _run(self, context: Context) -> None:
         try:
-            await self.serve(context)
+            await serve_patiently(self.name, self.serve, context)
         except Exception as error:  # noqa: BLE001  (told to the story, which fails with it)
             if not self.dead:
                 self.on_bug(self.name, error)

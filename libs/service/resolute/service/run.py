@@ -111,7 +111,17 @@ async def _serve_until(stopping: asyncio.Event, services: Mapping[str, Serve], c
 
 async def _named(name: str, serve: Serve, context: Context) -> None:
     structlog.contextvars.bind_contextvars(service=name)
-    await serve(context)
+    await serve_patiently(name, serve, context)
+
+
+async def serve_patiently(name: str, serve: Serve, context: Context) -> None:
+    """A service that cannot begin because the log or the bus is away begins again when it is back."""
+    patience = Patience()
+    while True:
+        try:
+            return await serve(context)
+        except Unavailable as error:
+            await patience.wait(name, error)
 
 
 @asynccontextmanager
