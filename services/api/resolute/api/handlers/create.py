@@ -8,7 +8,7 @@ from typing import Any
 
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.views.experiments import experiment_of, job_summary
+from resolute.api.views.experiments import experiment_of
 from resolute.api.wire import timestamp
 from resolute.config import ClusterDefaults, ExperimentConfig, check_entrypoint, load_yaml, masked, parse_experiment
 from resolute.config.context import of_model_definition, to_tgz
@@ -65,8 +65,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         )
     )
     experiment = await experiment_of(call.gateway.read, int(reply.data["experiment_id"]))
-    summary = await job_summary(call.gateway.read, experiment["jobId"])
-    return {"experiment": experiment, "config": experiment["config"], "jobSummary": summary, **warnings}
+    return {"experiment": experiment, "config": experiment["config"], **warnings}
 
 
 async def _defaults(call: Call) -> ClusterDefaults:

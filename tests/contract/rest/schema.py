@@ -1,0 +1,92 @@
+"""The wire that existing clients decode: which keys they index, and what types they make of the values.
+
+`served.json` holds the operations served and the schemas of their answers. A key with a question mark may be absent
+or null; any other must be there, and where it is a message it must not be null. `[T]` is an array, `{T}` an object
+with string keys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+SERVED = json.loads(Path(__file__).with_name("served.json").read_text())
+
+OPERATIONS: dict[str, dict[str, Any]] = SERVED["operations"]
+
+FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z")
+
+
+def problems(operation: str, answer: Any) -> list[str]:
+    """What in `answer` a client of `operation` would stumble over."""
+    response = OPERATIONS[operation]["response"]
+    if response is None:
+        return [] if answer == {} else [f"expected an empty object; found {answer!r}"]
+    return list(_against(response, answer, "answer"))
+
+
+def _against(kind: str, value: Any, path: str) -> Iterator[str]:
+    if kind.startswith("["):
+        yield from _each(kind[1:-1], enumerate(value), path) if isinstance(value, list) else _wrong(kind, value, path)
+    elif kind.startswith("{"):
+        yield from _each(kind[1:-1], value.items(), path) if isinstance(value, dict) else _wrong(kind, value, path)
+    elif kind in SERVED["schemas"]:
+        yield from _message(SERVED["schemas"][kind], value, path)
+    elif not _fits(kind, value):
+        yield from _wrong(kind, value, path)
+
+
+def _each(kind: str, entries: Any, path: str) -> Iterator[str]:
+    for key, value in entries:
+        yield from _against(kind, value, f"{path}[{key!r}]")
+
+
+def _message(schema: dict[str, Any], value: Any, path: str) -> Iterator[str]:
+    if "enum" in schema:
+        if value not in schema["enum"]:
+            yield f"{path}: {value!r} is none of {schema['enum']}"
+        return
+    if not isinstance(value, dict):
+        yield f"{path}: expected a message; found {value!r}"
+        return
+    for name, kind in schema["fields"].items():
+        key, optional = name.rstrip("?"), name.endswith("?")
+        if value.get(key) is None and (optional or (key in value and kind == "object")):
+            continue
+        if key not in value:
+            yield f"{path}.{key}: missing"
+        else:
+            yield from _against(kind, value[key], f"{path}.{key}")
+    known = {name.rstrip("?") for name in schema["fields"]}
+    yield from (f"{path}.{key}: not in the schema" for key in value.keys() - known)
+
+
+def _fits(kind: str, value: Any) -> bool:
+    match kind:
+        case "string" | "string(base64)":
+            return isinstance(value, str)
+        case "string(int64)":
+            return isinstance(value, str) and value.lstrip("-").isdigit()
+        case "string(date-time)":
+            return isinstance(value, str) and bool(FORM.fullmatch(value)) and bool(datetime.fromisoformat(value))
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return (isinstance(value, int | float) and not isinstance(value, bool)) or value in (
+                "NaN",
+                "Infinity",
+                "-Infinity",
+            )
+        case "bool":
+            return isinstance(value, bool)
+        case "object":
+            return isinstance(value, dict)
+    return kind == "any"
+
+
+def _wrong(kind: str, value: Any, path: str) -> Iterator[str]:
+    yield f"{path}: expected {kind}; found {value!r}"

@@ -1,0 +1,94 @@
+"""Users, workspaces and passwords: what may be done with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from resolute.api import identity, passwords
+from resolute.api.identity import Users, Workspaces, evolve_users, evolve_workspaces
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.identity import ProjectCreated, UserChanged, UserCreated, WorkspaceCreated
+
+
+def some_users() -> Users:
+    users = Users()
+    for event in (UserCreated(1, "admin", True, True), UserCreated(2, "bob", False, True)):
+        users = evolve_users(users, event)
+    return users
+
+
+def test_a_new_user_gets_the_next_number() -> None:
+    [event] = identity.create_user(some_users(), "eve", admin=False, active=True)
+    assert event == UserCreated(3, "eve", False, True)
+
+
+@pytest.mark.parametrize("name", ["bob", "Bob"])
+def test_two_users_never_share_a_name(name: str) -> None:
+    with pytest.raises(Refused, match="exists already"):
+        identity.create_user(some_users(), name, admin=False, active=True)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 65, "tab\t"])
+def test_a_name_that_will_not_do_is_told_why(name: str) -> None:
+    with pytest.raises(InvalidConfig, match="username"):
+        identity.create_user(some_users(), name, admin=False, active=True)
+
+
+def test_only_what_changes_is_written() -> None:
+    assert identity.change_user(some_users(), 2, {"active": True}) == []
+    [event] = identity.change_user(some_users(), 2, {"active": False, "admin": False})
+    assert event == UserChanged(2, {"active": False})
+    with pytest.raises(NotFound):
+        identity.change_user(some_users(), 9, {"active": False})
+
+
+def test_the_last_administrator_stays_one() -> None:
+    for changes in ({"admin": False}, {"active": False}):
+        with pytest.raises(Refused, match="no active administrator"):
+            identity.change_user(some_users(), 1, changes)
+
+
+def some_workspaces() -> Workspaces:
+    workspaces = Workspaces()
+    for event in (
+        WorkspaceCreated(1, "Uncategorized", 1, immutable=True),
+        ProjectCreated(1, 1, "Uncategorized", "", 1, immutable=True),
+        WorkspaceCreated(2, "vision", 2),
+    ):
+        workspaces = evolve_workspaces(workspaces, event)
+    return workspaces
+
+
+def test_projects_belong_to_a_workspace_that_takes_them() -> None:
+    assert identity.create_project(some_workspaces(), 2, "digits", "", 2) == [ProjectCreated(2, 2, "digits", "", 2)]
+    with pytest.raises(Refused):
+        identity.create_project(some_workspaces(), 1, "digits", "", 2)
+    with pytest.raises(NotFound):
+        identity.create_project(some_workspaces(), 5, "digits", "", 2)
+    with pytest.raises(Refused, match="of that name exists"):
+        identity.create_workspace(some_workspaces(), "vision", 2)
+    with pytest.raises(InvalidConfig, match="name"):
+        identity.create_workspace(some_workspaces(), " ", 2)
+
+
+async def test_a_password_fits_in_either_form_and_its_hash_tells_nothing() -> None:
+    form = passwords.client_form("secret", hashed=False)
+    kept = await passwords.hash_of(form)
+    assert kept is not None
+    assert "secret" not in kept
+    assert await passwords.matches(passwords.client_form(form, hashed=True), kept)
+    assert not await passwords.matches(passwords.client_form("Secret", hashed=False), kept)
+    assert not await passwords.matches("", kept)
+    assert await passwords.matches("", await passwords.hash_of(""))
+
+
+def test_guesses_are_counted_by_user_and_address_and_forgotten_after_a_minute() -> None:
+    now = [0.0]
+    guesses = passwords.Guesses(2, lambda: now[0])
+    for _ in range(2):
+        guesses.failed("bob", "10.0.0.1")
+    assert guesses.too_many("bob", "10.0.0.1")
+    assert not guesses.too_many("bob", "10.0.0.2")
+    assert not guesses.too_many("eve", "10.0.0.1")
+    now[0] = 61.0
+    assert not guesses.too_many("bob", "10.0.0.1")

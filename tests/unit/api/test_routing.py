@@ -1,0 +1,113 @@
+"""Who may come in: the table of routes, and the one function that decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from resolute.api.routing import (
+    ADMIN,
+    ANYONE,
+    SELF,
+    SIGNED_IN,
+    TASK,
+    Access,
+    Caller,
+    Owned,
+    Principal,
+    Route,
+    Subject,
+    TaskClaims,
+    Verdict,
+    decide,
+)
+from resolute.api.table import ROUTES
+
+OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
+"""What a stranger may call. Adding to it is a decision."""
+
+USER = Principal(2, "determined")
+ADMINISTRATOR = Principal(1, "admin", admin=True)
+TASK_OF_TRIAL_4 = Principal(2, "determined", task=TaskClaims("task-4", "alloc-9", trial_id=4, experiment_id=3))
+
+
+def test_no_route_is_open_by_omission() -> None:
+    assert {route.operation for route in ROUTES if Caller.ANYONE in route.access.callers} == OPEN
+    assert all(route.access.callers for route in ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_a_route_for_tasks_or_for_oneself_says_whose(route: Route) -> None:
+    kinds = {subject.kind for subject in route.access.subjects}
+    if Caller.TASK in route.access.callers:
+        assert kinds & {"task", "allocation", "trial", "experiment", "checkpoint"}
+    if Caller.SELF in route.access.callers:
+        assert "user" in kinds
+    for subject in route.access.subjects:
+        where, _, name = subject.where.partition(".")
+        assert where in ("path", "body")
+        assert where == "body" or f"{{{name}}}" in route.path
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_a_tasks_token_never_opens_what_names_nothing_of_its_own(route: Route) -> None:
+    if route.operation not in OPEN:
+        strangers = [Owned(subject.kind, "999", experiment_id=999) for subject in route.access.subjects]
+        assert decide(route.access, TASK_OF_TRIAL_4, strangers) is Verdict.DENIED
+        assert decide(route.access, TASK_OF_TRIAL_4, ()) is Verdict.DENIED
+        assert decide(route.access, None, strangers) is Verdict.UNKNOWN
+
+
+def test_no_operation_and_no_place_is_served_twice() -> None:
+    operations = Counter(route.operation for route in ROUTES)
+    places = Counter((route.method, route.path) for route in ROUTES)
+    assert [name for name, count in (operations | places).items() if count > 1] == []
+
+
+def test_only_an_administrator_gets_through_an_administrators_door() -> None:
+    assert decide(ADMIN, ADMINISTRATOR, ()) is Verdict.ALLOWED
+    assert decide(ADMIN, USER, ()) is Verdict.DENIED
+    assert decide(ADMIN | SELF.own("user", "userId"), USER, [Owned("user", "2")]) is Verdict.ALLOWED
+    assert decide(ADMIN | SELF.own("user", "userId"), USER, [Owned("user", "3")]) is Verdict.DENIED
+
+
+@pytest.mark.parametrize(
+    "owned",
+    [
+        Owned("task", "task-4"),
+        Owned("allocation", "alloc-9"),
+        Owned("trial", "4"),
+        Owned("experiment", "3"),
+        Owned("checkpoint", "any", experiment_id=3),
+    ],
+)
+def test_a_task_may_do_what_concerns_itself_and_nothing_beside(owned: Owned) -> None:
+    access = TASK.own(owned.kind, "it")
+    assert decide(access, TASK_OF_TRIAL_4, [owned]) is Verdict.ALLOWED
+    assert decide(access, TASK_OF_TRIAL_4, [owned, Owned("trial", "5")]) is Verdict.DENIED
+    assert decide(SIGNED_IN, TASK_OF_TRIAL_4, [owned]) is Verdict.DENIED
+    assert decide(access, USER, [owned]) is Verdict.DENIED
+
+
+def test_every_element_of_a_list_counts() -> None:
+    body = {"logs": [{"taskId": "task-4"}, {"taskId": "task-5"}]}
+    assert Subject("task", "body.logs.taskId").values({}, body) == ["task-4", "task-5"]
+    assert Subject("trial", "path.trialId").values({"trialId": "4"}, body) == ["4"]
+    assert Subject("task", "body.taskId").values({}, {}) == []
+
+
+ACCESSES = st.sets(st.sampled_from(sorted(Caller, key=lambda caller: caller.name))).map(
+    lambda callers: Access(frozenset(callers))
+)
+
+
+@hypothesis.given(ACCESSES, st.booleans())
+def test_whoever_is_nobody_gets_in_only_where_anyone_does(access: Access, admin: bool) -> None:
+    allowed = decide(access, None, ()) is Verdict.ALLOWED
+    assert allowed == (Caller.ANYONE in access.callers)
+    if allowed:
+        assert decide(access, Principal(5, "eve", admin=admin), ()) is Verdict.ALLOWED
+    assert decide(access | ANYONE, None, ()) is Verdict.ALLOWED
