@@ -34,6 +34,7 @@ def cluster_up(args: ClusterUp) -> int:
             f"cannot start cluster {args.cluster_name!r}: it is running already (supervisor pid {pid}, "
             f"{places.root}); `det deploy local cluster-down` stops it"
         )
+    _check_supported(args)
     known = cluster.load(places)
     wanted, password = _described(args, places, known)
     checks.port_is_free(wanted.host, wanted.port)
@@ -74,6 +75,7 @@ def cluster_down(args: ClusterDown) -> int:
 
 
 def agent_up(args: AgentUp) -> int:
+    _check_supported(args)
     places, known = _running(args.cluster_name, args.data_dir)
     if not checks.is_loopback(args.master_host) or args.master_port != known.port:
         raise Refused(
@@ -115,6 +117,15 @@ def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
     """The log's database of an embedded cluster; None where there is none."""
     places = Places.of(cluster_name, data_dir)
     return postgres.url(places) if places.description.exists() else None
+
+
+def _check_supported(args: ClusterUp | AgentUp) -> None:
+    if args.runtime != "process":
+        raise Refused(f"cannot use --runtime {args.runtime}: this release runs trials as processes (--runtime process)")
+    if isinstance(args, ClusterUp) and args.auto_work_dir is not None:
+        raise Refused("cannot use --auto-work-dir: it is for trials in containers, and this release runs processes")
+    if isinstance(args, AgentUp) and args.agent_config_path is not None:
+        raise Refused("cannot use --agent-config-path here: RESOLUTE_AGENT_* variables and options say the same")
 
 
 def _running(cluster_name: str, data_dir: Path | None) -> tuple[Places, Cluster]:
