@@ -1,0 +1,61 @@
+"""The reference of the REST routes, as Markdown: `python -m resolute.api.reference > docs/reference/rest.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import groupby
+
+from resolute.api import schemas
+from resolute.api.openapi import callers, summary
+from resolute.api.routing import Route
+from resolute.api.table import ROUTES
+
+HEAD = """# REST
+
+Made from the table of routes by `python -m resolute.api.reference`; the same, with every message in full, is served
+as an OpenAPI document at `/api/v1/api.swagger.json`.
+
+- A token comes from `POST /api/v1/auth/login` and goes in `Authorization: Bearer …`, or in the cookie `auth`. A task
+  shows its own in `Grpc-Metadata-x-allocation-token: Bearer …`, and it opens what concerns that task.
+- Bodies are JSON whatever their content type says; keys are taken in camelCase and snake_case, and unknown ones are
+  ignored. In a PATCH, `null` means the same as a key left out: leave it.
+- 64-bit integers are strings; instants are RFC 3339 in UTC; NaN and the infinities are strings.
+- Lists take `limit` and `offset` (negative: from the end) and answer with `pagination`. Limit 0 is the operation's
+  own default, -1 everything, -2 the page's numbers alone.
+- A failure is `{"error": {"code", "reason", "error"}}` under its HTTP status: 400 for input that is wrong, 401
+  without a valid token, 403 for somebody else's doors, 404, 409 where the state does not allow it, 413 for a body
+  over the limit, 429 for too many failed logins, 503 while a service or the database is away.
+- A stream is one `{"result": …}` a line; a failure half-way is a last line `{"error": …}`.
+- A request repeated under the same `X-Request-Id` is carried out once.
+- `?pretty` indents.
+"""
+
+
+COLUMNS = "| operation | route | for | answer | what it does |\n| --- | --- | --- | --- | --- |\n"
+
+
+def markdown(routes: Iterable[Route]) -> str:
+    def area(route: Route) -> str:
+        return str(schemas.operations().get(route.operation, {}).get("tag", "Outside /api/v1"))
+
+    parts = [HEAD]
+    for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
+        parts.append(
+            f"\n## {name}\n\n| operation | route | for | answer | what it does |\n| --- | --- | --- | --- | --- |\n"
+        )
+        parts += [_row(route) for route in members]
+    return "".join(parts)
+
+
+def _row(route: Route) -> str:
+    declared = schemas.operations().get(route.operation, {})
+    response = declared.get("response")
+    answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
+    permission = f" (`{route.access.permission}`)" if route.access.permission else ""
+    place = f"`{route.method} {route.documented_path}`"
+    return f"| {route.operation} | {place} | {callers(route)}{permission} | {answer} | {summary(route)} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown(ROUTES))
