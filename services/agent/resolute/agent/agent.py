@@ -1,0 +1,188 @@
+"""One agent at work: what it is told, what it does about it, and what it says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection
+
+import structlog
+
+from resolute.agent import environment
+from resolute.agent.desk import ANSWER_S, Desk
+from resolute.agent.environment import Site
+from resolute.agent.ledger import Entry, Ledger, entry_for
+from resolute.agent.runtime import Launch, TaskRuntime
+from resolute.agent.settings import AgentSettings
+from resolute.agent.task import Office, Task
+from resolute.bus import Bus, subjects
+from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, StartTask, StopTask
+from resolute.service import Patience
+
+log_ = structlog.get_logger()
+
+
+class Agent:
+    def __init__(
+        self,
+        bus: Bus,
+        runtime: TaskRuntime,
+        ledger: Ledger,
+        settings: AgentSettings,
+        site: Site,
+        host: str,
+        version: str,
+    ) -> None:
+        """`host`: the address at which this agent's tasks are reached by others."""
+        self._bus, self._settings, self._site = bus, settings, site
+        self._host, self._version = host, version
+        self._office = Office(runtime, ledger, Desk(bus, settings.id), settings, host)
+        self._tasks: dict[str, Task] = {}
+        self._caring: dict[str, asyncio.Task[None]] = {}
+        self._group = asyncio.TaskGroup()
+        self._hello_soon = asyncio.Event()
+        self._closing = False
+
+    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Until cancelled; the tasks stay."""
+        orders = await self._bus.listen(subjects.agent(self._settings.id, "orders"), AgentOrders, self._pushed)
+        try:
+            async with self._group:
+                for entry in self._office.ledger.load():
+                    self._care(Task(entry, self._office), None)
+                self._group.create_task(self._heartbeats())
+                self._group.create_task(self._hellos(on_ready))
+        finally:
+            await orders.close()
+
+    async def stop_tasks(self, reason: str) -> None:
+        """Ask every task to end, and wait until they have, and all is reported and stored."""
+        self._closing = True
+        for task in list(self._tasks.values()):
+            if not task.ended:
+                await task.stop(reason)
+        await asyncio.gather(*self._caring.values(), return_exceptions=True)
+
+    # ------------------------------------------------------------ what it says
+
+    async def _heartbeats(self) -> None:
+        subject = subjects.agent(self._settings.id, "heartbeat")
+        while True:
+            try:
+                await self._bus.publish(subject, AgentHeartbeat(self._settings.id, self._settings.pool))
+            except Unavailable as error:
+                log_.debug("no heartbeat", why=error.message)
+            await asyncio.sleep(self._settings.heartbeat_s)
+
+    async def _hellos(self, on_ready: Callable[[], None]) -> None:
+        patience = Patience()
+        while True:
+            running = self._running()
+            try:
+                orders = await self._hello(running)
+            except Unavailable as error:
+                await patience.wait("hello", error)
+                continue
+            except ResoluteError as error:
+                log_.error("the scheduler will not have this agent", why=error.message)
+            else:
+                patience = Patience()
+                on_ready()
+                await self._obey(orders, running)
+            await self._until_the_next_hello()
+
+    async def _hello(self, running: Collection[str]) -> AgentOrders:
+        self._hello_soon.clear()
+        hello = AgentHello(
+            agent_id=self._settings.id,
+            pool=self._settings.pool,
+            slots=self._site.slots,
+            host=self._host,
+            version=self._version,
+            running=tuple(running),
+        )
+        return await self._bus.ask(subjects.agent(self._settings.id, "hello"), hello, AgentOrders, ANSWER_S)
+
+    async def _until_the_next_hello(self) -> None:
+        try:
+            async with asyncio.timeout(self._settings.hello_s):
+                await self._hello_soon.wait()
+        except TimeoutError:
+            self._forget_the_old()
+
+    def _running(self) -> list[str]:
+        """What is alive, or has an end that nobody has heard of yet."""
+        return [resources_id for resources_id, task in self._tasks.items() if not task.reported]
+
+    # ------------------------------------------------------------ what it is told
+
+    async def _pushed(self, orders: AgentOrders) -> None:
+        await self._obey(orders, ())
+
+    async def _obey(self, orders: AgentOrders, asked_about: Collection[str]) -> None:
+        """`asked_about`: what ran when the question was asked; an answer cannot speak of what came later."""
+        for stop in orders.stop:
+            await self._stop(stop)
+        if orders.complete:
+            wanted = {
+                *orders.keep,
+                *(s.placement.resources_id for s in orders.start),
+                *(s.resources_id for s in orders.stop),
+            }
+            for resources_id in asked_about:
+                if resources_id not in wanted and not self._tasks[resources_id].ended:
+                    await self._tasks[resources_id].stop("no allocation owns it any more")
+        for start in orders.start:
+            self._start(start)
+
+    async def _stop(self, order: StopTask) -> None:
+        task = self._tasks.get(order.resources_id)
+        if task is not None:
+            await task.stop(order.reason)
+        else:
+            self._disown(Entry(order.resources_id, order.allocation_id, "", 0, 0, ()), order.reason)
+
+    def _start(self, order: StartTask) -> None:
+        entry = entry_for(order)
+        if self._closing or entry.resources_id in self._tasks:
+            return
+        if order.started:
+            self._disown(entry, f"agent {self._settings.id} no longer has it")
+        elif not self._slots_taken(entry):
+            folder = self._office.runtime.folder(entry.resources_id)
+            variables = environment.environment(order, self._site, folder)
+            command = (self._settings.python, "-m", "determined.exec.prep")
+            self._office.ledger.write(entry)
+            self._care(Task(entry, self._office), Launch(entry.resources_id, command, variables))
+
+    def _slots_taken(self, entry: Entry) -> bool:
+        """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""
+        taken = {slot for task in self._tasks.values() if not task.ended for slot in task.entry.slot_ids}
+        return not taken.isdisjoint(entry.slot_ids)
+
+    def _disown(self, entry: Entry, reason: str) -> None:
+        self._office.ledger.write(entry)
+        task = Task(entry, self._office)
+        self._attend(task, task.disown(reason))
+
+    def _care(self, task: Task, launch: Launch | None) -> None:
+        self._attend(task, task.run(launch))
+
+    def _attend(self, task: Task, work: Awaitable[None]) -> None:
+        async def attend() -> None:
+            await work
+            # What waited for its slots can have them.
+            self._hello_soon.set()
+
+        resources_id = task.entry.resources_id
+        self._tasks[resources_id] = task
+        self._caring[resources_id] = self._group.create_task(attend(), name=resources_id)
+
+    def _forget_the_old(self) -> None:
+        before_s = time.time() - self._settings.remember_s
+        for resources_id, task in list(self._tasks.items()):
+            reported_at_s = task.entry.reported_at_s
+            if reported_at_s is not None and reported_at_s < before_s and self._caring[resources_id].done():
+                del self._tasks[resources_id], self._caring[resources_id]
+                self._office.ledger.remove(resources_id)

@@ -1,0 +1,49 @@
+"""The agent's side of its conversation: what it asks until it is answered, however long the link is down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from resolute.bus import Bus, subjects
+from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.message import Reply
+from resolute.proto.pool import LogBatch, LogsStored, TaskReport
+from resolute.service import Patience
+
+log_ = structlog.get_logger()
+
+ANSWER_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    bus: Bus
+    agent_id: str
+
+    async def report(self, report: TaskReport) -> None:
+        """Returns when it is in the log, or was refused: then nobody waits for it."""
+        patience = Patience()
+        while True:
+            try:
+                await self.bus.ask(subjects.agent(self.agent_id, "report"), report, Reply, ANSWER_S)
+                return
+            except Unavailable as error:
+                await patience.wait(f"report of {report.resources_id}", error)
+            except ResoluteError as error:
+                log_.warning("report refused", what=report.what, resources_id=report.resources_id, why=error.message)
+                return
+
+    async def store(self, batch: LogBatch) -> bool:
+        """Whether the lines are durable now; False when the gateway will not have them, however often they come."""
+        patience = Patience()
+        while True:
+            try:
+                await self.bus.ask(subjects.agent(self.agent_id, "logs"), batch, LogsStored, ANSWER_S)
+                return True
+            except Unavailable as error:
+                await patience.wait("log lines", error)
+            except ResoluteError as error:
+                log_.error("log lines refused", lines=len(batch.lines), why=error.message)
+                return False

@@ -1,0 +1,139 @@
+"""What a task finds in its environment: who it is, where the cluster is, and what it may use."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from resolute.proto.experiment import TaskSpec
+from resolute.proto.pool import Slot, StartTask
+
+OWN_PREFIXES = ("RESOLUTE_", "DET_", "NATS_", "PYTEST_")
+"""Of the agent's own environment these stay with the agent: its settings, its secrets."""
+
+TRIAL_SSH_PORT, INTER_TRAIN_PORT_1, INTER_TRAIN_PORT_2, C10D_PORT = 12350, 12360, 12376, 29400
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is the same for every task of this agent."""
+
+    agent_id: str
+    cluster_id: str
+    master_url: str
+    slots: tuple[Slot, ...]
+    cores: int
+    inherited: Mapping[str, str]
+    """What tasks inherit of the host's environment: see `inheritable`."""
+    harness: str
+    """The directory that `determined` is imported from."""
+
+
+def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)}
+
+
+def harness_directory() -> str:
+    found = find_spec("determined")
+    assert found is not None, "the harness, libs/harness, is not installed"
+    assert found.submodule_search_locations, "the harness is a package"
+    return str(Path(next(iter(found.submodule_search_locations))).parent)
+
+
+def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
+    """Everything the task sees. What the user's configuration sets wins over the host, and the cluster over both."""
+    slots = [slot for slot in site.slots if slot.id in order.placement.slot_ids]
+    return {
+        **site.inherited,
+        **_devices(slots, site),
+        **order.spec.environment,
+        **_paths(order.spec.environment, site, folder),
+        **_master(site.master_url),
+        **_identity(order, site),
+        **(_trial(order.spec) if order.spec.trial_id is not None else {}),
+        **_ports(order),
+    }
+
+
+def _devices(slots: Sequence[Slot], site: Site) -> dict[str, str]:
+    """GPUs by their own names, and none for a task that has none. CPU slots share the cores evenly."""
+    gpus = [slot.uuid for slot in slots if slot.kind == "cuda"]
+    if gpus:
+        return {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+    threads = max(1, site.cores * max(1, len(slots)) // max(1, len(site.slots)))
+    return {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(threads)}
+
+
+def _paths(chosen: Mapping[str, str], site: Site, folder: str) -> dict[str, str]:
+    behind = chosen.get("PYTHONPATH", site.inherited.get("PYTHONPATH", ""))
+    return {
+        "DET_RUN_DIR": folder,
+        "DET_WORKDIR": f"{folder}/workdir",
+        "PYTHONPATH": os.pathsep.join(filter(None, [site.harness, behind])),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _master(url: str) -> dict[str, str]:
+    parts = urlsplit(url)
+    tls = parts.scheme == "https"
+    return {
+        "DET_MASTER": url.rstrip("/"),
+        "DET_MASTER_HOST": parts.hostname or "",
+        "DET_MASTER_ADDR": parts.hostname or "",
+        "DET_MASTER_PORT": str(parts.port or (443 if tls else 80)),
+        "DET_USE_TLS": "true" if tls else "false",
+    }
+
+
+def _identity(order: StartTask, site: Site) -> dict[str, str]:
+    spec, placement = order.spec, order.placement
+    trial = {} if spec.trial_id is None else {"trial_id": spec.trial_id}
+    return {
+        "DET_CLUSTER_ID": site.cluster_id,
+        "DET_AGENT_ID": site.agent_id,
+        "DET_CONTAINER_ID": placement.resources_id,
+        "DET_RESOURCES_ID": placement.resources_id,
+        "DET_RESOURCES_TYPE": "docker-container",
+        "DET_SLOT_IDS": json.dumps(list(placement.slot_ids)),
+        "DET_ALLOCATION_ID": spec.allocation_id,
+        "DET_TASK_ID": spec.task_id,
+        "DET_TASK_TYPE": spec.task_type,
+        "DET_SESSION_TOKEN": order.token,
+        "DET_USER": spec.owner,
+        "DET_SEGMENT_ENABLED": "false",
+        "DET_TASK_LOGGING_METADATA": json.dumps(
+            {"task_id": spec.task_id, "allocation_id": spec.allocation_id, **trial}
+        ),
+    }
+
+
+def _trial(spec: TaskSpec) -> dict[str, str]:
+    interface = (spec.config.get("environment") or {}).get("dtrain_network_interface") if spec.config else None
+    return {
+        "DET_EXPERIMENT_ID": str(spec.experiment_id),
+        "DET_TRIAL_ID": str(spec.trial_id),
+        "DET_TRIAL_RUN_ID": str(spec.run_id),
+        "DET_TRIAL_SEED": str(spec.seed),
+        "DET_EXPERIMENT_CONFIG": json.dumps(spec.config),
+        "DET_HPARAMS": json.dumps(spec.hparams),
+        "DET_STEPS_COMPLETED": str(spec.steps_completed),
+        **({"DET_LATEST_CHECKPOINT": spec.checkpoint} if spec.checkpoint else {}),
+        **({"DET_INTER_NODE_NETWORK_INTERFACE": interface} if interface else {}),
+    }
+
+
+def _ports(order: StartTask) -> dict[str, str]:
+    """Tasks on one host share its ports: each keeps to those of its lowest slot, which no other has."""
+    offset = min(order.placement.slot_ids, default=0)
+    return {
+        "DTRAIN_SSH_PORT": str(TRIAL_SSH_PORT + offset),
+        "INTER_TRAIN_PROCESS_COMM_PORT_1": str(INTER_TRAIN_PORT_1 + offset),
+        "INTER_TRAIN_PROCESS_COMM_PORT_2": str(INTER_TRAIN_PORT_2 + offset),
+        "C10D_PORT": str(C10D_PORT + offset),
+    }

@@ -1,0 +1,145 @@
+"""The agent as a process: one work directory, one agent; it stops when told to, and its tasks go on."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.metadata import version
+
+import structlog
+
+from resolute.agent import environment, slots
+from resolute.agent.agent import Agent
+from resolute.agent.environment import Site
+from resolute.agent.ledger import Ledger
+from resolute.agent.process_runtime import ProcessRuntime
+from resolute.agent.settings import AgentSettings, cores, host_towards
+from resolute.bus import Bus
+from resolute.bus.nats import NatsBus
+from resolute.bus.roles import agent_credentials
+from resolute.proto.errors import InvalidConfig, Refused, Unavailable
+from resolute.service import Patience
+
+log_ = structlog.get_logger()
+
+
+def make(bus: Bus, settings: AgentSettings) -> Agent:
+    work_dir = settings.work_dir.absolute()
+    site = Site(
+        agent_id=settings.id,
+        cluster_id=settings.cluster_id,
+        master_url=settings.master_url,
+        slots=slots.detect(settings.slots, settings.artificial, settings.gpu),
+        cores=cores(),
+        inherited=environment.inheritable(os.environ),
+        harness=environment.harness_directory(),
+    )
+    return Agent(
+        bus,
+        ProcessRuntime(work_dir / "tasks", settings.grace_s),
+        Ledger(work_dir / "ledger"),
+        settings,
+        site,
+        settings.host or host_towards(settings.nats_url),
+        version("resolute"),
+    )
+
+
+async def serve(bus: Bus, settings: AgentSettings, on_ready: Callable[[str], None] = lambda name: None) -> None:
+    """Until cancelled. Its tasks stay, and the next agent with this work directory finds them."""
+    with _alone_in(settings):
+        await make(bus, settings).run(lambda: on_ready("agent"))
+
+
+async def run(settings: AgentSettings, stop_tasks: bool) -> None:
+    """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    with _alone_in(settings):
+        bus = await _open(settings, stopping)
+        if bus is None:
+            return
+        try:
+            await _work(make(bus, settings), bus, settings, stopping, stop_tasks)
+        finally:
+            await bus.close()
+
+
+async def _work(agent: Agent, bus: NatsBus, settings: AgentSettings, stopping: asyncio.Event, stop_tasks: bool) -> None:
+    said_hello = asyncio.Event()
+    async with _health(settings, bus, said_hello):
+        working = asyncio.create_task(agent.run(said_hello.set))
+        asked = asyncio.create_task(stopping.wait())
+        await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if stop_tasks and not working.done():
+            await agent.stop_tasks(f"agent {settings.id} is being stopped")
+        working.cancel()
+        try:
+            await working
+        except asyncio.CancelledError:
+            log_.info("stopped")
+
+
+async def _open(settings: AgentSettings, stopping: asyncio.Event) -> NatsBus | None:
+    """The bus, waited for; None when told to stop first."""
+    try:
+        seed = settings.nats_seed_file.read_text().strip() if settings.nats_seed_file else None
+    except OSError as error:
+        raise InvalidConfig(f"nats_seed_file: cannot read {settings.nats_seed_file}: {error.strerror}") from error
+    credentials = agent_credentials(settings.id, seed) if seed else None
+    patience = Patience()
+    while not stopping.is_set():
+        try:
+            name = f"agent {settings.id}"
+            return await NatsBus.open(settings.nats_url, credentials=credentials, name=name, timeout_s=5.0)
+        except Unavailable as error:
+            await patience.wait("start", error)
+    return None
+
+
+@contextmanager
+def _alone_in(settings: AgentSettings) -> Iterator[None]:
+    """Two agents over one work directory would both look after its tasks."""
+    try:
+        settings.work_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(settings.work_dir / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InvalidConfig(f"work_dir: cannot use {settings.work_dir}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Refused(
+            f"cannot start agent {settings.id}: another agent works in {settings.work_dir}; "
+            "stop that one, or give this one another work_dir"
+        ) from None
+    finally:
+        os.close(lock)
+
+
+@asynccontextmanager
+async def _health(settings: AgentSettings, bus: NatsBus, said_hello: asyncio.Event) -> AsyncIterator[None]:
+    if settings.health_port is None:
+        yield
+        return
+    from resolute.service.health import HealthSite  # brings a web server along: only those who ask pay for it
+
+    async def bus_answers() -> bool:
+        return bus.connected
+
+    async def scheduler_knows() -> bool:
+        return said_hello.is_set()
+
+    site = HealthSite({"bus": bus_answers, "scheduler": scheduler_knows})
+    port = await site.open(settings.health_host, settings.health_port)
+    log_.info("health", url=f"http://{settings.health_host}:{port}/health")
+    try:
+        yield
+    finally:
+        await site.close()

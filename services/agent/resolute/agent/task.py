@@ -1,0 +1,175 @@
+"""One share of an allocation on this agent, from its start (or from where an earlier agent left it) to its end.
+
+Its output is handed over as it comes, its start and its end are reported until somebody has heard it. What the
+agent dies in the middle of, the next one takes up: everything before is in the ledger, everything else in the
+runtime.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from dataclasses import dataclass, replace
+
+import structlog
+
+from resolute.agent.desk import Desk
+from resolute.agent.ledger import Entry, Ledger
+from resolute.agent.log_lines import read_line
+from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, TaskRuntime
+from resolute.agent.settings import AgentSettings
+from resolute.proto.pool import LogBatch, TaskReport
+
+log_ = structlog.get_logger()
+
+LINES_MAX = 1000
+LOOK_S_MIN, LOOK_S_MAX = 0.05, 0.5
+"""How long to wait between looks at the output of a task; longer the quieter it is."""
+
+CANNOT_START = 125
+"""The exit code of a task that never ran, as container engines have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """What all tasks of an agent share."""
+
+    runtime: TaskRuntime
+    ledger: Ledger
+    desk: Desk
+    settings: AgentSettings
+    address: str
+
+
+class Task:
+    def __init__(self, entry: Entry, office: Office) -> None:
+        self.entry = entry
+        self._office = office
+        self._begun = False
+        self._asked_to_end = False
+        self._ended = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it runs any more: its slots are free for others."""
+        return self._ended.is_set() or self.reported
+
+    @property
+    def reported(self) -> bool:
+        """Whether its end is in the log; it may still have output to hand over."""
+        return self.entry.reported_at_s is not None
+
+    async def run(self, launch: Launch | None) -> None:
+        """`launch` starts it; without, it is found where an earlier agent left it."""
+        shipping = asyncio.create_task(self._ship())
+        try:
+            if not self.reported:
+                await self._live(launch, shipping)
+            self._ended.set()
+            await shipping
+        finally:
+            shipping.cancel()
+        if not self._office.settings.keep_finished:
+            await self._office.runtime.forget(self.entry.resources_id)
+
+    async def disown(self, reason: str) -> None:
+        """Say that there is no such task here, and remember that there shall be none."""
+        self._ended.set()
+        await self._report_exit(Exit(None, reason))
+
+    async def stop(self, reason: str) -> None:
+        """Ask it to end, and see to it that it does. Asking again changes nothing."""
+        if not self.entry.stop_reason:
+            log_.info("stopping", resources_id=self.entry.resources_id, why=reason)
+            self._write(replace(self.entry, stop_reason=reason))
+        if self._begun and not self.ended and not self._asked_to_end:
+            self._asked_to_end = True
+            await self._office.runtime.signal(self.entry.resources_id, signal.SIGTERM)
+
+    # ------------------------------------------------------------ its life
+
+    async def _live(self, launch: Launch | None, shipping: asyncio.Task[None]) -> None:
+        found = await self._begin(launch)
+        if found is None:
+            await self._report("started")
+            found = await self._office.runtime.exit(self.entry.resources_id)
+        self._ended.set()
+        # The last lines should be there before the end is known; but no exit waits for them for ever.
+        await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)
+        await self._report_exit(found)
+
+    async def _begin(self, launch: Launch | None) -> Exit | None:
+        """The end, when there was no beginning."""
+        try:
+            if launch is not None:
+                await self._office.runtime.start(launch)
+            elif not await self._office.runtime.attach(self.entry.resources_id):
+                return Exit(None, "the agent was stopped before it could start the task")
+        except CannotStart as error:
+            return Exit(CANNOT_START, error.message)
+        self._begun = True
+        log_.info("running" if launch else "found again", resources_id=self.entry.resources_id)
+        if self.entry.stop_reason:
+            await self.stop(self.entry.stop_reason)
+        return None
+
+    # ------------------------------------------------------------ its output
+
+    async def _ship(self) -> None:
+        """Hand over every line, until it has ended and there are no more."""
+        pause_s = LOOK_S_MIN
+        limit = LINES_MAX
+        while True:
+            last_look = self._ended.is_set()
+            chunk = await self._office.runtime.logs(self.entry.resources_id, self.entry.mark, limit)
+            if chunk.lines:
+                limit = await self._hand_over(chunk, limit)
+                pause_s = LOOK_S_MIN
+            elif last_look:
+                return
+            else:
+                await self._pause(pause_s)
+                pause_s = min(pause_s * 1.5, LOOK_S_MAX)
+
+    async def _hand_over(self, chunk: Chunk, limit: int) -> int:
+        """How many lines to try next: what is refused as a whole is tried in smaller parts, down to the culprit."""
+        first, agent_id = self.entry.lines, self._office.settings.id
+        lines = tuple(read_line(self.entry, agent_id, first + n, line) for n, line in enumerate(chunk.lines))
+        stored = await self._office.desk.store(LogBatch(lines))
+        if not stored and len(lines) > 1:
+            return len(lines) // 2
+        self._write(replace(self.entry, mark=chunk.mark, lines=first + len(lines)))
+        return min(limit * 2, LINES_MAX)
+
+    async def _pause(self, pause_s: float) -> None:
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._ended.wait()
+        except TimeoutError:
+            return
+
+    # ------------------------------------------------------------ what is said about it
+
+    async def _report_exit(self, found: Exit) -> None:
+        await self._report("exited", found.code, found.reason or self.entry.stop_reason)
+        self._write(replace(self.entry, reported_at_s=time.time()))
+        log_.info("ended", resources_id=self.entry.resources_id, exit_code=found.code, why=found.reason)
+
+    async def _report(self, what: str, exit_code: int | None = None, reason: str = "") -> None:
+        settings, entry = self._office.settings, self.entry
+        await self._office.desk.report(
+            TaskReport(
+                agent_id=settings.id,
+                pool=settings.pool,
+                allocation_id=entry.allocation_id,
+                resources_id=entry.resources_id,
+                what=what,
+                address=self._office.address,
+                exit_code=exit_code,
+                reason=reason,
+            )
+        )
+
+    def _write(self, entry: Entry) -> None:
+        self.entry = self._office.ledger.write(entry)
