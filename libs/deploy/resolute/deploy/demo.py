@@ -28,6 +28,8 @@ from resolute.proto.errors import ResoluteError
 NAME = "demo"
 USER = "determined"
 COMPLETED = "STATE_COMPLETED"
+AMOUNTS = {"batches", "epochs"}
+"""How far training was, which some frameworks report among the metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,10 @@ def show(session: Session, experiment: Any, url: str, data_dir: Path, took_s: fl
     for trial in trials:
         workloads = session.get(f"/api/v1/trials/{trial['id']}/workloads", {"limit": 1000})["workloads"]
         console.print(table(experiment, trial, validations(workloads)))
-    console.print(best_checkpoint(experiment, checkpoints))
+    console.print(best_checkpoint(experiment, checkpoints), soft_wrap=True, highlight=False)
     state = str(experiment["state"]).removeprefix("STATE_").lower()
     console.print(f"Experiment {experiment['id']} is [bold]{state}[/bold], {took_s:.0f} s after you started this.\n")
-    console.print(where_next(experiment["id"], trials, url, data_dir), highlight=False)
+    console.print(where_next(experiment["id"], trials, url, data_dir), highlight=False, soft_wrap=True)
 
 
 def validations(workloads: Sequence[Any]) -> list[Validation]:
@@ -126,7 +128,7 @@ def validations(workloads: Sequence[Any]) -> list[Validation]:
 def table(experiment: Any, trial: Any, rows: Sequence[Validation]) -> Table:
     """Validation metrics over time, the searcher's own first."""
     wanted = experiment["config"]["searcher"]["metric"]
-    names = sorted({name for row in rows for name in row.metrics}, key=lambda name: (name != wanted, name))
+    names = sorted({name for row in rows for name in row.metrics} - AMOUNTS, key=lambda name: (name != wanted, name))
     made = Table(title=f"Experiment {experiment['id']} ({experiment['name']}), trial {trial['id']}")
     made.add_column("batches", justify="right")
     for name in names:
@@ -154,15 +156,15 @@ def best_checkpoint(experiment: Any, checkpoints: Sequence[Any]) -> str:
 
 def where_next(experiment_id: int, trials: Sequence[Any], url: str, data_dir: Path) -> str:
     trial_id = trials[0]["id"] if trials else 1
-    return (
-        f"The cluster stays up at {url}. Where to look next:\n"
-        f"  export DET_MASTER={url}\n"
-        f"  det experiment describe {experiment_id}          what it was and how it went\n"
-        f"  det trial logs {trial_id}                   every line it wrote\n"
-        f"  det experiment list-checkpoints {experiment_id}  what it left\n"
-        f"  resolute log show experiment-{experiment_id} --data-dir {data_dir}   every decision, and why\n"
-        f"  det deploy local cluster-down --cluster-name {NAME} --data-dir {data_dir}   when you are done"
-    )
+    words = {
+        f"det experiment describe {experiment_id}": "what it was and how it went",
+        f"det trial logs {trial_id}": "every line it wrote",
+        f"det experiment list-checkpoints {experiment_id}": "what it left",
+        f"resolute log show experiment-{experiment_id} --data-dir {data_dir}": "every decision, and why",
+        f"det deploy local cluster-down --cluster-name {NAME} --data-dir {data_dir}": "when you are done",
+    }
+    lines = [f"The cluster stays up at {url}. Where to look next:", f"  export DET_MASTER={url}"]
+    return "\n".join([*lines, *(f"  {command}   # {what}" for command, what in words.items())])
 
 
 def _metric_of(checkpoint: Any) -> float | None:
