@@ -80,22 +80,22 @@ def link(row: Row) -> str:
     return hashlib.sha256(bytes.fromhex(row.prev_hash) + text.encode()).hexdigest()
 
 
-def follow(rows: Iterable[Row], heads: dict[str, Head], after: int = 0) -> Break | None:
-    """Walk on along `rows`, the events after position `after`; `heads` is where the streams ended, and is moved on.
+def follow(rows: Iterable[Row], heads: dict[str, Head], after: int | None = 0) -> Break | None:
+    """Walk on along `rows`; `heads` is where the streams ended so far, and is moved on.
 
-    Answers the first break, if there is one.
+    `rows` are all events from position `after` on, or with None a choice of streams. Answers the first break.
     """
     for row in rows:
         head = heads.get(row.stream, Head(0, ""))
-        if broken := _why(row, head, after):
-            return Break(row.position, row.stream, row.version, broken)
-        after = row.position
+        if why := _broken(row, head, after):
+            return Break(row.position, row.stream, row.version, why)
+        after = None if after is None else row.position
         heads[row.stream] = Head(row.version, link(row))
     return None
 
 
-def _why(row: Row, head: Head, after: int) -> str:
-    if row.position != after + 1:
+def _broken(row: Row, head: Head, after: int | None) -> str:
+    if after is not None and row.position != after + 1:
         return f"the events from position {after + 1} to {row.position - 1} are missing"
     if row.version != head.version + 1:
         return f"it should be version {head.version + 1} of its stream"

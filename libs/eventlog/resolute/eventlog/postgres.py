@@ -67,15 +67,17 @@ class PostgresEventLog:
 
     @classmethod
     async def open(
-        cls, dsn: str, *, patience_s: float = 5.0, attempt_s: float = 30.0, readers: int = 4
+        cls, dsn: str, *, patience_s: float = 5.0, attempt_s: float = 30.0, readers: int = 4, migrating: bool = True
     ) -> PostgresEventLog:
-        """Connect to the database at `dsn` and bring the log's schema up to date.
+        """Connect to the database at `dsn` and bring the log's schema up to date, or with `migrating` off leave it be.
 
         `attempt_s`: how long one statement may take before Postgres counts as away. `readers`: how many reads may run
         at once. Raises Unavailable when there is no database, Refused when a newer
         release has written there.
         """
         try:
+            if migrating:
+                await patiently(lambda: _migrate(dsn), patience_s, attempt_s)
             return await patiently(lambda: cls._open(dsn, patience_s, attempt_s, readers), patience_s, attempt_s)
         except (
             asyncpg.ClientConfigurationError,
@@ -86,11 +88,6 @@ class PostgresEventLog:
 
     @classmethod
     async def _open(cls, dsn: str, patience_s: float, attempt_s: float, readers: int) -> PostgresEventLog:
-        connection = await _connect(dsn, _SESSION)
-        try:
-            await migrate(connection, "resolute.eventlog", SCHEMA)
-        finally:
-            await connection.close()
         pool = await asyncpg.create_pool(
             dsn,
             min_size=1,
@@ -211,17 +208,36 @@ class PostgresEventLog:
             after = rows[-1].position
             yield rows
 
-    async def verify(self) -> Break | None:
-        """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
-        kept = await self._fetch(READ["stream_heads"])
-        expected = {stream: Head(version, head_hash.hex()) for stream, version, head_hash in kept}
+    async def stream_rows(self, stream: str) -> list[Row]:
+        """One stream undecoded."""
+        return [row_from(columns) for columns in await self._fetch(READ["read_stream"], stream, 0)]
+
+    async def rows_mentioning(self, fields: Sequence[str], value: str) -> list[Row]:
+        """Every event with `value` in one of these fields of its data, whatever its stream. Walks the whole log."""
+        return [row_from(columns) for columns in await self._fetch(READ["read_mentioning"], list(fields), value)]
+
+    async def verify(self, stream: str | None = None) -> Break | None:
+        """See `EventLog.verify`; with `stream`, of that one alone. What is appended meanwhile is left out."""
+        kept = await self._fetch(READ["heads"], stream)
+        expected = {name: Head(version, head_hash.hex()) for name, version, head_hash, _ in kept}
         walked: dict[str, Head] = {}
-        after = 0
-        async for rows in self.rows():
-            if broken := follow(rows, walked, after):
+        if stream is not None:
+            rows = [row for row in await self.stream_rows(stream) if row.version <= expected[stream].version]
+            return follow(rows, walked, after=None) or compare_heads(walked, expected)
+        after, end = 0, kept[0][3] if kept else 0
+        async for batch in self.rows():
+            if broken := follow([row for row in batch if row.position <= end], walked, after):
                 return broken
-            after = rows[-1].position
+            after = batch[-1].position
         return compare_heads(walked, expected)
+
+
+async def _migrate(dsn: str) -> None:
+    connection = await _connect(dsn, _SESSION)
+    try:
+        await migrate(connection, "resolute.eventlog", SCHEMA)
+    finally:
+        await connection.close()
 
 
 async def _connect(dsn: str, session: dict[str, str]) -> asyncpg.Connection:

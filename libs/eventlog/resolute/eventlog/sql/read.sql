@@ -18,10 +18,13 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
 -- name: head
 SELECT position FROM eventlog.log_head;
 
--- name: stream_heads
-SELECT stream, version, head_hash FROM eventlog.streams ORDER BY stream;
+-- name: heads
+-- Where every stream ends, or only $1, and where the log did at that moment.
+SELECT stream, version, head_hash, (SELECT position FROM eventlog.log_head)
+  FROM eventlog.streams WHERE stream = $1 OR $1::text IS NULL ORDER BY stream;
 
--- name: stream_holding
--- The stream whose data say the most recently that `$1`, a field, is `$2`.
-SELECT stream FROM eventlog.events
- WHERE stream LIKE $3 AND data -> $1 = to_jsonb($2::bigint) ORDER BY position LIMIT 1;
+-- name: read_mentioning
+SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
+       traceparent, recorded_at, prev_hash
+  FROM eventlog.events
+ WHERE EXISTS (SELECT FROM unnest($1::text[]) AS field WHERE data ->> field = $2) ORDER BY position;

@@ -1,0 +1,94 @@
+"""`resolute log tail | show | verify`: the audit trail, read from the database alone, cluster up or down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from resolute.eventlog import lines
+from resolute.eventlog.chain import Row
+from resolute.eventlog.postgres import PostgresEventLog
+from resolute.proto.errors import InvalidConfig, NotFound
+
+Say = Callable[[str], None]
+
+_FIELDS = {"checkpoint": ("uuid", "checkpoint", "source_checkpoint"), "slot": ("agent_id",)}
+"""The fields by which events speak of a thing, where that is not its kind followed by `_id`."""
+
+
+def tail(dsn: str, *, lines: int = 20, follow: bool = True, as_json: bool = False, say: Say = print) -> int:
+    """Print the last `lines` events, and with `follow` every further one until interrupted."""
+
+    async def run(log: PostgresEventLog) -> int:
+        position = max(await log.head() - lines, 0)
+        while True:
+            async for rows in log.rows(position):
+                _print(rows, as_json, say)
+                position = rows[-1].position
+            if not follow:
+                return 0
+            await log.wait_beyond(position, timeout_s=60)
+
+    return _with_log(dsn, run)
+
+
+def show(dsn: str, stream: str, *, as_json: bool = False, say: Say = print) -> int:
+    """Print a stream: `experiment-7`, `pool-default`; or, of something that lives within streams, every event that
+    speaks of it: `trial-41`, `allocation-…`, `agent-…`, `checkpoint-…`. Raises NotFound when there is none."""
+
+    async def run(log: PostgresEventLog) -> int:
+        rows = await log.stream_rows(stream) or await _mentions(log, stream)
+        if not rows:
+            raise NotFound(
+                f"{stream}: no such stream, and no event speaks of it; try experiment-7, trial-41 or pool-default"
+            )
+        _print(rows, as_json, say)
+        return 0
+
+    return _with_log(dsn, run)
+
+
+def verify(dsn: str, stream: str | None = None, *, say: Say = print) -> int:
+    """Walk the hash chain, of the whole log or of one stream; 1 when it is broken, naming the first broken link."""
+
+    async def run(log: PostgresEventLog) -> int:
+        if stream and not await log.stream_rows(stream):
+            raise NotFound(f"{stream}: no such stream")
+        broken = await log.verify(stream)
+        what = stream or f"{await log.head()} events"
+        say(f"broken: {broken}" if broken else f"whole: {what}; each event follows from the one before it")
+        return 1 if broken else 0
+
+    return _with_log(dsn, run)
+
+
+async def _mentions(log: PostgresEventLog, name: str) -> list[Row]:
+    kind, _, identity = name.partition("-")
+    return await log.rows_mentioning(_FIELDS.get(kind, (f"{kind}_id",)), identity) if identity else []
+
+
+def _print(rows: list[Row], as_json: bool, say: Say) -> None:
+    for row in rows:
+        say(lines.for_programs(row) if as_json else lines.for_people(row))
+
+
+def _with_log(dsn: str, work: Callable[[PostgresEventLog], Awaitable[int]]) -> int:
+    async def run() -> int:
+        async with _opened(dsn) as log:
+            return await work(log)
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def _opened(dsn: str) -> AsyncIterator[PostgresEventLog]:
+    log = await PostgresEventLog.open(dsn, migrating=False)
+    try:
+        yield log
+    except asyncpg.UndefinedTableError as error:
+        raise InvalidConfig("the database holds no event log: was the cluster ever started?") from error
+    finally:
+        await log.close()

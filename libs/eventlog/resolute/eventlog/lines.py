@@ -1,0 +1,69 @@
+"""Events as lines, for people and for programs: undecoded, so that any release can show what any other recorded."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+import orjson
+
+from resolute.eventlog.chain import Row
+
+_LONGEST = 48
+
+
+def for_people(row: Row) -> str:
+    """When, where in the log, where in its stream, what, and by whom: one line."""
+    at = row.recorded_at.astimezone(UTC).isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
+    data = orjson.loads(row.data)
+    said = " ".join([row.type, *(f"{name}={_brief(data[name])}" for name in _in_order(row.type, data))])
+    return f"{at} {row.position:>7} {row.stream}@{row.version} {said} (by {row.actor}, because of {row.caused_by})"
+
+
+def _in_order(type_name: str, names: Iterable[str]) -> list[str]:
+    """Fields as the event's class declares them, since Postgres sorts its keys; those it does not know go last."""
+    kind = EVENTS.get(type_name)
+    places = {field.name: place for place, field in enumerate(fields(kind))} if is_dataclass(kind) else {}
+    return sorted(names, key=lambda name: places.get(name, len(places)))
+
+
+def for_programs(row: Row) -> str:
+    """One JSON object with everything the log holds of the event."""
+    return orjson.dumps(
+        {
+            "position": row.position,
+            "stream": row.stream,
+            "version": row.version,
+            "type": row.type,
+            "schema_version": row.schema_version,
+            "data": orjson.Fragment(row.data),
+            "caused_by": row.caused_by,
+            "step": row.step,
+            "correlation_id": row.correlation_id,
+            "actor": row.actor,
+            "traceparent": row.traceparent,
+            "recorded_at": row.recorded_at.astimezone(UTC),
+            "prev_hash": row.prev_hash,
+        }
+    ).decode()
+
+
+def _brief(value: Any) -> str:
+    """A value short enough to share its line: documents by their size, texts by their beginning."""
+    match value:
+        case dict() if len(orjson.dumps(value)) > _LONGEST:
+            return f"{{{len(value)} keys}}"
+        case list() if len(orjson.dumps(value)) > _LONGEST:
+            return f"[{len(value)} items]"
+        case str() if len(value) > _LONGEST:
+            return orjson.dumps(value[: _LONGEST - 1] + "…").decode()
+        case str() if value and value.isascii() and value.isprintable() and " " not in value:
+            return value
+    return orjson.dumps(value).decode() if isinstance(value, str) else _plain(value)
+
+
+def _plain(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # a whole number beyond 64 bits
+        return str(value)
