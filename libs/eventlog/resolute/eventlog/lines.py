@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from datetime import UTC
 from typing import Any
 
 import orjson
 
+import resolute.proto.catalog  # noqa: F401  (registers every event)
 from resolute.eventlog.chain import Row
+from resolute.proto.message import EVENTS
 
 _LONGEST = 48
 
