@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import threading
+import types
 from collections.abc import Iterator
 
 _importing = threading.Lock()
@@ -35,7 +36,7 @@ def import_from_path(path: os.PathLike[str] | str) -> Iterator[None]:
         _importing.release()
 
 
-def _put_aside(root: pathlib.Path) -> dict[str, object]:
+def _put_aside(root: pathlib.Path) -> dict[str, types.ModuleType]:
     tops = {entry.stem if entry.suffix == ".py" else entry.name for entry in root.iterdir()}
     ours = {"determined", "__main__"}
     named = [name for name in sys.modules if name.split(".")[0] in tops - ours - set(sys.stdlib_module_names)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import pathlib
@@ -34,7 +35,7 @@ class Master:
         self.context = b""
         self.best: float | None = None
         self.rendezvous: dict[str, Any] = {}
-        self._preempt = threading.Event()
+        self._preempt = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
@@ -60,6 +61,7 @@ class Master:
     async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
+        self._asked = asyncio.Event()
         app = web.Application(client_max_size=1 << 28)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -69,6 +71,7 @@ class Master:
         self.port = runner.addresses[0][1]
         ready.set()
         await self._stopping.wait()
+        self._asked.set()
         await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.Response:
@@ -101,16 +104,15 @@ class Master:
         return web.json_response({})
 
     async def _preemption(self, request: web.Request) -> bool:
-        deadline = time.monotonic() + float(request.query.get("timeout_seconds", "0"))
-        while not self._preempt.is_set() and time.monotonic() < deadline and not self._stopping.is_set():
-            await asyncio.sleep(0.01)
-        return self._preempt.is_set()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._asked.wait(), float(request.query.get("timeout_seconds", "0")))
+        return self._preempt
 
     def preempt(self) -> None:
-        self._preempt.set()
-
-    def no_longer_preempt(self) -> None:
-        self._preempt.clear()
+        """Ask the trial to stop; a long poll that is open is answered at once."""
+        self._preempt = True
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._asked.set)
 
     def posted(self, ending: str) -> list[Any]:
         """Bodies of the POSTs to paths with this ending, in the order of arrival."""
@@ -203,5 +205,7 @@ def on_cluster(
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_the_users(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _neither_home_nor_working_directory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")

@@ -265,7 +265,7 @@ class CheckpointContext:
             self._tensorboard_manager.nudge()
 
     def _report(self, storage_id: str, metadata: dict[str, Any], state: str, resources: dict[str, int]) -> None:
-        body = {
+        body: dict[str, Any] = {
             "uuid": storage_id,
             "taskId": self._task_id,
             "allocationId": self._allocation_id,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
+# Words in which a shell would find nothing to do: the shell is spared.
+PLAIN_PYTHON = re.compile(r"^python3?( [\w./:=,@%+-]+)+$", re.ASCII)
 TRIAL_CLASS = re.compile(r"^[\w.]+:[\w.]+$", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """Another program takes over this process."""
 
     argv: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TrialClass:
+class TrialClass(NamedTuple):
     """The training loop runs in this process, which spares it a second start."""
 
     spec: str
@@ -33,6 +33,8 @@ def interpret(entrypoint: object, slots: int, python: str) -> Command | TrialCla
             return _interpret_argv([str(word) for word in entrypoint], slots, python)
         case str() as text if TRIAL_CLASS.match(text.strip()):
             return _trial(text.strip(), slots, python)
+        case str() as text if PLAIN_PYTHON.match(text):
+            return Command(tuple(text.split()))
         case str() as text if text.strip():
             return Command(("sh", "-c", text))
     raise ValueError(f"entrypoint: expected a command (a string or a list of strings), found {entrypoint!r}")

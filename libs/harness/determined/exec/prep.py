@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import pathlib
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -19,7 +18,7 @@ from typing import Any, NoReturn
 from determined import _info, constants
 from determined.common.api import Session, errors
 from determined.common.api._session import segment
-from determined.exec import _entrypoint
+from determined.exec import _entrypoint, _inline
 from determined.exec._unpack import UnsafeArchive, unpack
 
 logger = logging.getLogger("determined.exec.prep")
@@ -37,12 +36,18 @@ class CannotStart(Exception):
 
 
 def main(words: Sequence[str]) -> NoReturn:
+    python_settings = _python_settings()
     try:
         job = prepare(words)
     except CannotStart as reason:
         print(f"ERROR: {reason}", file=sys.stderr, flush=True)
         sys.exit(reason.code)
-    run(job)
+    # A hook may have changed what only the start of an interpreter takes note of.
+    run(job, may_inline=_python_settings() == python_settings)
+
+
+def _python_settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("PYTHON") or name == "PATH"}
 
 
 def prepare(words: Sequence[str]) -> _entrypoint.Command | _entrypoint.TrialClass:
@@ -68,16 +73,19 @@ def prepare(words: Sequence[str]) -> _entrypoint.Command | _entrypoint.TrialClas
     return _job(words, info, slots)
 
 
-def run(job: _entrypoint.Command | _entrypoint.TrialClass) -> NoReturn:
-    """Become the program: by exec, or for a trial class by training in this very process."""
+def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = True) -> NoReturn:
+    """Become the program: by exec, or where that changes nothing for it, in this very process."""
     sys.stdout.flush()
     sys.stderr.flush()
     if isinstance(job, _entrypoint.TrialClass):
         from determined.exec import harness
 
-        sys.path.insert(0, os.getcwd())
+        sys.path[0] = os.getcwd()
         sys.exit(harness.main(["--trial", job.spec]))
     os.environ["PYTHONPATH"] = _with_workdir(os.environ.get("PYTHONPATH"))
+    if may_inline and _inline.is_plain_script(job.argv):
+        sys.path.insert(1, os.getcwd())
+        sys.exit(_inline.run_script(job.argv))
     try:
         os.execvp(job.argv[0], job.argv)
     except OSError as problem:
@@ -152,6 +160,8 @@ def _run_hook(hook: pathlib.Path) -> None:
     """Source the hook in a shell; what it exports is there for the program."""
     if not hook.is_file():
         return
+    import subprocess
+
     reader, writer = os.pipe()
     # Not `set -e`: the hook is the user's own script; only how it ends decides.
     script = f'. "$0"; code=$?; env -0 >&{writer}; exit $code'

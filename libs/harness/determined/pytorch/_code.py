@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import logging
 import os
 import pathlib
 import shutil
+import stat
 
 from determined import constants
 from determined.exec._unpack import unpack
@@ -15,7 +17,7 @@ logger = logging.getLogger("determined.pytorch")
 
 # As for a context directory that is submitted; a working directory can be a whole home.
 SIZE_MAX = 95 << 20
-_NEVER = (".git", "__pycache__", "*.pyc", ".venv", ".ipynb_checkpoints")
+_NEVER = ("__pycache__", "*.pyc")
 
 
 def copy_code(target: pathlib.Path, on_cluster: bool, leave_out: pathlib.Path | None = None) -> None:
@@ -28,13 +30,15 @@ def copy_code(target: pathlib.Path, on_cluster: bool, leave_out: pathlib.Path | 
         return
     source = pathlib.Path.cwd()
     files = _files(source, _ignored(source), leave_out)
-    if sum(path.stat().st_size for path in files) > SIZE_MAX:
+    if sum(size for _, size in files) > SIZE_MAX:
         logger.warning("the working directory is over 95 MB, so checkpoints are saved without it; see .detignore")
         return
-    for path in files:
+    for path, _ in files:
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, place)
+        # Programs make and remove files of their own while they train.
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy(path, place)
 
 
 def _ignored(source: pathlib.Path) -> tuple[str, ...]:
@@ -45,23 +49,35 @@ def _ignored(source: pathlib.Path) -> tuple[str, ...]:
     return (*_NEVER, *(line.strip("/") for line in lines if line and not line.startswith(("#", "!"))))
 
 
-def _files(source: pathlib.Path, ignored: tuple[str, ...], leave_out: pathlib.Path | None) -> list[pathlib.Path]:
-    """Regular files only, and no more of them than are needed to see that they are too much."""
-    found: list[pathlib.Path] = []
+def _files(
+    source: pathlib.Path, ignored: tuple[str, ...], leave_out: pathlib.Path | None
+) -> list[tuple[pathlib.Path, int]]:
+    """Regular files with their sizes, and no more of them than are needed to see that they are too much."""
+    found: list[tuple[pathlib.Path, int]] = []
     total = 0
     for at, folders, names in os.walk(source):
         here = pathlib.Path(at)
-        folders[:] = [
-            name for name in folders if not _matches(here / name, source, ignored) and here / name != leave_out
-        ]
+        folders[:] = [name for name in folders if _belongs(here / name, source, ignored, leave_out)]
         for name in names:
             path = here / name
-            if path.is_file() and not path.is_symlink() and not _matches(path, source, ignored):
-                found.append(path)
-                total += path.stat().st_size
+            if _matches(path, source, ignored):
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode):
+                    found.append((path, status.st_size))
+                    total += status.st_size
         if total > SIZE_MAX:
             break
     return found
+
+
+def _belongs(
+    folder: pathlib.Path, source: pathlib.Path, ignored: tuple[str, ...], leave_out: pathlib.Path | None
+) -> bool:
+    """Hidden folders are tools' caches and histories."""
+    hidden = folder.name.startswith(".")
+    return not hidden and folder != leave_out and not _matches(folder, source, ignored)
 
 
 def _matches(path: pathlib.Path, source: pathlib.Path, patterns: tuple[str, ...]) -> bool:

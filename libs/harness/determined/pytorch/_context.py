@@ -185,7 +185,7 @@ class PyTorchTrialContext(_PyTorchReducerContext):
     def autocast_forward_pass(self, to_wrap: torch.nn.Module) -> torch.nn.Module:
         """Run the forward pass in mixed precision; returns the same model."""
         enabled = torch.cuda.is_available()
-        to_wrap.forward = torch.autocast("cuda", enabled=enabled)(to_wrap.forward)  # type: ignore[method-assign]
+        to_wrap.forward = torch.autocast("cuda", enabled=enabled)(to_wrap.forward)
         return to_wrap
 
     def wrap_optimizer(

@@ -38,18 +38,18 @@ def fit_arguments(config: Mapping[str, Any], context: PyTorchTrialContext) -> di
     }
 
 
-def _unit(path: str, length: object, batch_size: int, records_per_epoch: int | None) -> TrainUnit | None:
+def _unit(path: str, length: Any, batch_size: int, records_per_epoch: int | None) -> TrainUnit | None:
     """{batches|records|epochs: n} as a unit; 0 and nothing at all mean never."""
-    match length:
+    match list(length.items()) if isinstance(length, Mapping) else length:
         case None:
             return None
         case int() as number if not isinstance(length, bool):
             return Batch(number) if number > 0 else None
-        case {"batches": int() as number} if len(length) == 1:
+        case [("batches", int() as number)]:
             return Batch(number) if number > 0 else None
-        case {"records": int() as number} if len(length) == 1:
+        case [("records", int() as number)]:
             return Batch(max(1, number // batch_size)) if number > 0 else None
-        case {"epochs": int() as number} if len(length) == 1:
+        case [("epochs", int() as number)]:
             return _epochs(number, batch_size, records_per_epoch)
     raise errors.InvalidExperimentException(
         f"{path}: expected one of batches, records or epochs with a number, found {length!r}"

@@ -17,14 +17,16 @@ class StepMode(enum.Enum):
     STEP_EVERY_OPTIMIZER_STEP = 4
 
 
+_Mode = StepMode
+
+
 class LRScheduler:
     """A scheduler and when it is stepped: every `frequency` times what the mode counts."""
 
+    # Programs say LRScheduler.StepMode.
     StepMode = StepMode
 
-    def __init__(
-        self, scheduler: torch.optim.lr_scheduler.LRScheduler, step_mode: StepMode, frequency: int = 1
-    ) -> None:
+    def __init__(self, scheduler: torch.optim.lr_scheduler.LRScheduler, step_mode: _Mode, frequency: int = 1) -> None:
         if scheduler is None:
             raise TypeError("scheduler: expected a torch learning-rate scheduler, found None")
         if not isinstance(step_mode, StepMode):

@@ -37,7 +37,7 @@ def save(
             for callback in callbacks.values():
                 callback.on_checkpoint_end(str(folder))
                 callback.on_checkpoint_write_end(str(folder))
-    storage_id = context.distributed.broadcast(storage_id)
+    storage_id = str(context.distributed.broadcast(storage_id))
     for callback in callbacks.values():
         callback.on_checkpoint_upload_end(uuid=storage_id)
     return storage_id

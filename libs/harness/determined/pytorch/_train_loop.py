@@ -25,7 +25,7 @@ from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
 from determined.pytorch._plan import FitPlan
 from determined.pytorch._state import TrialState
-from determined.pytorch._trial import AnyLoader, PyTorchTrial
+from determined.pytorch._trial import AnyLoader, PyTorchTrial, overrides
 from determined.pytorch._units import is_due, progress
 
 logger = logging.getLogger("determined.pytorch")
@@ -102,7 +102,7 @@ class TrainLoop:
         self._batches = endless(training, self._state.batches_trained)
 
     def _torch_loader(self, loader: AnyLoader, repeat: bool = False) -> data.DataLoader[Any]:
-        whole = not repeat and _validate.overrides(self._trial, "evaluate_full_dataset")
+        whole = not repeat and overrides(self._trial, "evaluate_full_dataset")
         if isinstance(loader, DataLoader):
             size, rank = self._context.distributed.size, self._context.distributed.rank
             return loader.get_data_loader(
@@ -279,6 +279,7 @@ class TrainLoop:
             self._core.train.report_validation_metrics(
                 steps_completed=self._state.batches_trained, metrics=self._with_counts(metrics)
             )
+            logger.info("validated after batch %s: %s", self._state.batches_trained, in_words(metrics))
         self._state.last_val = self._state.batches_trained
         worth_keeping = self._is_worth_keeping(metrics, best) if self._chief else False
         # The checkpoint before any training would hold nothing that a fresh start has not.
@@ -345,6 +346,12 @@ def _metrics_of(returned: Any) -> dict[str, Any]:
     if not isinstance(returned, dict):
         raise TypeError(f"train_batch should return a dict of metrics or a tensor, found {type(returned).__name__}")
     return {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in returned.items()}
+
+
+def in_words(metrics: dict[str, Any]) -> str:
+    """The numbers among metrics, short, for the log."""
+    numbers = {name: float(value) for name, value in metrics.items() if _validate.is_scalar(value)}
+    return ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
 
 
 def is_better(metrics: dict[str, Any], best: float | None, searcher: dict[str, Any]) -> bool:

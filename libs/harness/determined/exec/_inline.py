@@ -1,0 +1,50 @@
+"""Running a Python script in the process that prepared it, as if Python had been started with it.
+
+A second interpreter would cost as much again as all of the preparation, and what is imported already (the
+session, the Core API) is what most scripts import next.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import types
+from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
+
+
+def is_plain_script(argv: Sequence[str]) -> bool:
+    """Whether `argv` starts this very interpreter on a script, without options that only a start can give."""
+    if len(argv) < 2 or not argv[1].endswith(".py") or argv[1].startswith("-"):
+        return False
+    program = shutil.which(argv[0])
+    return program is not None and _same_interpreter(program) and os.path.isfile(argv[1])
+
+
+def _same_interpreter(program: str) -> bool:
+    """By folder and by file: environments differ by folder only, versions in one folder by file only."""
+    return os.path.dirname(os.path.abspath(program)) == os.path.dirname(
+        os.path.abspath(sys.executable)
+    ) and os.path.realpath(program) == os.path.realpath(sys.executable)
+
+
+def run_script(argv: Sequence[str]) -> int:
+    """Become `python argv[1:]`; the exit code. SystemExit passes through."""
+    script = argv[1]
+    main = types.ModuleType("__main__")
+    main.__file__ = script
+    main.__loader__ = SourceFileLoader("__main__", script)
+    main.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = main
+    sys.argv = list(argv[1:])
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    try:
+        with open(script, "rb") as file:
+            code = compile(file.read(), script, "exec")
+        exec(code, main.__dict__)
+    except Exception as problem:  # noqa: BLE001 - the program is over; this is how Python itself ends it
+        trace = problem.__traceback__
+        sys.excepthook(type(problem), problem, trace.tb_next if trace else None)
+        return 1
+    return 0

@@ -1,0 +1,161 @@
+"""core.init in a trial and elsewhere, and the smaller parts of its context."""
+
+from __future__ import annotations
+
+import pytest
+
+import determined as det
+from determined import core
+from determined.core._searcher import parse_max_length
+
+
+def operations(context: core.Context) -> list[core.SearcherOperation]:
+    found = []
+    for operation in context.searcher.operations():
+        found.append(operation)
+        operation.report_completed(1.0)
+    return found
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:core_context.searcher:FutureWarning")
+
+
+def test_the_searcher_gives_one_operation_of_the_configured_length(on_cluster):
+    master = on_cluster()
+    with core.init() as context:
+        (operation,) = operations(context)
+        assert operation.length == 8
+        assert context.searcher.get_configured_units() is core.Unit.BATCHES
+    assert master.posted("/progress") == []
+
+
+def test_progress_is_a_fraction_of_the_length(on_cluster):
+    master = on_cluster()
+    with core.init() as context:
+        for operation in context.searcher.operations():
+            operation.report_progress(2)
+            operation.report_progress(99)
+            operation.report_completed(0.5)
+    assert master.posted("/trials/41/progress") == [
+        {"progress": 0.25, "is_raw": True},
+        {"progress": 1.0, "is_raw": True},
+    ]
+
+
+def test_the_next_operation_has_to_wait_for_report_completed(on_cluster):
+    on_cluster()
+    with core.init() as context:
+        wanted = context.searcher.operations()
+        with pytest.warns(FutureWarning):
+            next(wanted)
+        with pytest.raises(RuntimeError, match=r"must call op\.report_completed"):
+            next(wanted)
+
+
+def test_without_a_length_the_searcher_says_what_is_missing(on_cluster):
+    on_cluster(searcher={"name": "single", "metric": "loss"})
+    with core.init() as context, pytest.raises(ValueError, match=r"searcher\.max_length"):
+        context.searcher.operations()
+
+
+def test_lengths_are_read_in_every_unit():
+    assert parse_max_length(None) is None
+    assert parse_max_length(5) == (5, None)
+    assert parse_max_length({"epochs": 3}) == (3, core.Unit.EPOCHS)
+    with pytest.raises(ValueError, match=r"searcher\.max_length"):
+        parse_max_length({"years": 3})
+
+
+def test_a_trial_tells_where_it_keeps_checkpoints_before_anything_else(on_cluster, tmp_path):
+    master = on_cluster()
+    with core.init():
+        pass
+    method, path, body = next(call for call in master.calls if "/preemption" not in call[1])
+    assert (method, path) == ("POST", "/api/v1/runs/start")
+    assert body["runId"] == 41
+    assert body["checkpointStorage"]["host_path"] == str(tmp_path / "storage")
+
+
+def test_an_invalid_hyperparameter_ends_the_trial_cleanly(on_cluster):
+    master = on_cluster()
+    with pytest.raises(SystemExit) as ended, core.init():
+        raise det.InvalidHP("no such learning rate")
+    assert ended.value.code == 0
+    assert master.posted("/trials/41/early_exit") == [{"reason": "EXITED_REASON_INVALID_HP"}]
+
+
+def test_an_early_exit_that_was_reported_already_is_no_error(on_cluster):
+    master = on_cluster()
+    master.answers["/early_exit"] = (400, {"error": {"error": "reported already"}})
+    with core.init() as context:
+        context.train.report_early_exit(core.EarlyExitReason.USER_REQUESTED_STOP)
+
+
+def test_an_error_of_the_program_is_not_hidden_by_unsent_reports(on_cluster):
+    master = on_cluster()
+    master.answers["/metrics"] = (400, {"error": {"error": "refused"}})
+    with pytest.raises(ZeroDivisionError):
+        report_and_fail()
+
+
+def report_and_fail() -> None:
+    with core.init() as context:
+        context.train.report_training_metrics(1, {"loss": 1})
+        _ = 1 / 0
+
+
+def test_reports_that_make_no_sense_are_refused(on_cluster):
+    on_cluster()
+    with core.init() as context:
+        with pytest.raises(RuntimeError, match="'accuracy' is None"):
+            context.train.report_validation_metrics(1, {"accuracy": None})
+        with pytest.raises(ValueError, match="from 0 to 1"):
+            context.train.report_progress(1.5)
+        with pytest.raises(ValueError, match="without a dot"):
+            context.train.report_metrics("a.b", 1, {})
+        with pytest.raises(RuntimeError, match="AUTO"):
+            context.train.upload_tensorboard_files()
+
+
+def test_bytes_among_validation_metrics_are_left_out(on_cluster):
+    master = on_cluster()
+    with core.init() as context:
+        context.train.report_validation_metrics(1, {"accuracy": 0.5, "image": b"png"})
+    assert master.metrics("validation") == [(1, {"accuracy": 0.5})]
+
+
+def test_the_best_validation_is_none_before_the_first(on_cluster):
+    master = on_cluster()
+    with core.init() as context:
+        assert context.train.get_experiment_best_validation() is None
+        master.best = 0.25
+        assert context.train.get_experiment_best_validation() == 0.25
+
+
+def test_several_slots_need_to_know_which_worker_this_is(on_cluster, monkeypatch):
+    on_cluster()
+    monkeypatch.setenv("DET_SLOT_IDS", "[0, 1]")
+    with pytest.raises(ValueError, match="2 slots"):
+        core.init()
+
+
+def test_off_the_cluster_everything_has_a_stand_in():
+    with core.init() as context:
+        (operation,) = operations(context)
+        assert operation.length == 1
+        context.train.report_training_metrics(1, {"loss": 0.5})
+        context.train.report_progress(0.5)
+        context.train.set_status("fine")
+        context.profiler.on()
+        context.alert("title")
+        assert context.train.get_experiment_best_validation() is None
+        assert context.info is None
+
+
+def test_an_alert_names_the_trial(on_cluster):
+    master = on_cluster()
+    with core.init() as context:
+        context.alert("hot", "very", "warn")
+    (event,) = master.posted("/webhooks/custom")
+    assert event["trialId"] == 41
+    assert event["data"] == {"title": "hot", "description": "very", "level": "LOG_LEVEL_WARNING"}

@@ -1,0 +1,117 @@
+"""Calls to the master: which are repeated, which are not, and what the user is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from determined.common import api
+from determined.common.api._retry import ONCE, RetryPolicy, policy_of
+
+QUICK = RetryPolicy(give_up_after_s=5.0, pause_s=0.01)
+
+
+@pytest.fixture
+def session(master):
+    opened = api.Session(master.url, "token-1", retry=QUICK)
+    yield opened
+    opened.close()
+
+
+def test_calls_carry_the_tasks_token_over_one_kept_connection(master, session):
+    for _ in range(5):
+        session.post("/api/v1/trials/1/progress", {"progress": 0.5})
+    assert master.tokens == {"Bearer token-1"}
+    assert len(master.connections) == 1
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_a_gateway_that_is_away_is_asked_again(master, session, status):
+    master.statuses = [status, status]
+    session.post("/api/v1/checkpoints", {"uuid": "a"})
+    assert master.posted("/checkpoints") == [{"uuid": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, api.errors.APIException),
+        (401, api.errors.UnauthenticatedException),
+        (403, api.errors.ForbiddenException),
+        (404, api.errors.NotFoundException),
+        (500, api.errors.APIException),
+    ],
+)
+def test_an_answer_is_an_answer_and_not_asked_for_again(master, session, status, error):
+    master.statuses = [status, status]
+    with pytest.raises(error):
+        session.get("/api/v1/me")
+    assert master.statuses == [status]
+
+
+def test_the_words_of_the_master_reach_the_exception(master, session):
+    master.answers["/me"] = (400, {"error": {"code": 3, "reason": "InvalidArgument", "error": "no such thing"}})
+    with pytest.raises(api.errors.APIException, match="no such thing"):
+        session.get("/api/v1/me")
+
+
+def test_a_master_that_restarts_goes_unnoticed(master, session):
+    session.post("/api/v1/checkpoints", {"n": 1})
+    master.stop()
+    back = threading.Timer(0.3, master.start)
+    back.start()
+    session.post("/api/v1/checkpoints", {"n": 2})
+    back.join()
+    assert master.posted("/checkpoints") == [{"n": 1}, {"n": 2}]
+
+
+def test_patience_ends_with_a_message_that_names_the_address(master):
+    master.stop()
+    try:
+        session = api.Session(master.url, "t", retry=RetryPolicy(give_up_after_s=0.2, pause_s=0.01))
+        with pytest.raises(api.errors.MasterNotFoundException, match=f"127.0.0.1:{master.port}"):
+            session.get("/api/v1/me")
+    finally:
+        master.start()
+
+
+def test_closing_breaks_off_a_long_poll_in_another_thread(master, session):
+    ended = threading.Event()
+
+    def poll() -> None:
+        with pytest.raises(api.errors.MasterNotFoundException):
+            session.get("/x/signals/preemption", {"timeout_seconds": 60}, timeout_s=70, retry=ONCE)
+        ended.set()
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    while not master.calls:
+        time.sleep(0.005)
+    session.close()
+    assert ended.wait(5)
+    thread.join()
+
+
+def test_pauses_grow_and_patience_is_bounded():
+    policy = RetryPolicy(give_up_after_s=600, pause_s=0.1, pause_s_max=5)
+    pauses = [policy.pause_before(attempt) for attempt in range(12)]
+    assert pauses[0] == 0
+    assert pauses == sorted(pauses)
+    assert max(pauses) == 5
+    assert policy.allows(100, 594)
+    assert not policy.allows(100, 596)
+
+
+def test_patience_is_configurable_and_nonsense_is_named():
+    assert policy_of({}).give_up_after_s == 600
+    assert policy_of({"DET_RETRY_CONFIG": '{"total_s": 30}'}).give_up_after_s == 30
+    assert policy_of({"DET_RETRY_CONFIG": '{"total": 3, "backoff_factor": 0.5}'}).give_up_after_s == 3.5
+    with pytest.raises(ValueError, match="DET_RETRY_CONFIG"):
+        policy_of({"DET_RETRY_CONFIG": "often"})
+
+
+def test_an_address_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="http"):
+        api.Session("ftp://somewhere", None)

@@ -1,0 +1,40 @@
+"""A queue that is bounded in memory and goes on on disk."""
+
+from __future__ import annotations
+
+import collections
+import pathlib
+import tempfile
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from determined.core._spool import Spool
+
+# A number appends so many bytes, None takes the oldest item out.
+Script = st.lists(st.one_of(st.none(), st.integers(0, 60)), max_size=80)
+
+
+@given(script=Script, memory_bytes=st.integers(1, 100))
+def test_whatever_is_put_in_comes_out_in_order(script, memory_bytes):
+    with tempfile.TemporaryDirectory() as folder:
+        spool, expected = Spool(pathlib.Path(folder), memory_bytes), collections.deque()
+        for number, size in enumerate(script):
+            if size is not None:
+                item = bytes([number % 256]) * size
+                spool.append(item)
+                expected.append(item)
+            elif expected:
+                assert spool.first() == expected.popleft()
+                spool.drop_first()
+            assert len(spool) == len(expected)
+        spool.close()
+
+
+def test_memory_stays_bounded_and_the_file_leaves_no_name(tmp_path):
+    folder = tmp_path / "spool"
+    spool = Spool(folder, memory_bytes=1000)
+    for _ in range(100):
+        spool.append(b"x" * 100)
+    assert spool.on_disk == 90
+    assert list(folder.iterdir()) == []
