@@ -47,6 +47,15 @@ class Local:
     def up(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         return self.det("cluster-up", "--master-port", str(self.port), "--agents", "0", *args, **env)
 
+    def experiment(self, *words: str) -> str:
+        """What `det experiment …` prints."""
+        det = [str(Path(sys.executable).parent / "det"), "-m", f"http://127.0.0.1:{self.port}", "-u", "determined"]
+        done = subprocess.run(
+            [*det, "experiment", *words], capture_output=True, text=True, timeout=60, check=False, env=self.env
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def pid(self, name: str) -> int:
         return next((status.pid or 0 for status in processes.statuses(self.places) if status.name == name), 0)
 

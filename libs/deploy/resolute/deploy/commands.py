@@ -88,7 +88,10 @@ def agent_up(args: AgentUp) -> int:
         )
     pool = args.resource_pool or known.pools[0]
     agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart)
-    _change_agents(places, cluster.with_agent(known, agent))
+    changed = cluster.with_agent(known, agent)
+    make_private(places.agent(agent.name))
+    _tell_nats(places, changed)
+    _change_agents(places, changed)
     print(f"agent {args.agent_name!r} started, for {known.url}")
     return 0
 
@@ -99,7 +102,10 @@ def agent_down(args: AgentDown) -> int:
     doomed = names if args.all else names & {args.agent_name}
     if not doomed:
         raise NotFound(f"no agent {args.agent_name!r} here; there are: {', '.join(sorted(names)) or 'none'}")
-    _change_agents(places, cluster.without_agents(known, doomed))
+    changed = cluster.without_agents(known, doomed)
+    _change_agents(places, changed)
+    processes.stop_tasks(known.id, doomed)
+    _tell_nats(places, changed)
     for name in sorted(doomed):
         print(f"agent {name!r} stopped")
     return 0
@@ -186,21 +192,24 @@ def _stop_all(places: Places, known: Cluster) -> bool:
 
 
 def _change_agents(places: Places, changed: Cluster) -> None:
-    """Tell NATS whom to let in, and the supervisor what to run."""
-    for agent in changed.agents:
-        make_private(places.agent(agent.name))
+    """Tell the supervisor what to run from now on, and wait until it does."""
+    cluster.save(places, changed)
+    children = cluster.children(places, changed)
+    write_private(places.plan, plan.dump(children))
+    if (pid := processes.supervisor_pid(places)) is not None:
+        os.kill(pid, signal.SIGHUP)
+    wanted = {child.name for child in children}
+    deadline = time.monotonic() + 15
+    while {status.name for status in processes.statuses(places)} != wanted and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _tell_nats(places: Places, changed: Cluster) -> None:
+    """Whom to let in from now on."""
     write_private(nats_server.config_file(places), cluster.nats_config(places, changed))
     for status in processes.statuses(places):
         if status.name == "nats" and status.pid is not None:
             os.kill(status.pid, signal.SIGHUP)
-    cluster.save(places, changed)
-    write_private(places.plan, plan.dump(cluster.children(places, changed)))
-    if (pid := processes.supervisor_pid(places)) is not None:
-        os.kill(pid, signal.SIGHUP)
-    wanted = {agent.name for agent in changed.agents}
-    deadline = time.monotonic() + 15
-    while wanted - {status.name for status in processes.statuses(places)} and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 def _forget(places: Places) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import psutil
@@ -17,7 +17,8 @@ import psutil
 from resolute.deploy.places import Places, write_private
 
 CLUSTER_VARIABLES = ("DET_CLUSTER_ID", "RESOLUTE_AGENT_CLUSTER_ID")
-"""In the environment of everything an agent starts."""
+AGENT_VARIABLES = ("DET_AGENT_ID", "RESOLUTE_AGENT_ID")
+"""In the environment of an agent, or of everything it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,12 @@ def stop_leftovers(places: Places) -> list[str]:
     return [status.name for status, _ in left]
 
 
-def stop_tasks(cluster_id: str) -> int:
-    """End every process that runs for the cluster's agents: trials, and what they started. Answers how many."""
-    found = [process for process in psutil.process_iter() if _runs_for(process, cluster_id)]
+def stop_tasks(cluster_id: str, agents: frozenset[str] | None = None) -> int:
+    """End every process that runs for the cluster's agents (these, or all of them): trials, and what they started.
+
+    Answers how many there were.
+    """
+    found = [process for process in psutil.process_iter() if _runs_for(process, cluster_id, agents)]
     for process in found:
         _signal(process, signal.SIGTERM)
     _wait_or_kill(found)
@@ -107,12 +111,17 @@ def _alive(status: ChildStatus) -> psutil.Process | None:
     return process if same else None
 
 
-def _runs_for(process: psutil.Process, cluster_id: str) -> bool:
+def _runs_for(process: psutil.Process, cluster_id: str, agents: frozenset[str] | None) -> bool:
     try:
         env = process.environ()
     except (psutil.Error, OSError):
         return False
-    return process.pid != os.getpid() and any(env.get(name) == cluster_id for name in CLUSTER_VARIABLES)
+    here = any(env.get(name) == cluster_id for name in CLUSTER_VARIABLES)
+    return here and process.pid != os.getpid() and (agents is None or not agents.isdisjoint(_agents_in(env)))
+
+
+def _agents_in(env: Mapping[str, str]) -> set[str]:
+    return {env[name] for name in AGENT_VARIABLES if name in env}
 
 
 def _signal(process: psutil.Process, number: int) -> None:

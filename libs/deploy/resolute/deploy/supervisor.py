@@ -97,6 +97,7 @@ class Supervisor:
             if self._reload:
                 self._reload = False
                 self._read_plan()
+                self._tell()
             self._look_after_all()
             self._sleep(awake)
         self._stop(reversed(list(self._running.values())))
