@@ -27,6 +27,8 @@ from tests.simulation.hosts import Agent, Host
 from tests.simulation.processes import Machinery, OpenLog, Process
 from tests.simulation.training import LENGTH, Diary, Temper, Training
 
+RECONNECT_WAIT_S = 20.0
+
 
 @dataclass(frozen=True)
 class Acknowledged:
@@ -66,6 +68,8 @@ class SimulatedCluster:
         self.acknowledged: list[Acknowledged] = []
         self.victims: set[str] = set()
         """Allocations whose host lost its power."""
+        self.lost_hosts: set[str] = set()
+        """Those that ever lost their power, or were out of touch for too long."""
         self.processes: dict[str, Process] = {}
         self._serving = self._services(replicas)
         self.hosts = {name: self._host(name, slots_per_agent) for name in (f"host-{n}" for n in range(agents))}
@@ -141,10 +145,23 @@ class SimulatedCluster:
 
         async def fate() -> None:
             await asyncio.sleep(after_s)
-            self.processes[name].kill()
-            await asyncio.sleep(for_s)
-            if self.processes[name].dead:
+            if not self.processes[name].dead:
+                self.processes[name].kill()
+                await asyncio.sleep(for_s)
                 self.start(name)
+
+        self._soon(fate())
+
+    def isolate(self, host: str, *, after_s: float = 0.0, for_s: float = 40.0) -> None:
+        """An agent is away for longer than the cluster waits: its tasks go on, and are given up meanwhile."""
+
+        async def fate() -> None:
+            await asyncio.sleep(after_s)
+            if not self.processes[host].dead:
+                self.processes[host].kill()
+                self.lost_hosts.add(host)
+                await asyncio.sleep(for_s)
+                self.start(host)
 
         self._soon(fate())
 
@@ -153,10 +170,11 @@ class SimulatedCluster:
 
         async def fate() -> None:
             await asyncio.sleep(after_s)
-            self.processes[host].kill()
             self.victims.update(self.hosts[host].lose_power())
-            await asyncio.sleep(for_s)
-            if self.processes[host].dead:
+            self.lost_hosts.add(host)
+            if not self.processes[host].dead:
+                self.processes[host].kill()
+                await asyncio.sleep(for_s)
                 self.start(host)
 
         self._soon(fate())
@@ -203,7 +221,7 @@ class SimulatedCluster:
     # ------------------------------------------------------------ who takes part
 
     def _services(self, replicas: int) -> dict[str, Callable[[Context], Awaitable[None]]]:
-        settings = SchedulerSettings(pools=("default",), agent_reconnect_wait_s=10.0, tick_s=1.0)
+        settings = SchedulerSettings(pools=("default",), agent_reconnect_wait_s=RECONNECT_WAIT_S, tick_s=1.0)
 
         async def serve_gateway(context: Context) -> None:
             self.doorway.gateway = gateway = Gateway(context)

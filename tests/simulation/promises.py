@@ -131,10 +131,13 @@ def completed_trials_have_trained_every_batch(cluster: SimulatedCluster) -> None
 
 def only_lost_hosts_lose_runs(cluster: SimulatedCluster) -> None:
     """P7: a restart of a service, of an agent, of the bus or the database is not felt by what trains."""
-    for recorded in cluster.log.streams["pool-default"]:
-        match recorded.event:
+    hosts: dict[str, set[str]] = {}
+    for event in (recorded.event for recorded in cluster.log.streams["pool-default"]):
+        match event:
+            case SlotsAssigned(allocation_id=allocation_id, placements=placements):
+                hosts[allocation_id] = {placement.agent_id for placement in placements}
             case AllocationExited(allocation_id=allocation_id, outcome="lost", reason=reason):
-                assert allocation_id in cluster.victims, f"{allocation_id} was lost, and no host was: {reason}"
+                assert hosts[allocation_id] & cluster.lost_hosts, f"{allocation_id} was lost, and no host was: {reason}"
 
 
 def tasks_are_started_once(cluster: SimulatedCluster) -> None:

@@ -48,7 +48,7 @@ async def _story(seed: int) -> Ended:
     rng = Random(f"story/{seed}")
     async with _a_cluster(seed, rng) as cluster:
         ids = [await cluster.submit(_an_experiment(rng), rng.randrange(1000)) for _ in range(rng.choice([1, 1, 2]))]
-        for _ in range(rng.randrange(8)):
+        for _ in range(rng.randrange(12)):
             _a_blow_of_fate(cluster, rng)
         for _ in range(rng.randrange(4)):
             _a_wish(cluster, rng, ids)
@@ -69,7 +69,7 @@ def _a_cluster(seed: int, rng: Random) -> SimulatedCluster:
         fail=rng.choice([0.0, 0.0, 0.02, 0.1]),
         invalid=rng.choice([0.0, 0.0, 0.2]),
         stubborn=rng.choice([0.0, 0.0, 0.3]),
-        unit_s=rng.choice([0.2, 1.0, 2.0]),
+        unit_s=rng.choice([0.5, 2.0, 5.0]),
     )
     return SimulatedCluster(
         seed,
@@ -93,14 +93,16 @@ def _a_blow_of_fate(cluster: SimulatedCluster, rng: Random) -> None:
     when = {"after_s": rng.uniform(0, 60), "for_s": rng.choice([0.1, 1.0, 5.0])}
     services = [name for name in cluster.processes if name not in cluster.hosts]
     host = rng.choice(sorted(cluster.hosts))
-    match rng.randrange(8):
+    match rng.randrange(10):
         case 0:
             cluster.lose_bus(**when)
         case 1:
             cluster.lose_log(**when)
         case 2:
-            cluster.cut_power(host, after_s=when["after_s"], for_s=rng.choice([1.0, 30.0]))
+            cluster.cut_power(host, after_s=when["after_s"], for_s=rng.choice([1.0, 40.0]))
         case 3:
+            cluster.isolate(host, after_s=when["after_s"])
+        case 4 | 5:
             cluster.crash(host, **when)
         case _:
             cluster.crash(rng.choice(sorted(services)), **when)
