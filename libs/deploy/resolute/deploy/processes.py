@@ -90,11 +90,13 @@ def stop_leftovers(places: Places) -> list[str]:
 def stop_tasks(cluster_id: str, agents: frozenset[str] | None = None) -> int:
     """End every process that runs for the cluster's agents (these, or all of them): trials, and what they started.
 
-    Answers how many there were.
+    Those beside the tasks, who write down how a task ended, go first: to the cluster it is then as if the host had
+    gone, and trials go on from their last checkpoint without a restart being held against them. Answers how many.
     """
     found = [process for process in psutil.process_iter() if _runs_for(process, cluster_id, agents)]
+    found.sort(key=_writes_down_the_end, reverse=True)
     for process in found:
-        _signal(process, signal.SIGTERM)
+        _signal(process, signal.SIGKILL if _writes_down_the_end(process) else signal.SIGTERM)
     _wait_or_kill(found)
     return len(found)
 
@@ -118,6 +120,13 @@ def _runs_for(process: psutil.Process, cluster_id: str, agents: frozenset[str] |
         return False
     here = any(env.get(name) == cluster_id for name in CLUSTER_VARIABLES)
     return here and process.pid != os.getpid() and (agents is None or not agents.isdisjoint(_agents_in(env)))
+
+
+def _writes_down_the_end(process: psutil.Process) -> bool:
+    try:
+        return any(word.endswith("/resolute/agent/shim.py") for word in process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def _agents_in(env: Mapping[str, str]) -> set[str]:
