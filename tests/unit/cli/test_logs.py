@@ -88,6 +88,22 @@ def test_following_survives_a_master_that_breaks_off_and_repeats_nothing(
     assert ("timestampAfter", "2026-01-02T03:04:01.000000Z") in master.last(LOGS).query
 
 
+def test_a_connection_cut_between_two_lines_is_not_taken_for_the_end(
+    master: Any, det: Callable[..., Any], stream: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Cut(web.StreamResponse):
+        async def prepare(self, request: Any) -> Any:
+            writer = await super().prepare(request)
+            await self.write((json.dumps({"result": line(1)}) + "\n").encode())
+            request.transport.close()
+            return writer
+
+    monkeypatch.setattr(logs, "_PAUSE_S", 0.0)
+    answers = iter([Cut(), stream(line(1), line(2))])
+    master.on(LOGS, lambda asked: next(answers))
+    assert det("t logs 1 -f").out == "line 1\nline 2\n"
+
+
 def test_an_error_in_mid_stream_is_told(master: Any, det: Callable[..., Any]) -> None:
     error = {"error": {"grpcCode": 5, "httpCode": 404, "message": "trial 1 not found", "httpStatus": "Not Found"}}
     master.on(LOGS, web.Response(text=json.dumps(error) + "\n", status=404, content_type="application/json"))

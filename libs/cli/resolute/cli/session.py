@@ -283,12 +283,23 @@ def error_message(content: bytes) -> str:
 
 def _results(response: http.client.HTTPResponse, master: str) -> Iterator[Any]:
     try:
-        for line in response:
-            if not line.strip():
-                continue
+        for line in _lines(response):
             document = json.loads(line)
             if "error" in document:
                 raise _refusal(int(document["error"].get("httpCode") or 500), line)
             yield document["result"]
     except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
         raise Unreachable(f"the stream from {master} broke off: {error}") from error
+
+
+def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """The lines of a body as they arrive.
+
+    Not the response's own readline: over chunks it takes a connection that broke for the end of the body.
+    """
+    rest = b""
+    while piece := response.read1(1 << 16):
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    if rest.strip():
+        yield rest

@@ -67,9 +67,17 @@ def _workload_row(workload: dict[str, Any], metrics: bool) -> list[Any]:
         output.state(kept.get("state", "")),
         kept.get("uuid"),
         kept.get("metadata"),
-        validation and validation.get("metrics"),
-        *([training and training.get("metrics")] if metrics else []),
+        _shown(validation),
+        *([_shown(training)] if metrics else []),
     ]
+
+
+def _shown(workload: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The averages; where a trial reported batch by batch, those too."""
+    if workload is None:
+        return None
+    metrics = workload.get("metrics") or {}
+    return metrics if metrics.get("batchMetrics") else metrics.get("avgMetrics")
 
 
 def kill(args: Namespace) -> None:
