@@ -152,6 +152,16 @@ class SimulatedCluster:
 
         self._soon(fate())
 
+    def crash_at(self, name: str, event: int, *, for_s: float = 1.0) -> None:
+        """Kill a service in the middle of its work: within moments of the log's event number `event`."""
+        moment_s = self.rng.uniform(0, 0.05)
+
+        async def fate() -> None:
+            if await self.log.wait_beyond(event - 1, 300.0):
+                self.crash(name, after_s=moment_s, for_s=for_s)
+
+        self._soon(fate())
+
     def isolate(self, host: str, *, after_s: float = 0.0, for_s: float = 40.0) -> None:
         """An agent is away for longer than the cluster waits: its tasks go on, and are given up meanwhile."""
 

@@ -93,7 +93,7 @@ def _a_blow_of_fate(cluster: SimulatedCluster, rng: Random) -> None:
     when = {"after_s": rng.uniform(0, 60), "for_s": rng.choice([0.1, 1.0, 5.0])}
     services = [name for name in cluster.processes if name not in cluster.hosts]
     host = rng.choice(sorted(cluster.hosts))
-    match rng.randrange(10):
+    match rng.randrange(11):
         case 0:
             cluster.lose_bus(**when)
         case 1:
@@ -102,8 +102,10 @@ def _a_blow_of_fate(cluster: SimulatedCluster, rng: Random) -> None:
             cluster.cut_power(host, after_s=when["after_s"], for_s=rng.choice([1.0, 40.0]))
         case 3:
             cluster.isolate(host, after_s=when["after_s"])
-        case 4 | 5:
+        case 4:
             cluster.crash(host, **when)
+        case 5 | 6 | 7:
+            cluster.crash_at(rng.choice(sorted(services)), rng.randrange(1, 300), for_s=when["for_s"])
         case _:
             cluster.crash(rng.choice(sorted(services)), **when)
 
