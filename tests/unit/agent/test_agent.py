@@ -1,0 +1,329 @@
+"""An agent and the one who orders it, on a bus in memory, with a runtime that only pretends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from resolute.agent.agent import Agent
+from resolute.agent.ledger import Ledger
+from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
+from resolute.agent.settings import AgentSettings
+from resolute.bus import MemoryBus, subjects
+from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.message import Reply
+from resolute.proto.pool import (
+    AgentHello,
+    AgentOrders,
+    LogBatch,
+    LogLine,
+    LogsStored,
+    Placement,
+    StartTask,
+    StopTask,
+    TaskReport,
+)
+from tests.unit.agent.test_environment import SITE, SPEC
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Pretence:
+    """A runtime whose tasks end when a test says so."""
+
+    tasks: dict[str, asyncio.Future[Exit]] = field(default_factory=dict)
+    output: dict[str, list[str]] = field(default_factory=dict)
+    signals: list[tuple[str, int]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    broken: str = ""
+
+    def folder(self, resources_id: str) -> str:
+        return f"/tasks/{resources_id}"
+
+    async def start(self, launch: Launch) -> None:
+        if self.broken:
+            raise CannotStart(self.broken)
+        assert launch.resources_id not in self.tasks
+        self.tasks[launch.resources_id] = asyncio.get_running_loop().create_future()
+
+    async def attach(self, resources_id: str) -> bool:
+        return resources_id in self.tasks
+
+    async def signal(self, resources_id: str, number: int) -> None:
+        self.signals.append((resources_id, number))
+        self.end(resources_id, 143)
+
+    async def exit(self, resources_id: str) -> Exit:
+        return await asyncio.shield(self.tasks[resources_id])
+
+    async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
+        texts = self.output.get(resources_id, [])[mark : mark + limit]
+        return Chunk(tuple(Line(NOON, "stdout", text) for text in texts), mark + len(texts))
+
+    async def forget(self, resources_id: str) -> None:
+        self.forgotten.append(resources_id)
+
+    def end(self, resources_id: str, code: int | None = 0) -> None:
+        self.tasks[resources_id].set_result(Exit(code))
+
+
+@dataclass
+class Scene:
+    folder: Path
+    bus: MemoryBus = field(default_factory=MemoryBus)
+    runtime: Pretence = field(default_factory=Pretence)
+    answer: Callable[[AgentHello], AgentOrders] = lambda hello: AgentOrders(keep=hello.running, complete=True)
+    hellos: list[AgentHello] = field(default_factory=list)
+    reports: list[tuple[str, str, int | None]] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    lines: dict[int, LogLine] = field(default_factory=dict)
+    batches: list[int] = field(default_factory=list)
+    refuse_line: str = ""
+    answer_after_s: float = 0
+    away: bool = False
+    logs_away: bool = False
+    running: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self.bus.listen(subjects.agent("a1", "hello"), AgentHello, self._hello)
+        await self.bus.listen(subjects.agent("a1", "report"), TaskReport, self._report)
+        await self.bus.listen(subjects.agent("a1", "logs"), LogBatch, self._logs)
+        self.start_agent()
+        await self.until(lambda: bool(self.hellos))
+
+    def start_agent(self) -> None:
+        settings = AgentSettings(
+            id="a1", hello_s=0.05, heartbeat_s=0.05, logs_wait_s=0.2, work_dir=self.folder, remember_s=60
+        )
+        agent = Agent(self.bus, self.runtime, Ledger(self.folder / "ledger"), settings, SITE, "10.0.0.1", "1")
+        self.running = asyncio.create_task(agent.run())
+
+    async def stop_agent(self) -> None:
+        assert self.running is not None
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
+
+    async def order(self, orders: AgentOrders) -> None:
+        await self.bus.publish(subjects.agent("a1", "orders"), orders)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not condition():  # noqa: ASYNC110  (the condition may be about anything)
+                await asyncio.sleep(0.005)
+
+    async def some_hellos(self) -> None:
+        seen = len(self.hellos)
+        await self.until(lambda: len(self.hellos) > seen + 2)
+
+    async def _hello(self, hello: AgentHello) -> AgentOrders:
+        if self.away:
+            raise Unavailable("the scheduler is away")
+        self.hellos.append(hello)
+        answer = self.answer(hello)
+        await asyncio.sleep(self.answer_after_s)
+        return answer
+
+    async def _report(self, report: TaskReport) -> Reply:
+        if self.away:
+            raise Unavailable("the scheduler is away")
+        self.reports.append((report.resources_id, report.what, report.exit_code))
+        self.reasons.append(report.reason)
+        return Reply(1)
+
+    async def _logs(self, batch: LogBatch) -> LogsStored:
+        if self.logs_away:
+            raise Unavailable("the gateway is away")
+        if any(self.refuse_line and line.text == self.refuse_line for line in batch.lines):
+            raise InvalidConfig("not this line")
+        self.batches.append(len(batch.lines))
+        self.lines.update({line.sequence: line for line in batch.lines})
+        return LogsStored(len(batch.lines))
+
+    def texts(self) -> list[str]:
+        return [self.lines[n].text for n in sorted(self.lines)]
+
+
+def start(resources_id: str, *slots: int, started: bool = False) -> StartTask:
+    return StartTask(Placement(resources_id, "a1", slots), SPEC, "token", 0, 1, started)
+
+
+@asynccontextmanager
+async def scene(folder: Path) -> AsyncIterator[Scene]:
+    made = Scene(folder)
+    await made.open()
+    try:
+        yield made
+    finally:
+        await made.stop_agent()
+
+
+async def test_what_is_ordered_is_started_reported_and_its_end_too(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        s.runtime.end("r1", 7)
+        await s.until(lambda: s.reports[1:] == [("r1", "exited", 7)])
+        await s.until(lambda: s.runtime.forgotten == ["r1"])
+
+
+async def test_an_order_given_twice_or_late_starts_nothing_more(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        order = AgentOrders(start=(start("r1", 0),))
+        await s.order(order)
+        await s.order(order)
+        await s.until(lambda: bool(s.reports))
+        s.runtime.end("r1")
+        await s.until(lambda: len(s.reports) == 2)
+        await s.order(order)
+        await s.some_hellos()
+        assert len(s.reports) == 2
+        await s.stop_agent()
+        s.start_agent()
+        await s.order(order)
+        await s.some_hellos()
+        assert len(s.reports) == 2
+
+
+async def test_what_a_complete_answer_leaves_out_is_stopped(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        s.answer = lambda hello: AgentOrders(complete=True)
+        await s.until(lambda: s.runtime.signals == [("r1", signal.SIGTERM)])
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 143))
+        assert s.reasons[-1] == "no allocation owns it any more"
+
+
+async def test_an_answer_does_not_speak_of_what_was_started_after_the_question(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.answer = lambda hello: AgentOrders(keep=hello.running, complete=True)
+        s.answer_after_s = 0.1
+        seen = len(s.hellos)
+        await s.until(lambda: len(s.hellos) > seen)
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.some_hellos()
+        assert s.hellos[-1].running == ("r1",)
+        assert s.runtime.signals == []
+
+
+async def test_while_the_link_is_down_nothing_is_stopped(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        s.away = True
+        await asyncio.sleep(0.3)
+        assert s.runtime.signals == []
+        s.runtime.end("r1", 5)
+        await asyncio.sleep(0.1)
+        s.away = False
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 5))
+
+
+async def test_a_slot_that_is_still_in_use_is_waited_for(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.answer = lambda hello: AgentOrders(start=(start("new", 0),), keep=hello.running, complete=True)
+        await s.order(AgentOrders(start=(start("old", 0, 1),)))
+        await s.until(lambda: bool(s.reports))
+        first = s.reports[0][0]
+        other = {"old": "new", "new": "old"}[first]
+        await s.some_hellos()
+        assert other not in s.runtime.tasks
+        s.answer = lambda hello: AgentOrders(start=(start(other, 0),), keep=hello.running, complete=True)
+        s.runtime.end(first)
+        await s.until(lambda: (other, "started", None) in s.reports)
+
+
+async def test_a_task_that_had_started_and_is_not_here_any_more_is_reported_as_lost(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0, started=True),)))
+        await s.until(lambda: s.reports == [("r1", "exited", None)])
+        assert s.runtime.tasks == {}
+
+
+async def test_stopping_what_never_was_is_answered_with_its_end(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(stop=(StopTask("r1", "ada killed it", "7.f00d.1"),)))
+        await s.until(lambda: s.reports == [("r1", "exited", None)])
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.some_hellos()
+        assert s.runtime.tasks == {}
+
+
+async def test_what_cannot_be_started_ends_with_the_reason(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.runtime.broken = "no space left on device"
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "exited", 125)])
+        assert s.reasons == ["no space left on device"]
+
+
+async def test_every_line_is_handed_over_before_the_end_is_told(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.runtime.output["r1"] = [f"line {n}" for n in range(2500)]
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        s.runtime.output["r1"] += ["the last words"]
+        s.runtime.end("r1")
+        await s.until(lambda: len(s.reports) == 2)
+        assert s.texts() == [*(f"line {n}" for n in range(2500)), "the last words"]
+
+
+async def test_an_end_does_not_wait_for_a_gateway_for_ever_and_its_lines_come_later(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.logs_away = True
+        s.runtime.output["r1"] = ["hello"]
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        s.runtime.end("r1")
+        await s.until(lambda: len(s.reports) == 2)
+        assert s.runtime.forgotten == []
+        s.logs_away = False
+        await s.until(lambda: s.texts() == ["hello"] and s.runtime.forgotten == ["r1"])
+
+
+async def test_a_line_that_is_refused_does_not_take_the_others_with_it(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.refuse_line = "poison"
+        s.runtime.output["r1"] = [*"abcdefg", "poison", *"hij"]
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.texts() == [*"abcdefghij"])
+        assert [s.lines[n].sequence & 0xFFFF for n in sorted(s.lines)] == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10]
+
+
+@pytest.mark.parametrize("ended_meanwhile", [False, True])
+async def test_the_next_agent_takes_up_what_the_last_one_left(tmp_path: Path, ended_meanwhile: bool):
+    async with scene(tmp_path) as s:
+        s.runtime.output["r1"] = ["one", "two"]
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.texts() == ["one", "two"] and bool(s.reports))
+        await s.stop_agent()
+        s.runtime.output["r1"] += ["three"]
+        if ended_meanwhile:
+            s.runtime.end("r1", 3)
+        s.start_agent()
+        await s.until(lambda: s.texts() == ["one", "two", "three"])
+        if not ended_meanwhile:
+            await s.some_hellos()
+            assert s.hellos[-1].running == ("r1",)
+            s.runtime.end("r1", 3)
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 3))
+        assert sum(s.batches) == 3
+        assert s.runtime.signals == []
+
+
+async def test_a_task_the_last_agent_meant_to_start_and_did_not_is_reported_as_lost(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        await s.stop_agent()
+        s.runtime = replace(s.runtime, tasks={})
+        s.start_agent()
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", None))

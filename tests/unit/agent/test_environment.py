@@ -1,0 +1,107 @@
+"""What a task finds in its environment."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from determined import _info
+from resolute.agent.environment import Site, environment, harness_directory, inheritable
+from resolute.proto.experiment import TaskSpec
+from resolute.proto.pool import Placement, Slot, StartTask
+
+SPEC = TaskSpec(
+    task_id="7.f00d",
+    task_type="TRIAL",
+    allocation_id="7.f00d.1",
+    experiment_id=7,
+    trial_id=9,
+    run_id=2,
+    owner="ada",
+    config={"name": "mnist", "data": {"rows": 5}},
+    hparams={"lr": 0.1},
+    seed=17,
+    steps_completed=100,
+    checkpoint="c0ffee",
+    environment={"MODE": "test"},
+)
+ORDER = StartTask(Placement("res-1", "a1", (1,)), SPEC, "a token", rank=0, shares=1)
+CPUS = tuple(Slot(n, "cpu") for n in range(2))
+GPUS = tuple(Slot(n, "cuda", "H200", f"GPU-{n}") for n in range(4))
+SITE = Site("a1", "cluster-1", "http://10.0.0.9:8080/", CPUS, 8, {"PATH": "/bin"}, "/opt/harness")
+
+
+def of(order: StartTask = ORDER, site: Site = SITE, **chosen: str) -> dict[str, str]:
+    spec = replace(order.spec, environment={**order.spec.environment, **chosen})
+    return environment(replace(order, spec=spec), site, "/tasks/res-1/run")
+
+
+def test_the_harness_reads_from_it_all_that_the_cluster_said():
+    info = _info.read_cluster_info(of())
+    assert info is not None
+    assert (info.master_url, info.cluster_id, info.agent_id) == ("http://10.0.0.9:8080", "cluster-1", "a1")
+    assert (info.task_id, info.allocation_id, info.session_token) == ("7.f00d", "7.f00d.1", "a token")
+    assert (info.task_type, info.slot_ids, info.latest_checkpoint) == ("TRIAL", [1], "c0ffee")
+    assert (info.trial.experiment_id, info.trial.trial_id, info.trial.trial_seed) == (7, 9, 17)
+    assert (info.trial.hparams, info.user_data) == ({"lr": 0.1}, {"rows": 5})
+    assert (info.trial._trial_run_id, info.trial._steps_completed) == (2, 100)
+
+
+def test_a_fresh_start_names_no_checkpoint():
+    order = replace(ORDER, spec=replace(SPEC, checkpoint=None))
+    assert "DET_LATEST_CHECKPOINT" not in of(order)
+
+
+def test_a_task_that_is_no_trial_has_no_trial():
+    order = replace(ORDER, spec=replace(SPEC, trial_id=None, experiment_id=None, task_type="COMMAND"))
+    variables = of(order)
+    assert not [name for name in variables if "TRIAL_ID" in name or "HPARAMS" in name]
+    assert json.loads(variables["DET_TASK_LOGGING_METADATA"]) == {"task_id": "7.f00d", "allocation_id": "7.f00d.1"}
+
+
+def test_what_the_user_sets_wins_over_the_host_but_not_over_the_cluster():
+    variables = of(PATH="/mine", DET_TASK_ID="another's", OMP_NUM_THREADS="3")
+    assert (variables["PATH"], variables["DET_TASK_ID"], variables["OMP_NUM_THREADS"]) == ("/mine", "7.f00d", "3")
+
+
+def test_gpus_are_named_by_their_own_names_and_others_are_out_of_sight():
+    site = replace(SITE, slots=GPUS)
+    order = replace(ORDER, placement=Placement("res-1", "a1", (1, 3)))
+    assert of(order, site)["CUDA_VISIBLE_DEVICES"] == "GPU-1,GPU-3"
+    assert of(replace(ORDER, placement=Placement("res-1", "a1", ())), site)["CUDA_VISIBLE_DEVICES"] == ""
+
+
+@pytest.mark.parametrize(("slot_ids", "threads"), [((0,), "4"), ((0, 1), "8"), ((), "4")])
+def test_cpu_slots_share_the_cores_evenly(slot_ids, threads):
+    assert of(replace(ORDER, placement=Placement("res-1", "a1", slot_ids)))["OMP_NUM_THREADS"] == threads
+
+
+def test_the_harness_comes_before_what_the_user_puts_on_the_path():
+    assert of(PYTHONPATH="/mine")["PYTHONPATH"] == "/opt/harness:/mine"
+
+
+def test_two_tasks_of_one_host_are_given_different_ports():
+    first, second = of(replace(ORDER, placement=Placement("r", "a1", (0,)))), of()
+    ports = [name for name in first if name.endswith("PORT") or "COMM_PORT" in name]
+    assert len(ports) == 5
+    assert not {first[p] for p in ports if p != "DET_MASTER_PORT"} & {
+        second[p] for p in ports if p != "DET_MASTER_PORT"
+    }
+
+
+def test_the_agents_own_settings_and_secrets_stay_with_the_agent():
+    host = {
+        "PATH": "/bin",
+        "RESOLUTE_AGENT_NATS_SEED_FILE": "x",
+        "NATS_SEED": "SU…",
+        "DET_USER_TOKEN": "t",
+        "HOME": "/h",
+    }
+    assert inheritable(host) == {"PATH": "/bin", "HOME": "/h"}
+
+
+def test_the_harness_is_found_where_it_is_installed():
+    assert Path(harness_directory(), "determined", "__init__.py").is_file()
