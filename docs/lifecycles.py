@@ -1,0 +1,67 @@
+"""Writes docs/reference/lifecycles.md: the tables of transitions, drawn. `python docs/lifecycles.py`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from resolute.checkpoint import registry
+from resolute.scheduler import allocation
+from resolute.searcher import experiment, trial
+
+PAGE = Path(__file__).parent / "reference" / "lifecycles.md"
+
+LIVES: tuple[tuple[str, str, Any], ...] = (
+    ("Experiments", "`services/searcher/resolute/searcher/experiment.py`", experiment.FLOW),
+    ("Trials", "`services/searcher/resolute/searcher/trial.py`", trial.FLOW),
+    ("Allocations", "`services/scheduler/resolute/scheduler/allocation.py`", allocation.FLOW),
+    ("Checkpoints", "`services/checkpoint/resolute/checkpoint/registry.py`", registry.FLOW),
+)
+
+
+def page() -> str:
+    parts = [
+        "# Lives",
+        "",
+        "Drawn from the code's own tables by `python docs/lifecycles.py`; an event that a table does not know in a state",
+        "cannot be appended there. What leaves a state as it is, is listed below each picture.",
+    ]
+    for title, source, flow in LIVES:
+        parts += ["", f"## {title}", "", f"The table is `FLOW` in {source}.", "", *_diagram(flow), *_loops(flow)]
+    return "\n".join(parts) + "\n"
+
+
+def _arrows(flow: Any) -> Iterable[tuple[str, str, str]]:
+    """(from, to, label) of every arrow of the table."""
+    for key, to in flow.items():
+        state, event, *outcome = key
+        label = event.__name__ + (f": {outcome[0]}" if outcome else "")
+        yield state.name, to.name, label
+
+
+def _diagram(flow: Any) -> list[str]:
+    labels: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for start, end, label in _arrows(flow):
+        if start != end:
+            labels[start, end].append(label)
+    lines = ["```mermaid", "stateDiagram-v2"]
+    for (start, end), names in labels.items():
+        begin = "[*]" if start == "ABSENT" else start
+        lines.append(f"    {begin} --> {end}: {', '.join(names)}")
+    return [*lines, "```"]
+
+
+def _loops(flow: Any) -> list[str]:
+    stays: dict[str, list[str]] = defaultdict(list)
+    for start, end, label in _arrows(flow):
+        if start == end:
+            stays[label].append(start)
+    if not stays:
+        return []
+    return ["", *(f"- {label} leaves {', '.join(states)} as it is" for label, states in stays.items())]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
