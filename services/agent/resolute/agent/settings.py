@@ -20,8 +20,8 @@ class AgentSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     id: str = Field(default_factory=socket.gethostname, min_length=1)
-    pool: str = Field("default", min_length=1)
-    slots: int | None = Field(None, ge=0)
+    pool: str = Field(default="default", min_length=1)
+    slots: int | None = Field(default=None, ge=0)
     """So many slots, the host's cores shared among them; left out: its GPUs, else one slot with every core."""
     artificial: bool = False
     """Whether those slots only pretend: several may share what there is, for tests."""
@@ -41,13 +41,13 @@ class AgentSettings(BaseSettings):
     host: str = ""
     """The address at which the tasks of other agents reach this host; left empty: the one NATS is reached from."""
 
-    hello_s: float = Field(5.0, gt=0)
-    heartbeat_s: float = Field(3.0, gt=0)
-    grace_s: float = Field(15.0, ge=0)
+    hello_s: float = Field(default=5.0, gt=0)
+    heartbeat_s: float = Field(default=3.0, gt=0)
+    grace_s: float = Field(default=15.0, ge=0)
     """How long a task may take to end when it is asked to; then it is killed."""
-    logs_wait_s: float = Field(30.0, ge=0)
+    logs_wait_s: float = Field(default=30.0, ge=0)
     """How long the report of an exit waits for the last log lines to be stored."""
-    remember_s: float = Field(600.0, ge=0)
+    remember_s: float = Field(default=600.0, ge=0)
     """How long a finished task is remembered, so that an order that comes late does not run it again."""
     keep_finished: bool = False
     """Whether the directories of finished tasks stay, for a look inside."""

@@ -11,10 +11,10 @@ class SchedulerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="RESOLUTE_SCHEDULER_", frozen=True)
 
-    pools: tuple[str, ...] = Field(("default",), min_length=1)
-    agent_reconnect_wait_s: float = Field(25.0, gt=0)
+    pools: tuple[str, ...] = Field(default=("default",), min_length=1)
+    agent_reconnect_wait_s: float = Field(default=25.0, gt=0)
     """An agent silent for longer is lost, and so is what runs on it."""
     preemption: bool = False
     """Whether an allocation of higher priority may ask for the slots of lower ones."""
-    tick_s: float = Field(1.0, gt=0)
+    tick_s: float = Field(default=1.0, gt=0)
     """How often leases and deadlines are looked at."""
