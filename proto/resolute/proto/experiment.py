@@ -147,6 +147,7 @@ class TrialRunRequested(ExperimentEvent):
     slots: int
     checkpoint: str | None
     steps_completed: int
+    pool: str = "default"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from resolute.proto.experiment import (
     DescribeRun,
     EditExperiment,
     ExperimentDeleted,
+    ExperimentDeletionFailed,
     ExperimentEnded,
     KillExperiment,
     PauseExperiment,
@@ -164,6 +165,45 @@ async def test_a_queue_setting_that_is_edited_is_told_to_the_scheduler() -> None
         await house.ask(EditExperiment(1, {"priority": 1, "notes": "hurry"}), "cmd-2")
         await house.until(lambda: len(house.asked) == 2)
         assert getattr(house.asked[1], "changes", None) == {"priority": 1}
+
+
+async def test_a_run_is_stopped_in_the_pool_it_is_in_though_later_ones_go_elsewhere() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config()), "cmd-1")
+        await house.ask(EditExperiment(1, {"resource_pool": "attic"}), "cmd-2")
+        await house.ask(KillExperiment(1), "cmd-3")
+        await house.until(lambda: len(house.asked) == 2)
+        assert isinstance(house.asked[1], KillAllocation)
+        assert house.asked[1].pool == "default"
+
+
+async def test_a_run_that_the_scheduler_does_not_know_cannot_keep_its_trial_from_ending() -> None:
+    def forget(command: Command) -> None:
+        if isinstance(command, KillAllocation):
+            raise NotFound(f"no allocation {command.allocation_id}")
+
+    async with a_house() as house:
+        house.answer = forget
+        await house.ask(submission(config()), "cmd-1")
+        await house.ask(KillExperiment(1), "cmd-2")
+        await house.until(lambda: bool(house.events(ExperimentEnded)))
+        assert house.events(ExperimentEnded)[0].outcome == "CANCELED"
+
+
+async def test_files_that_stay_leave_a_deletion_failed_with_the_reason() -> None:
+    def refuse(command: Command) -> None:
+        raise Refused("cannot delete the files of experiment 1: the disk is read-only")
+
+    async with a_house() as house:
+        await house.ask(submission(config(), activate=False), "cmd-1")
+        await house.ask(KillExperiment(1), "cmd-2")
+        house.answer = refuse
+        await house.ask(DeleteExperiment(1), "cmd-3")
+        await house.until(lambda: bool(house.events(ExperimentDeletionFailed)))
+        assert "read-only" in house.events(ExperimentDeletionFailed)[0].reason
+        house.answer = lambda command: None
+        await house.ask(DeleteExperiment(1), "cmd-4")
+        await house.until(lambda: bool(house.events(ExperimentDeleted)))
 
 
 async def test_deleting_asks_for_the_files_first() -> None:

@@ -33,29 +33,28 @@ class Ask:
 
 def react(event: Event, experiment: Experiment) -> Ask | None:
     """`experiment` may have moved on since `event`; its names and settings are what is read here."""
-    pool = experiment.settings.pool
     match event:
         case TrialRunRequested():
             return Ask("request", request_allocation(event, experiment))
         case TrialStopRequested(allocation_id=""):
             return None  # there is no run; the shell closes the trial itself
-        case TrialStopRequested(allocation_id=allocation, how="kill", why=why):
-            return Ask("kill", KillAllocation(pool, allocation, why))
-        case TrialStopRequested(allocation_id=allocation, why=why):
-            return Ask("preempt", PreemptAllocation(pool, allocation, why))
+        case TrialStopRequested(trial_id=trial_id, allocation_id=allocation, how=how, why=why):
+            pool = experiment.trial(trial_id).pool
+            kill, preempt = KillAllocation(pool, allocation, why), PreemptAllocation(pool, allocation, why)
+            return Ask("kill", kill) if how == "kill" else Ask("preempt", preempt)
         case ExperimentDeletionRequested():
             storage = experiment.config.get("checkpoint_storage") or {}
             return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))
         case ExperimentEdited(changes=changes):
             queue = {name: changes[name] for name in QUEUE_FIELDS if name in changes}
-            return Ask("queue", ChangeJob(pool, experiment.job_id, queue)) if queue else None
+            return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, queue)) if queue else None
     return None
 
 
 def request_allocation(event: TrialRunRequested, experiment: Experiment) -> RequestAllocation:
     settings = experiment.settings
     return RequestAllocation(
-        pool=settings.pool,
+        pool=event.pool,
         allocation_id=event.allocation_id,
         task_id=experiment.trial(event.trial_id).task_id,
         task_type=TASK_TYPE,

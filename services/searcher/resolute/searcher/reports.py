@@ -53,7 +53,7 @@ def run_ended(experiment: Experiment, fact: AllocationExited, ids: TrialIds) -> 
     if end is not None:
         return [ended, *continue_search(experiment, end, ids)]
     if experiment.state is State.ACTIVE:
-        return [ended, trial.next_run(one, experiment.settings.slots)]
+        return [ended, trial.next_run(one, experiment.settings)]
     return [ended]
 
 

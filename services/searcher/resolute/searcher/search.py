@@ -67,7 +67,7 @@ def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[
     )
     if experiment.state is not State.ACTIVE:
         return [created]
-    return [created, trial.first_run(created, experiment.settings.slots)]
+    return [created, trial.first_run(created, experiment.settings)]
 
 
 def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:

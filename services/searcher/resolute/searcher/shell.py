@@ -15,7 +15,6 @@ from resolute.proto.experiment import (
     ExperimentCreated,
     ExperimentDeletionRequested,
     ExperimentEdited,
-    ExperimentEvent,
     ExperimentNumbered,
     SearcherCommand,
     TrialRunRequested,
@@ -28,7 +27,7 @@ from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, State, evolve
 from resolute.searcher.ids import Draw, NeedIds
 from resolute.searcher.methods import method_for
-from resolute.searcher.reactions import Ask, describe, react
+from resolute.searcher.reactions import describe, react
 from resolute.searcher.reports import CloseTrial
 from resolute.searcher.settings import Settings
 from resolute.service import Aggregates, Context, Follower, Reactions
@@ -40,10 +39,12 @@ async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
     searcher = Searcher(context)
     subscription = await context.bus.serve(NAME, searcher.handle)
-    follower = Follower(Reactions(NAME, context.log, searcher.react), context.log, context.bus)
+    # Removing the files of a big experiment takes long, and nobody else shall wait for it.
+    following = ((NAME, searcher.react), (f"{NAME}-deletions", searcher.delete))
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(follower.run())
+            for name, react in following:
+                tasks.create_task(Follower(Reactions(name, context.log, react), context.log, context.bus).run())
             context.on_ready(NAME)
     finally:
         await subscription.close()
@@ -80,12 +81,27 @@ class Searcher:
                 await self._note(experiment_id, event, cause)
             case TrialStopRequested(allocation_id="", trial_id=trial_id):
                 await self._note(_id_of(recorded), CloseTrial(trial_id), cause)
-            case ExperimentEvent():
-                await self._ask_others(recorded, cause)
+            case TrialRunRequested() | TrialStopRequested() | ExperimentEdited():
+                await self._ask_scheduler(recorded, cause)
 
-    async def _ask_others(self, recorded: Recorded, cause: Cause) -> None:
-        if type(recorded.event) not in _CONCERN_OTHERS:
+    async def delete(self, recorded: Recorded) -> None:
+        """One fact of the log, of which only a deletion matters: have the files removed, however long that takes."""
+        if not isinstance(recorded.event, ExperimentDeletionRequested):
             return
+        experiment_id, cause = _id_of(recorded), _because_of(recorded)
+        ask = react(recorded.event, await self._experiments.state(recorded.stream))
+        assert ask is not None, "a deletion is asked of the checkpoint store"
+        try:
+            await self._bus.request(ask.command, cause.then(ask.step))
+        except Unavailable:
+            raise
+        except ResoluteError as error:
+            why = error.message
+            await self._execute(experiment_id, lambda e, ids: wishes.deletion_failed(e, why), cause.then("failed"))
+        else:
+            await self._execute(experiment_id, lambda e, ids: wishes.confirm_deleted(e), cause.then("confirm"))
+
+    async def _ask_scheduler(self, recorded: Recorded, cause: Cause) -> None:
         experiment = await self._experiments.state(recorded.stream)
         ask = react(recorded.event, experiment)
         if ask is None:
@@ -95,33 +111,13 @@ class Searcher:
         except Unavailable:
             raise
         except ResoluteError as error:  # an answer, and asking again will not change it
-            await self._refused(recorded, experiment, error, cause)
-        else:
-            await self._granted(recorded, ask, cause)
-
-    async def _refused(self, recorded: Recorded, experiment: Experiment, error: ResoluteError, cause: Cause) -> None:
-        """No slots will ever come, or the files stay: what waits for them must not wait for ever."""
-        match recorded.event:
-            case TrialRunRequested(allocation_id=allocation, trial_id=trial_id):
-                task = experiment.trial(trial_id).task_id
-                why = AllocationExited(
-                    allocation, "refused", None, error.message, task, experiment.experiment_id, trial_id
-                )
-                await self._note(experiment.experiment_id, why, cause.then("refused"))
-            case ExperimentDeletionRequested():
-                await self._execute(
-                    experiment.experiment_id,
-                    lambda found, ids: wishes.deletion_failed(found, error.message),
-                    cause.then("failed"),
-                )
-            case _:
-                raise error
-
-    async def _granted(self, recorded: Recorded, ask: Ask, cause: Cause) -> None:
-        if isinstance(recorded.event, ExperimentDeletionRequested):
-            await self._execute(
-                _id_of(recorded), lambda found, ids: wishes.confirm_deleted(found), cause.then("confirm")
-            )
+            outcome = _without_a_run(recorded.event, error)
+            if outcome is None:
+                raise
+            trial_id, allocation, how = outcome
+            task, owner = experiment.trial(trial_id).task_id, experiment.experiment_id
+            exited = AllocationExited(allocation, how, None, error.message, task, owner, trial_id)
+            await self._note(owner, exited, cause.then(how))
 
     async def _note(self, experiment_id: int | None, news: News, cause: Cause) -> None:
         if experiment_id is not None:
@@ -169,7 +165,15 @@ class Searcher:
                 return outcome
 
 
-_CONCERN_OTHERS = frozenset({TrialRunRequested, TrialStopRequested, ExperimentDeletionRequested, ExperimentEdited})
+def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, str] | None:
+    """The trial, allocation and outcome when the scheduler's answer means that no run will ever tell its end:
+    what waits for that end must not wait for ever."""
+    match event:
+        case TrialRunRequested(trial_id=trial_id, allocation_id=allocation):
+            return trial_id, allocation, "refused"
+        case TrialStopRequested(trial_id=trial_id, allocation_id=allocation) if isinstance(error, NotFound):
+            return trial_id, allocation, "killed"
+    return None
 
 
 def _deciding(message: SearcherCommand | News) -> Callable[[Experiment, Draw], Sequence[Event]]:

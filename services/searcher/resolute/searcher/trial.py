@@ -25,6 +25,7 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event
 from resolute.searcher import derive
 from resolute.searcher.flow import Flow, loops, step
+from resolute.searcher.settings import Settings
 
 State = Enum(
     "State",
@@ -77,6 +78,8 @@ class Trial:
     run_id: int = 0
     allocation_id: str | None = None
     """Of the live run; None when there is none."""
+    pool: str = ""
+    """Where the run is; the experiment may have been told to move its later ones elsewhere."""
     started: bool = False
     killing: bool = False
     restarts: int = 0
@@ -96,7 +99,7 @@ def evolve(trial: Trial, event: Event) -> None:
             trial.checkpoint = event.source_checkpoint
         case TrialRunRequested():
             assert trial.allocation_id is None, f"trial {trial.trial_id} would have two runs at once"
-            trial.run_id, trial.allocation_id = event.run_id, event.allocation_id
+            trial.run_id, trial.allocation_id, trial.pool = event.run_id, event.allocation_id, event.pool
             trial.started = trial.killing = False
         case TrialRunStarted():
             trial.started = True
@@ -113,15 +116,29 @@ def evolve(trial: Trial, event: Event) -> None:
             trial.restarts += outcome == "failed"
 
 
-def first_run(created: TrialCreated, slots: int) -> TrialRunRequested:
-    allocation = derive.allocation_id(created.task_id, 1)
-    return TrialRunRequested(created.trial_id, 1, allocation, slots, created.source_checkpoint, 0)
+def first_run(created: TrialCreated, settings: Settings) -> TrialRunRequested:
+    return TrialRunRequested(
+        trial_id=created.trial_id,
+        run_id=1,
+        allocation_id=derive.allocation_id(created.task_id, 1),
+        slots=settings.slots,
+        checkpoint=created.source_checkpoint,
+        steps_completed=0,
+        pool=settings.pool,
+    )
 
 
-def next_run(trial: Trial, slots: int) -> TrialRunRequested:
+def next_run(trial: Trial, settings: Settings) -> TrialRunRequested:
     run_id = trial.run_id + 1
-    allocation = derive.allocation_id(trial.task_id, run_id)
-    return TrialRunRequested(trial.trial_id, run_id, allocation, slots, trial.checkpoint, trial.steps_completed)
+    return TrialRunRequested(
+        trial_id=trial.trial_id,
+        run_id=run_id,
+        allocation_id=derive.allocation_id(trial.task_id, run_id),
+        slots=settings.slots,
+        checkpoint=trial.checkpoint,
+        steps_completed=trial.steps_completed,
+        pool=settings.pool,
+    )
 
 
 def stop(trial: Trial, how: str, then: str, why: str) -> list[Event]:

@@ -72,7 +72,7 @@ def activate(experiment: Experiment) -> list[Event]:
             idle = [
                 one for one in experiment.open.values() if one.state is trial.State.PAUSED and not one.allocation_id
             ]
-            return [ExperimentActivated(), *(trial.next_run(one, experiment.settings.slots) for one in idle)]
+            return [ExperimentActivated(), *(trial.next_run(one, experiment.settings) for one in idle)]
         case State.ACTIVE:
             return []
     raise refused("activate", experiment)
