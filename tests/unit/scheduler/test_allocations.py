@@ -21,7 +21,7 @@ from resolute.proto.pool import (
     ResourcesStarted,
     SlotsAssigned,
 )
-from resolute.scheduler import orders
+from resolute.scheduler import orders, pool
 from resolute.scheduler.decisions import EnforceDeadlines
 from tests.unit.scheduler.stories import NOON, PoolStory, asks, exited, given, hello, started
 
@@ -190,3 +190,14 @@ def test_a_share_that_ends_well_leaves_the_others_in_peace():
     assert orders.to_stop(story.pool.allocations["one"]) == []
     story.when(exited(story, "one", 0, code=0))
     assert outcome(story) == ("exited", 0)
+
+
+def test_what_has_exited_is_remembered_for_long_but_not_for_ever(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pool, "FINISHED_REMEMBERED", 2)
+    story = given(hello())
+    for name in ("one", "two", "three"):
+        story.given(asks(name))
+        story.given(exited(story, name))
+    story.when(KillAllocation("default", "two", "late")).then()
+    with pytest.raises(NotFound):
+        story.when(KILL)

@@ -56,8 +56,10 @@ class Pool:
     agents: Table[str, Agent] = field(default_factory=Table)
     allocations: Table[str, Allocation] = field(default_factory=Table)
     """Those that have not exited."""
-    finished: Table[str, int] = field(default_factory=Table)
-    """The latest that have, and their place in that order."""
+    finished: Table[str, bool] = field(default_factory=Table)
+    """The latest that have: a wish that comes late is told from one for what never was."""
+    exits: Order[tuple[int, str]] = field(default_factory=Order)
+    """(number of the exit, allocation id) of those."""
     jobs: Table[str, Job] = field(default_factory=Table)
     waiting: Order[Waiting] = field(default_factory=Order)
     of_job: Order[tuple[str, str]] = field(default_factory=Order)
@@ -73,7 +75,7 @@ class Pool:
     hosts: Order[tuple[int, str]] = field(default_factory=_agents_order)
     """(zero-slot tasks, agent id) of agents that take work."""
     arrivals: int = 0
-    exits: int = 0
+    exited: int = 0
 
     def draft(self) -> Pool:
         """The pool as it would be: fold into it what is about to be decided."""
@@ -81,6 +83,7 @@ class Pool:
             self.agents.draft(),
             self.allocations.draft(),
             self.finished.draft(),
+            self.exits.draft(),
             self.jobs.draft(),
             self.waiting.draft(),
             self.of_job.draft(),
@@ -90,7 +93,7 @@ class Pool:
             self.capacity.draft(),
             self.hosts.draft(),
             self.arrivals,
-            self.exits,
+            self.exited,
         )
 
     def waiting_entry(self, allocation: Allocation) -> Waiting:
@@ -183,17 +186,13 @@ def _finish(pool: Pool, allocation: Allocation) -> None:
         _count_slots(pool, allocation, -1)
     pool.allocations.discard(allocation.id)
     pool.of_job.discard((allocation.request.job_id, allocation.id))
-    pool.exits += 1
-    pool.finished[allocation.id] = pool.exits
-    _forget_the_oldest(pool)
-
-
-def _forget_the_oldest(pool: Pool) -> None:
-    for allocation_id, exit_number in pool.finished.items():
-        if exit_number > pool.exits - FINISHED_REMEMBERED:
-            return
-        pool.finished.discard(allocation_id)
-        return
+    pool.exited += 1
+    pool.finished[allocation.id] = True
+    pool.exits.add((pool.exited, allocation.id))
+    oldest = next(iter(pool.exits))
+    if oldest[0] <= pool.exited - FINISHED_REMEMBERED:
+        pool.exits.discard(oldest)
+        pool.finished.discard(oldest[1])
 
 
 def _count_slots(pool: Pool, allocation: Allocation, sign: int) -> None:

@@ -8,6 +8,7 @@ from typing import cast
 from uuid import uuid4
 
 import structlog
+
 from resolute import codec
 from resolute.bus import subjects
 from resolute.eventlog import Appended
