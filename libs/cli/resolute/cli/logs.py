@@ -85,10 +85,11 @@ def _followed(session: Session, path: str, query: Query, seen: list[dict[str, An
                     yield line
             return
         except Unreachable:
-            broken_at = broken_at or time.monotonic()
+            if broken_at is None:
+                broken_at = time.monotonic()
+                print("The connection broke; following again...", file=sys.stderr)
             if time.monotonic() - broken_at > _PATIENCE_S:
                 raise
-        print("The connection broke; following again...", file=sys.stderr)
         time.sleep(_PAUSE_S)
 
 
