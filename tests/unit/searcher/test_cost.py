@@ -14,7 +14,6 @@ from resolute.proto.message import Event
 from resolute.searcher import wishes
 from resolute.searcher.decide import decide
 from resolute.searcher.experiment import Experiment, evolve
-
 from tests.unit.searcher.story import EXPERIMENT, config, exited, submission
 
 
