@@ -72,6 +72,40 @@ async def test_numbers_that_json_lacks_are_taken_as_python_writes_them(
         assert [told.metric for told in await cluster.told(TrialValidated)] == [None, None]
 
 
+async def test_a_backlog_is_taken_at_once_or_not_at_all(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        _, trial = await cluster.task(agent)
+        path = "/api/v1/trials/1/metrics/batch"
+        reports = [report(steps, loss=1 / steps) for steps in (50, 100)]
+        reports += [{**report(steps, loss=0.0), "group": "training"} for steps in range(1, 200)]
+        answer = await trial.call("POST", path, {"reports": [*reports, report(-1)]})
+        assert (answer.status, answer.error.partition(":")[0]) == (400, "reports[201].metrics.stepsCompleted")
+        assert await read_back(cluster.user, "validation", 1) == []
+        for _ in range(2):
+            await trial.post(path, {"reports": reports})
+        assert len(await read_back(cluster.user, "training", 1)) == 199
+        assert [told.steps_completed for told in await cluster.told(TrialValidated)] == [50, 100]
+
+
+async def test_a_report_with_a_character_postgres_cannot_hold_spoils_no_others(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        _, trial = await cluster.task(agent)
+        odd: dict[str, Any] = {"na\0me": 1.0, "text": "a\\\0b", "plain": r"\u0000"}
+        await asyncio.gather(
+            *(trial.post("/api/v1/trials/1/metrics", report(steps, **odd)) for steps in range(1, 6)),
+        )
+        rows = await read_back(cluster.user, "validation", 1)
+        assert [row["metrics"]["validation_metrics"] for row in rows] == 5 * [
+            {"na\ufffdme": 1.0, "text": "a\\\ufffdb", "plain": r"\u0000"}
+        ]
+
+
 BAD: dict[str, Any] = {
     "metrics": {"metrics": None},
     "metrics.metrics.avgMetrics": {"metrics": {"trialId": 1, "stepsCompleted": 1, "metrics": {"avgMetrics": [1]}}},

@@ -22,50 +22,68 @@ EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def report_trial_metrics(call: Call) -> dict[str, Any]:
-    return await _report(call, call.int("metrics_trialId"), call.body.get("metrics"), str(call.body.get("group") or ""))
+    report = call.body.get("metrics"), str(call.body.get("group") or "")
+    return await _report(call, call.int("metrics_trialId"), report)
 
 
 async def report_training_metrics(call: Call) -> dict[str, Any]:
-    return await _report(call, call.int("trainingMetrics_trialId"), call.body, "training")
+    return await _report(call, call.int("trainingMetrics_trialId"), (call.body, "training"))
 
 
 async def report_validation_metrics(call: Call) -> dict[str, Any]:
-    return await _report(call, call.int("validationMetrics_trialId"), call.body, "validation")
+    return await _report(call, call.int("validationMetrics_trialId"), (call.body, "validation"))
 
 
-async def _report(call: Call, trial_id: int, report: Any, group: str) -> dict[str, Any]:
-    """Store a report, then tell the searcher where it must know; answered when both are durable.
+async def report_batch(call: Call) -> dict[str, Any]:
+    """Many reports of one trial at once, in order: for a harness that has some waiting, as after an outage.
+
+    Ours, beside the wire's own: `{"reports": [...]}`, each as ReportTrialMetrics takes it. All are stored, or none.
+    """
+    reports = call.body.get("reports")
+    if not isinstance(reports, list) or not all(isinstance(report, dict) for report in reports):
+        raise InvalidConfig("reports: expected a list of reports, each an object with metrics and group")
+    return await _report(
+        call,
+        call.int("trialId"),
+        *((report.get("metrics"), str(report.get("group") or "")) for report in reports),
+        where="reports[{}].",
+    )
+
+
+async def _report(call: Call, trial_id: int, *reports: tuple[Any, str], where: str = "") -> dict[str, Any]:
+    """Store reports, each with its group, then tell the searcher where it must know; answered when all is durable.
 
     A trial that does not hear the answer reports again, and nothing is stored or announced twice.
     """
-    trial = await lookup.trial(call.gateway, trial_id)
-    row = row_from(trial_id, report, group, call.gateway.context.now())
-    news = news_of(row, trial)
-    await call.gateway.measured.add([row])
-    if news is not None:
-        await _announce(call, news)
+    trial, now = await lookup.trial(call.gateway, trial_id), call.gateway.context.now()
+    rows = [row_from(trial_id, *report, now, where.format(n)) for n, report in enumerate(reports)]
+    news = [news_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
+    await call.gateway.measured.add(rows)
+    for one in news:
+        if one is not None:
+            await _announce(call, one)
     return {}
 
 
-def row_from(trial_id: int, report: Any, group: str, now: datetime) -> MetricRow:
-    """A report as a row of the store. Raises InvalidConfig, naming the field."""
+def row_from(trial_id: int, report: Any, group: str, now: datetime, where: str = "") -> MetricRow:
+    """A report as a row of the store. Raises InvalidConfig, naming the field, which begins with `where`."""
     if not isinstance(report, dict):
-        raise InvalidConfig("metrics: expected an object with trialId, trialRunId, stepsCompleted and metrics")
-    if not group or "." in group:
-        raise InvalidConfig(f"group: expected a name without dots, such as training; found {group!r}")
+        raise InvalidConfig(f"{where}metrics: expected an object with trialId, trialRunId, stepsCompleted and metrics")
+    if not group or "." in group or "\0" in group:
+        raise InvalidConfig(f"{where}group: expected a name without dots, such as training; found {group!r}")
     values = report.get("metrics")
     if not isinstance(values, dict) or not isinstance(values.get("avgMetrics"), dict):
-        raise InvalidConfig("metrics.metrics.avgMetrics: expected an object of metrics by name")
-    reported_at = wire.instant(report.get("reportTime"), "metrics.reportTime") or now
+        raise InvalidConfig(f"{where}metrics.metrics.avgMetrics: expected an object of metrics by name")
+    reported_at = wire.instant(report.get("reportTime"), f"{where}metrics.reportTime") or now
     steps = report.get("stepsCompleted")
     if steps is None:
         # System metrics carry a time and no step: the second since 2020 stands in, and orders them.
         steps = int((reported_at - EPOCH).total_seconds())
     return MetricRow(
         trial_id=trial_id,
-        run_id=_whole(report.get("trialRunId") or 0, "metrics.trialRunId"),
+        run_id=_whole(report.get("trialRunId") or 0, f"{where}metrics.trialRunId"),
         kind=group,
-        steps=_whole(steps, "metrics.stepsCompleted"),
+        steps=_whole(steps, f"{where}metrics.stepsCompleted"),
         metrics=values["avgMetrics"],
         batch_metrics=values.get("batchMetrics") or None,
         reported_at=reported_at,
@@ -83,7 +101,7 @@ def _whole(value: Any, field: str) -> int:
     return number
 
 
-def news_of(row: MetricRow, trial: TrialRef) -> ReportValidation | None:
+def news_of(row: MetricRow, trial: TrialRef, where: str = "") -> ReportValidation | None:
     """What the searcher must hear of a report: a validation's metric that it ranks by; anything else decides nothing.
 
     Raises InvalidConfig when that metric is no number.
@@ -91,7 +109,7 @@ def news_of(row: MetricRow, trial: TrialRef) -> ReportValidation | None:
     value = row.metrics.get(trial.metric) if row.kind == "validation" else None
     if value is None:
         return None
-    metric = searcher_metric(value, trial.metric)
+    metric = searcher_metric(value, f"{where}metrics.avgMetrics.{trial.metric}")
     return ReportValidation(trial.experiment_id, trial.trial_id, row.run_id, row.steps, metric)
 
 
@@ -105,14 +123,12 @@ async def _announce(call: Call, news: ReportValidation) -> None:
         return
 
 
-def searcher_metric(value: Any, name: str) -> float | None:
+def searcher_metric(value: Any, field: str) -> float | None:
     """The searcher's metric as a number; None for NaN and the infinities, which rank last."""
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InvalidConfig(
-            f"metrics.avgMetrics.{name}: the searcher's metric must be a number; found {value!r}"
-        ) from None
+        raise InvalidConfig(f"{field}: the searcher's metric must be a number; found {value!r}") from None
     return number if math.isfinite(number) else None
 
 
@@ -267,6 +283,13 @@ ROUTES = (
         f"{API}/{{validationMetrics_trialId}}/validation_metrics",
         report_validation_metrics,
         REPORT | TASK.own("trial", "validationMetrics_trialId"),
+    ),
+    Route(
+        "ReportTrialMetricsBatch",
+        "POST",
+        f"{API}/{{trialId}}/metrics/batch",
+        report_batch,
+        REPORT | TASK.own("trial", "trialId"),
     ),
     Route("GetMetrics", "GET", f"{API}/metrics/trial_metrics", _reader(None), READ),
     Route("GetTrainingMetrics", "GET", f"{API}/metrics/training_metrics", _reader("training"), READ),

@@ -7,8 +7,9 @@ from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
-    *HANDLERS,
+    # First, since a router tries routes of one beginning in order: what running trials call most.
     *metric_routes.ROUTES,
+    *HANDLERS,
     *log_routes.ROUTES,
     *task_routes.ROUTES,
 )

@@ -62,6 +62,11 @@ class GroupWriter(Generic[Row]):
         try:
             await self._write([row for rows, _ in group for row in rows])
         except Exception as error:  # noqa: BLE001  (whatever it was, it belongs to those who wait)
+            if len(group) > 1 and not isinstance(error, Unavailable):
+                # Somebody's rows are not to be stored; nothing was. The others must not suffer from it.
+                for one in group:
+                    await self._write_group([one])
+                return
             for _, done in group:
                 if not done.done():
                     done.set_exception(error)

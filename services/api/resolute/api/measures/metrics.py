@@ -7,6 +7,7 @@ the latest run's.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -233,8 +234,15 @@ def _loads(document: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    """JSON with the three numbers it lacks as strings, which is how the wire writes them."""
-    return orjson.dumps(finite(value)).decode()
+    """JSON as jsonb can hold it: with the three numbers it lacks as strings, which is how the wire writes them."""
+    text = orjson.dumps(value).decode()
+    if "null" in text:  # what orjson makes of NaN; few documents have one, and only those are walked
+        text = orjson.dumps(finite(value)).decode()
+    return _NUL.sub(r"\1\\ufffd", text) if r"\u0000" in text else text
+
+
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""The character that Postgres' text cannot hold, as JSON escapes it; not a backslash that u0000 follows."""
 
 
 def finite(value: Any) -> Any:
