@@ -44,7 +44,8 @@ def run_script(argv: Sequence[str]) -> int:
             code = compile(file.read(), script, "exec")
         exec(code, main.__dict__)
     except Exception as problem:  # noqa: BLE001 - the program is over; this is how Python itself ends it
-        trace = problem.__traceback__
-        sys.excepthook(type(problem), problem, trace.tb_next if trace else None)
+        ours = problem.__traceback__
+        problem.with_traceback(ours.tb_next if ours else None)
+        sys.excepthook(type(problem), problem, problem.__traceback__)
         return 1
     return 0
