@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.api import replay
+from resolute.eventlog import MemoryEventLog
 from tests.integration.api import a_search
 from tests.integration.api.running import running
 
@@ -50,3 +51,16 @@ async def test_the_check_names_what_was_tampered_with(postgres_dsn: str, tmp_pat
         paths = [difference.path for difference in report.differences]
         assert "/api/v1/experiments/1" in paths
         assert "/api/v1/users" not in paths
+
+
+async def test_tables_grown_by_other_projections_grow_again_at_the_next_start(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        await cluster.gateway.read.value("COMMENT ON SCHEMA read_v1 IS 'an older release'")
+        await cluster.gateway.read.value("UPDATE read_v1.experiments SET name = 'as an older release showed it'")
+    async with running(postgres_dsn, log) as cluster:
+        someone = await cluster.nobody.login("determined")
+        assert (await someone.get("/api/v1/experiments/1"))["experiment"]["name"] == "digits"

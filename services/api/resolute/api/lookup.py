@@ -56,8 +56,9 @@ class AllocationRef:
 
 
 TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller_is_better,
-    e.config -> 'checkpoint_storage' AS storage
-FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id WHERE """
+    f.config -> 'checkpoint_storage' AS storage
+FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
+JOIN read_v1.experiment_configs f ON f.experiment_id = e.id WHERE """
 
 ALLOCATION = """SELECT allocation_id, pool, started_at, ended_at, preemption_deadline_at
 FROM read_v1.allocations WHERE allocation_id = $1"""

@@ -7,15 +7,14 @@ it: any number of gateways feed the same tables, and each event is applied once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 
 from resolute.api.database import outages
-from resolute.api.projections import DDL, SCHEMA, project
-from resolute.api.projections.statement import Statement
+from resolute.api.projections import DDL, SCHEMA, fingerprint, project
+from resolute.api.projections.batches import groups
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Recorded
@@ -25,6 +24,8 @@ LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
 PAGE = 500
 
 POSITION = "SELECT position FROM read_v1.progress"
+
+GROWN_BY = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1"
 
 ADVANCE = "UPDATE read_v1.progress SET position = $1"
 
@@ -39,11 +40,17 @@ class ReadModel:
         self._catching_up = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Make the schema when it is not there."""
+        """Make the tables when they are not there, or were grown by other projections than these: then they grow
+        again. A release that changes them takes a new schema beside the old one instead."""
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+                grown_by = await connection.fetchval(GROWN_BY, self._schema)
+                if grown_by == fingerprint():
+                    return
+                await connection.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
                 await connection.execute(self._in_schema(DDL.read_text()))
+                await connection.execute(f"COMMENT ON SCHEMA {self._schema} IS '{fingerprint()}'")
 
     async def drop(self) -> None:
         """Forget everything; `prepare` and catching up tell it again."""
@@ -68,7 +75,7 @@ class ReadModel:
                         # A crash of Postgres took back commits that were not durable yet.
                         self._position = position
                         raise Unavailable(f"the tables stand at {position}, not before {fresh[0].position}: read again")
-                    for sql, arguments in runs_of(fresh):
+                    for sql, arguments in groups(change for recorded in fresh for change in project(recorded)):
                         await connection.executemany(self._in_schema(sql), arguments)
                     position = fresh[-1].position
                     await connection.execute(self._in_schema(ADVANCE), position)
@@ -112,10 +119,3 @@ class ReadModel:
         """The experiment a checkpoint belongs to."""
         found = await self.value("SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1", checkpoint)
         return None if found is None else int(found)
-
-
-def runs_of(events: Sequence[Recorded]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    """The statements of `events` in order, neighbours of one SQL together: they travel to the database as one."""
-    statements: Iterator[Statement] = (statement for recorded in events for statement in project(recorded))
-    for sql, group in groupby(statements, key=lambda statement: statement.sql):
-        yield sql, [statement.args for statement in group]

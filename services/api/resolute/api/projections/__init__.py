@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from resolute.api.projections import checkpoints, experiments, identity, pools, trials
@@ -24,3 +26,10 @@ BY_CATEGORY: Mapping[str, tuple[Callable[[Recorded], list[Statement]], ...]] = {
 def project(recorded: Recorded) -> list[Statement]:
     """What `recorded` changes in the read model."""
     return [change for projection in BY_CATEGORY.get(recorded.category, ()) for change in projection(recorded)]
+
+
+@cache
+def fingerprint() -> str:
+    """Of these projections and their tables: tables grown by others may show something else."""
+    files = [file for file in sorted(DDL.parent.iterdir()) if file.suffix in (".py", ".sql")]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()

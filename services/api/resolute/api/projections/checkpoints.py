@@ -30,7 +30,7 @@ def project(recorded: Recorded) -> list[Statement]:
     match recorded.event:
         case CheckpointAnnounced() as c:
             args = (c.uuid, c.experiment_id, c.trial_id, c.task_id, c.allocation_id, document(c.storage))
-            return [statement(ANNOUNCED, *args, recorded.recorded_at)]
+            return [statement(ANNOUNCED, *args, recorded.recorded_at, touches=(f"checkpoints:{c.uuid}",))]
         case CheckpointCompleted() as done:
             return [_completed(done, recorded)]
         case CheckpointMetadataChanged(uuid=uuid, metadata=metadata):
@@ -69,4 +69,5 @@ def _completed(done: CheckpointCompleted, recorded: Recorded) -> Statement:
         sum(done.resources.values()),
         document(done.metadata),
         recorded.recorded_at,
+        touches=(f"checkpoints:{done.uuid}",),
     )

@@ -40,10 +40,10 @@ CONFIG_PATHS: Mapping[str, tuple[str, ...]] = {
 
 COLUMNS = ("name", "description", "notes", "labels", "resource_pool")
 
-SET_IN_CONFIG = """UPDATE read_v1.experiments SET config = jsonb_set(
+SET_IN_CONFIG = """UPDATE read_v1.experiment_configs SET config = jsonb_set(
     CASE WHEN cardinality($2::text[]) > 1 AND jsonb_typeof(config -> ($2::text[])[1]) IS DISTINCT FROM 'object'
          THEN jsonb_set(config, ($2::text[])[1:1], '{}') ELSE config END, $2::text[], $3::jsonb)
-WHERE id = $1"""
+WHERE experiment_id = $1"""
 
 FORGET = tuple(
     f"DELETE FROM read_v1.{table} WHERE {key} = $1"
@@ -51,6 +51,7 @@ FORGET = tuple(
         ("validations", "experiment_id"),
         ("checkpoints", "experiment_id"),
         ("trials", "experiment_id"),
+        ("experiment_configs", "experiment_id"),
         ("experiments", "id"),
     )
 )
@@ -62,7 +63,7 @@ def project(recorded: Recorded) -> list[Statement]:
     experiment_id = int(recorded.stream.partition("-")[2])
     match recorded.event:
         case ExperimentCreated() as created:
-            return [_created(created, recorded)]
+            return [_created(created, recorded), _config_of(created)]
         case ExperimentActivated():
             return [update("experiments", "id", experiment_id, state="ACTIVE")]
         case ExperimentPaused():
@@ -92,15 +93,15 @@ def project(recorded: Recorded) -> list[Statement]:
 def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
     config = created.config
     searcher = config.get("searcher") or {}
+    one = f"experiments:{created.experiment_id}"
     return insert(
         "experiments",
+        (one, f"{one}:made", f"{one}:trials", f"{one}:best"),
         id=created.experiment_id,
         job_id=created.job_id,
         name=created.name,
         description=config.get("description") or "",
         labels=list(config.get("labels") or ()),
-        config=document(config),
-        original_config=created.original_config,
         owner_id=created.owner_id,
         owner=created.owner,
         project_id=created.project_id,
@@ -117,12 +118,24 @@ def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
     )
 
 
+def _config_of(created: ExperimentCreated) -> Statement:
+    """Beside the experiment's row, which changes often and is read without it."""
+    return insert(
+        "experiment_configs",
+        (f"experiment_configs:{created.experiment_id}",),
+        experiment_id=created.experiment_id,
+        config=document(created.config),
+        original_config=created.original_config,
+    )
+
+
 def _edited(experiment_id: int, changes: Mapping[str, Any]) -> list[Statement]:
     statements = []
+    touches = (f"experiment_configs:{experiment_id}",)
     columns = {name: value for name, value in changes.items() if name in COLUMNS}
     if columns:
         statements.append(update("experiments", "id", experiment_id, **columns))
     for name, value in changes.items():
         if path := CONFIG_PATHS.get(name):
-            statements.append(statement(SET_IN_CONFIG, experiment_id, list(path), document(value)))
+            statements.append(statement(SET_IN_CONFIG, experiment_id, list(path), document(value), touches=touches))
     return statements

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from resolute.api.projections.statement import Statement, document, insert, update
 from resolute.proto.identity import (
     PasswordChanged,
@@ -13,6 +15,9 @@ from resolute.proto.identity import (
 )
 from resolute.proto.message import Recorded
 
+DIRECTORY = ("directory",)
+"""Names are unique over all of them, so their order matters among all of them."""
+
 
 def project(recorded: Recorded) -> list[Statement]:
     match recorded.event:
@@ -20,6 +25,7 @@ def project(recorded: Recorded) -> list[Statement]:
             return [
                 insert(
                     "users",
+                    DIRECTORY,
                     id=created.user_id,
                     username=created.username,
                     admin=created.admin,
@@ -33,17 +39,22 @@ def project(recorded: Recorded) -> list[Statement]:
             columns = {**changes}
             if "agent_user_group" in columns:
                 columns["agent_user_group"] = document(columns["agent_user_group"])
-            return [update("users", "id", user_id, **columns, modified_at=recorded.recorded_at)]
+            return [_user(user_id, **columns, modified_at=recorded.recorded_at)]
         case PasswordChanged(user_id=user_id, blank=blank):
-            return [update("users", "id", user_id, blank_password=blank, modified_at=recorded.recorded_at)]
+            return [
+                update(
+                    "users", "id", user_id, touches=DIRECTORY, blank_password=blank, modified_at=recorded.recorded_at
+                )
+            ]
         case SessionOpened(user_id=user_id):
-            return [update("users", "id", user_id, last_auth_at=recorded.recorded_at)]
+            return [_user(user_id, last_auth_at=recorded.recorded_at)]
         case WorkspaceCreated(workspace_id=workspace_id, name=name, owner_id=owner_id, immutable=immutable):
-            return [insert("workspaces", id=workspace_id, name=name, owner_id=owner_id, immutable=immutable)]
+            return [insert("workspaces", DIRECTORY, id=workspace_id, name=name, owner_id=owner_id, immutable=immutable)]
         case ProjectCreated() as made:
             return [
                 insert(
                     "projects",
+                    DIRECTORY,
                     id=made.project_id,
                     workspace_id=made.workspace_id,
                     name=made.name,
@@ -53,3 +64,7 @@ def project(recorded: Recorded) -> list[Statement]:
                 )
             ]
     return []
+
+
+def _user(user_id: int, **columns: Any) -> Statement:
+    return update("users", "id", user_id, touches=DIRECTORY, **columns)

@@ -50,10 +50,14 @@ def project(recorded: Recorded) -> list[Statement]:
 def _agents(pool: str, recorded: Recorded) -> list[Statement]:
     match recorded.event:
         case AgentJoined(agent_id=agent_id, slots=slots, host=host, version=version):
+            agent = (f"agents:{agent_id}",)
             return [
-                statement(JOINED, agent_id, pool, host, version, recorded.recorded_at),
-                statement(OTHER_SLOTS, agent_id, [slot.id for slot in slots]),
-                *(statement(SLOT, agent_id, slot.id, slot.kind, slot.brand, slot.uuid) for slot in slots),
+                statement(JOINED, agent_id, pool, host, version, recorded.recorded_at, touches=agent),
+                statement(OTHER_SLOTS, agent_id, [slot.id for slot in slots], touches=agent),
+                *(
+                    statement(SLOT, agent_id, slot.id, slot.kind, slot.brand, slot.uuid, touches=agent)
+                    for slot in slots
+                ),
             ]
         case AgentLost(agent_id=agent_id):
             return [update("agents", "agent_id", agent_id, alive=False)]
@@ -62,9 +66,9 @@ def _agents(pool: str, recorded: Recorded) -> list[Statement]:
         case AgentDisabled(agent_id=agent_id, drain=drain):
             return [update("agents", "agent_id", agent_id, enabled=False, draining=drain)]
         case SlotEnabled(agent_id=agent_id, slot_id=slot_id):
-            return [statement(SLOT_STATE, agent_id, slot_id, True, False)]
+            return [statement(SLOT_STATE, agent_id, slot_id, True, False, touches=(f"agents:{agent_id}",))]
         case SlotDisabled(agent_id=agent_id, slot_id=slot_id, drain=drain):
-            return [statement(SLOT_STATE, agent_id, slot_id, False, drain)]
+            return [statement(SLOT_STATE, agent_id, slot_id, False, drain, touches=(f"agents:{agent_id}",))]
     return []
 
 
@@ -79,6 +83,7 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                 *(
                     insert(
                         "placements",
+                        (f"allocations:{allocation_id}",),
                         resources_id=placement.resources_id,
                         allocation_id=allocation_id,
                         share=share,
@@ -91,26 +96,26 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
             ]
         case AllocationHeldBack(allocation_id=allocation_id, reason=reason):
             return [_allocation(allocation_id, why=reason)]
-        case ResourcesStarted(resources_id=resources_id, address=address):
-            return [update("placements", "resources_id", resources_id, state="RUNNING", address=address)]
+        case ResourcesStarted(allocation_id=allocation_id, resources_id=resources_id, address=address):
+            return [_share(allocation_id, resources_id, state="RUNNING", address=address)]
         case AllocationStarted(allocation_id=allocation_id):
             return [_allocation(allocation_id, state="RUNNING", started_at=at)]
         case PreemptionRequested(allocation_id=allocation_id, reason=reason, deadline_at=deadline_at):
             return [_allocation(allocation_id, why=reason, preemption_deadline_at=deadline_at)]
         case AllocationKillRequested(allocation_id=allocation_id, reason=reason):
             return [_allocation(allocation_id, state="TERMINATING", why=reason)]
-        case ResourcesExited(resources_id=resources_id, exit_code=code, reason=reason):
-            return [update("placements", "resources_id", resources_id, state="EXITED", exit_code=code, reason=reason)]
+        case ResourcesExited(allocation_id=allocation_id, resources_id=resources_id, exit_code=code, reason=reason):
+            return [_share(allocation_id, resources_id, state="EXITED", exit_code=code, reason=reason)]
         case AllocationExited(allocation_id=allocation_id, outcome=outcome, exit_code=code, reason=reason):
             return [
                 _allocation(
                     allocation_id, state="TERMINATED", why=reason, outcome=outcome, exit_code=code, ended_at=at
                 ),
-                statement(RESOURCES_GONE, allocation_id),
+                statement(RESOURCES_GONE, allocation_id, touches=(f"allocations:{allocation_id}",)),
             ]
         case JobChanged(job_id=job_id, changes=changes):
             known = {name: value for name, value in changes.items() if name in ("priority", "weight", "max_slots")}
-            return [update("allocations", "job_id", job_id, **known)] if known else []
+            return [update("allocations", "job_id", job_id, touches=(), **known)] if known else []
     return []
 
 
@@ -118,9 +123,15 @@ def _allocation(allocation_id: str, **columns: Any) -> Statement:
     return update("allocations", "allocation_id", allocation_id, **columns)
 
 
+def _share(allocation_id: str, resources_id: str, **columns: Any) -> Statement:
+    touches = (f"allocations:{allocation_id}",)
+    return update("placements", "resources_id", resources_id, touches=touches, **columns)
+
+
 def _requested(pool: str, asked: AllocationRequested, recorded: Recorded) -> Statement:
     return insert(
         "allocations",
+        (f"allocations:{asked.allocation_id}",),
         allocation_id=asked.allocation_id,
         pool=pool,
         task_id=asked.task_id,

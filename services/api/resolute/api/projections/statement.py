@@ -1,4 +1,4 @@
-"""A row's change as plain data: SQL and its arguments."""
+"""A row's change as plain data: SQL, its arguments, and which rows it concerns."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ import orjson
 class Statement(NamedTuple):
     sql: str
     args: tuple[Any, ...]
+    touches: tuple[str, ...] = ()
+    """What it reads or writes, by names that the projections agree on. Two statements that touch nothing in common
+    may run in either order; one that touches nothing by name concerns everything, and keeps its place."""
 
 
-def statement(sql: str, *args: Any) -> Statement:
-    return Statement(sql, args)
+def statement(sql: str, *args: Any, touches: tuple[str, ...] = ()) -> Statement:
+    return Statement(sql, args, touches)
 
 
-def update(table: str, key: str, key_value: Any, **columns: Any) -> Statement:
+def update(
+    table: str, key: str, key_value: Any, *, touches: tuple[str, ...] | None = None, **columns: Any
+) -> Statement:
     """The row of `table` whose `key` is `key_value` gets new values; no such row, no change."""
     sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(columns, start=2))
-    return Statement(f"UPDATE read_v1.{table} SET {sets} WHERE {key} = $1", (key_value, *columns.values()))
+    concerned = (f"{table}:{key_value}",) if touches is None else touches
+    return Statement(f"UPDATE read_v1.{table} SET {sets} WHERE {key} = $1", (key_value, *columns.values()), concerned)
 
 
-def insert(table: str, **columns: Any) -> Statement:
+def insert(table: str, touches: tuple[str, ...], **columns: Any) -> Statement:
     places = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
-    return Statement(f"INSERT INTO read_v1.{table} ({', '.join(columns)}) VALUES ({places})", (*columns.values(),))
+    sql = f"INSERT INTO read_v1.{table} ({', '.join(columns)}) VALUES ({places})"
+    return Statement(sql, (*columns.values(),), touches)
 
 
 def document(value: Any) -> str:

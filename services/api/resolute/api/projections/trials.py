@@ -50,11 +50,15 @@ def project(recorded: Recorded) -> list[Statement]:
     at = recorded.recorded_at
     match recorded.event:
         case TrialCreated() as created:
-            return [_created(experiment_id, created, recorded), statement(COUNT_TRIAL, experiment_id)]
+            return [
+                _created(experiment_id, created, recorded),
+                statement(COUNT_TRIAL, experiment_id, touches=(f"experiments:{experiment_id}:trials",)),
+            ]
         case TrialRunRequested() as run:
             return [
                 insert(
                     "runs",
+                    (f"runs:{run.trial_id}",),
                     trial_id=run.trial_id,
                     run_id=run.run_id,
                     allocation_id=run.allocation_id,
@@ -65,14 +69,9 @@ def project(recorded: Recorded) -> list[Statement]:
                 update("trials", "id", run.trial_id, run_id=run.run_id, state="ACTIVE"),
             ]
         case TrialRunStarted(trial_id=trial_id, run_id=run_id):
-            return [statement(RUN_STARTED, trial_id, run_id, at)]
-        case TrialValidated(trial_id=trial_id, run_id=run_id, steps_completed=steps, metric=metric):
-            return [
-                statement(VALIDATED, trial_id, steps, run_id, experiment_id, metric, at),
-                statement(LATEST, trial_id, metric, steps),
-                statement(BEST_OF_TRIAL, trial_id),
-                statement(BEST_OF_EXPERIMENT, experiment_id, trial_id),
-            ]
+            return [statement(RUN_STARTED, trial_id, run_id, at, touches=(f"runs:{trial_id}",))]
+        case TrialValidated() as validated:
+            return _validated(experiment_id, validated, recorded)
         case TrialStopRequested(trial_id=trial_id, then="COMPLETED" | "CANCELED" | "KILLED" as then):
             return [update("trials", "id", trial_id, state=f"STOPPING_{then}")]
         case TrialRunEnded() as ended:
@@ -85,6 +84,7 @@ def project(recorded: Recorded) -> list[Statement]:
 def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> Statement:
     return insert(
         "trials",
+        (f"trials:{created.trial_id}",),
         id=created.trial_id,
         experiment_id=experiment_id,
         request_id=created.request_id,
@@ -97,6 +97,18 @@ def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> S
     )
 
 
+def _validated(experiment_id: int, validated: TrialValidated, recorded: Recorded) -> list[Statement]:
+    trial_id, steps, metric = validated.trial_id, validated.steps_completed, validated.metric
+    trial, story, best = f"trials:{trial_id}", f"validations:{trial_id}", f"experiments:{experiment_id}:best"
+    row = (trial_id, steps, validated.run_id, experiment_id, metric, recorded.recorded_at)
+    return [
+        statement(VALIDATED, *row, touches=(story,)),
+        statement(LATEST, trial_id, metric, steps, touches=(trial,)),
+        statement(BEST_OF_TRIAL, trial_id, touches=(trial, story, f"experiments:{experiment_id}:made")),
+        statement(BEST_OF_EXPERIMENT, experiment_id, trial_id, touches=(trial, best)),
+    ]
+
+
 def _run_ended(ended: TrialRunEnded, recorded: Recorded) -> list[Statement]:
     statements = [
         statement(
@@ -107,9 +119,10 @@ def _run_ended(ended: TrialRunEnded, recorded: Recorded) -> list[Statement]:
             ended.outcome,
             ended.exit_code,
             ended.reason,
+            touches=(f"runs:{ended.trial_id}",),
         ),
         update("trials", "id", ended.trial_id, reason=ended.reason),
     ]
     if ended.outcome == "failed":
-        statements.append(statement(RESTARTED, ended.trial_id))
+        statements.append(statement(RESTARTED, ended.trial_id, touches=(f"trials:{ended.trial_id}",)))
     return statements

@@ -1,14 +1,14 @@
 -- The read model, version 1: what people see, grown from the log. Drop the schema and it grows again.
 
-CREATE SCHEMA IF NOT EXISTS read_v1;
+CREATE SCHEMA read_v1;
 
-CREATE TABLE IF NOT EXISTS read_v1.progress (
+CREATE TABLE read_v1.progress (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     position bigint NOT NULL          -- of the last event that these tables show
 );
-INSERT INTO read_v1.progress (position) VALUES (0) ON CONFLICT DO NOTHING;
+INSERT INTO read_v1.progress (position) VALUES (0);
 
-CREATE TABLE IF NOT EXISTS read_v1.users (
+CREATE TABLE read_v1.users (
     id int PRIMARY KEY,
     username text NOT NULL UNIQUE,
     admin boolean NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS read_v1.users (
     modified_at timestamptz NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS read_v1.workspaces (
+CREATE TABLE read_v1.workspaces (
     id int PRIMARY KEY,
     name text NOT NULL,
     owner_id int NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS read_v1.workspaces (
     archived boolean NOT NULL DEFAULT false
 );
 
-CREATE TABLE IF NOT EXISTS read_v1.projects (
+CREATE TABLE read_v1.projects (
     id int PRIMARY KEY,
     workspace_id int NOT NULL,
     name text NOT NULL,
@@ -39,15 +39,13 @@ CREATE TABLE IF NOT EXISTS read_v1.projects (
     archived boolean NOT NULL DEFAULT false
 );
 
-CREATE TABLE IF NOT EXISTS read_v1.experiments (
+CREATE TABLE read_v1.experiments (
     id bigint PRIMARY KEY,
     job_id text NOT NULL,
     name text NOT NULL,
     description text NOT NULL,
     notes text NOT NULL DEFAULT '',
     labels text[] NOT NULL,
-    config jsonb NOT NULL,
-    original_config text NOT NULL,
     owner_id int NOT NULL,
     owner text NOT NULL,
     project_id int NOT NULL,
@@ -68,11 +66,16 @@ CREATE TABLE IF NOT EXISTS read_v1.experiments (
     best_trial_id bigint,
     best_metric double precision
 );
-CREATE INDEX IF NOT EXISTS experiments_job ON read_v1.experiments (job_id);
-CREATE INDEX IF NOT EXISTS experiments_owner ON read_v1.experiments (owner);
-CREATE INDEX IF NOT EXISTS experiments_project ON read_v1.experiments (project_id);
+CREATE TABLE read_v1.experiment_configs (   -- apart, so that the rows above stay small
+    experiment_id bigint PRIMARY KEY,
+    config jsonb NOT NULL,
+    original_config text NOT NULL
+);
+CREATE INDEX experiments_job ON read_v1.experiments (job_id);
+CREATE INDEX experiments_owner ON read_v1.experiments (owner);
+CREATE INDEX experiments_project ON read_v1.experiments (project_id);
 
-CREATE TABLE IF NOT EXISTS read_v1.trials (
+CREATE TABLE read_v1.trials (
     id bigint PRIMARY KEY,
     experiment_id bigint NOT NULL,
     request_id text NOT NULL,
@@ -91,10 +94,10 @@ CREATE TABLE IF NOT EXISTS read_v1.trials (
     latest_metric double precision,
     latest_steps int
 );
-CREATE INDEX IF NOT EXISTS trials_experiment ON read_v1.trials (experiment_id, id);
-CREATE UNIQUE INDEX IF NOT EXISTS trials_task ON read_v1.trials (task_id);
+CREATE INDEX trials_experiment ON read_v1.trials (experiment_id, id);
+CREATE UNIQUE INDEX trials_task ON read_v1.trials (task_id);
 
-CREATE TABLE IF NOT EXISTS read_v1.runs (
+CREATE TABLE read_v1.runs (
     trial_id bigint NOT NULL,
     run_id int NOT NULL,
     allocation_id text NOT NULL,
@@ -108,9 +111,9 @@ CREATE TABLE IF NOT EXISTS read_v1.runs (
     reason text,
     PRIMARY KEY (trial_id, run_id)
 );
-CREATE INDEX IF NOT EXISTS runs_allocation ON read_v1.runs (allocation_id);
+CREATE INDEX runs_allocation ON read_v1.runs (allocation_id);
 
-CREATE TABLE IF NOT EXISTS read_v1.validations (
+CREATE TABLE read_v1.validations (
     trial_id bigint NOT NULL,
     steps_completed int NOT NULL,
     run_id int NOT NULL,
@@ -119,9 +122,9 @@ CREATE TABLE IF NOT EXISTS read_v1.validations (
     reported_at timestamptz NOT NULL,
     PRIMARY KEY (trial_id, steps_completed)
 );
-CREATE INDEX IF NOT EXISTS validations_experiment ON read_v1.validations (experiment_id, reported_at);
+CREATE INDEX validations_experiment ON read_v1.validations (experiment_id, reported_at);
 
-CREATE TABLE IF NOT EXISTS read_v1.allocations (
+CREATE TABLE read_v1.allocations (
     allocation_id text PRIMARY KEY,
     pool text NOT NULL,
     task_id text NOT NULL,
@@ -145,12 +148,12 @@ CREATE TABLE IF NOT EXISTS read_v1.allocations (
     outcome text,
     exit_code int
 );
-CREATE INDEX IF NOT EXISTS allocations_task ON read_v1.allocations (task_id);
-CREATE INDEX IF NOT EXISTS allocations_live ON read_v1.allocations (experiment_id) WHERE ended_at IS NULL;
-CREATE INDEX IF NOT EXISTS allocations_job ON read_v1.allocations (job_id) WHERE ended_at IS NULL;
-CREATE INDEX IF NOT EXISTS allocations_trial ON read_v1.allocations (trial_id);
+CREATE INDEX allocations_task ON read_v1.allocations (task_id);
+CREATE INDEX allocations_live ON read_v1.allocations (experiment_id) WHERE ended_at IS NULL;
+CREATE INDEX allocations_job ON read_v1.allocations (job_id) WHERE ended_at IS NULL;
+CREATE INDEX allocations_trial ON read_v1.allocations (trial_id);
 
-CREATE TABLE IF NOT EXISTS read_v1.placements (
+CREATE TABLE read_v1.placements (
     resources_id text PRIMARY KEY,
     allocation_id text NOT NULL,
     share int NOT NULL,
@@ -161,10 +164,10 @@ CREATE TABLE IF NOT EXISTS read_v1.placements (
     exit_code int,
     reason text NOT NULL DEFAULT ''
 );
-CREATE INDEX IF NOT EXISTS placements_allocation ON read_v1.placements (allocation_id, share);
-CREATE INDEX IF NOT EXISTS placements_live ON read_v1.placements (agent_id) WHERE state <> 'EXITED';
+CREATE INDEX placements_allocation ON read_v1.placements (allocation_id, share);
+CREATE INDEX placements_live ON read_v1.placements (agent_id) WHERE state <> 'EXITED';
 
-CREATE TABLE IF NOT EXISTS read_v1.agents (
+CREATE TABLE read_v1.agents (
     agent_id text PRIMARY KEY,
     pool text NOT NULL,
     host text NOT NULL,
@@ -175,7 +178,7 @@ CREATE TABLE IF NOT EXISTS read_v1.agents (
     joined_at timestamptz NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS read_v1.slots (
+CREATE TABLE read_v1.slots (
     agent_id text NOT NULL,
     slot_id int NOT NULL,
     kind text NOT NULL,
@@ -186,7 +189,7 @@ CREATE TABLE IF NOT EXISTS read_v1.slots (
     PRIMARY KEY (agent_id, slot_id)
 );
 
-CREATE TABLE IF NOT EXISTS read_v1.checkpoints (
+CREATE TABLE read_v1.checkpoints (
     uuid text PRIMARY KEY,
     experiment_id bigint NOT NULL,
     trial_id bigint NOT NULL,
@@ -201,5 +204,5 @@ CREATE TABLE IF NOT EXISTS read_v1.checkpoints (
     metadata jsonb NOT NULL DEFAULT '{}',
     reported_at timestamptz NOT NULL
 );
-CREATE INDEX IF NOT EXISTS checkpoints_experiment ON read_v1.checkpoints (experiment_id);
-CREATE INDEX IF NOT EXISTS checkpoints_trial ON read_v1.checkpoints (trial_id);
+CREATE INDEX checkpoints_experiment ON read_v1.checkpoints (experiment_id);
+CREATE INDEX checkpoints_trial ON read_v1.checkpoints (trial_id);

@@ -19,7 +19,8 @@ LEFT JOIN read_v1.trials t ON t.id = c.trial_id
 LEFT JOIN read_v1.experiments e ON e.id = c.experiment_id
 LEFT JOIN read_v1.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed"""
 
-SELECT = f"SELECT c.*, t.hparams, e.config, v.metric {FROM}"
+SELECT = f"""SELECT c.*, t.hparams, f.config, v.metric {FROM}
+LEFT JOIN read_v1.experiment_configs f ON f.experiment_id = c.experiment_id"""
 
 COUNT = f"SELECT count(*) {FROM}"
 

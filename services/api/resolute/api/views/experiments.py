@@ -22,11 +22,13 @@ LEFT JOIN read_v1.projects p ON p.id = e.project_id
 LEFT JOIN read_v1.workspaces w ON w.id = p.workspace_id
 LEFT JOIN read_v1.users u ON u.id = e.owner_id"""
 
-SELECT = f"""SELECT e.*, {PHASE} AS phase, p.name AS project, p.owner_id AS project_owner_id, p.workspace_id,
+SELECT = f"""SELECT e.*, f.config, f.original_config, {PHASE} AS phase,
+    p.name AS project, p.owner_id AS project_owner_id, p.workspace_id,
     w.name AS workspace, coalesce(p.archived OR w.archived, false) AS parent_archived,
     coalesce(u.display_name, '') AS display_name, coalesce(u.username, e.owner) AS username,
     c.checkpoints, c.bytes, g.progress, b.size_bytes AS model_definition_bytes
 {FROM}
+JOIN read_v1.experiment_configs f ON f.experiment_id = e.id
 CROSS JOIN LATERAL (
     SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints c
     WHERE c.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')) c

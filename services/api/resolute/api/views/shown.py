@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
 
 from resolute.config import masked
 
-SECRET_WORDS = ("secret", "access_key", "connection_string", "credential", "registry_auth", "pachyderm")
+SET = re.compile(
+    r'"(?:secrets|access_key|secret_key|connection_string|credential|registry_auth|pachyderm)": *(?!null|{})'
+)
+"""A field that may hold a secret, and is set. Most configurations have none, and then they need no walking."""
 
 
 def shown_config(document: str) -> dict[str, Any]:
-    """The configuration in `document`, masked. Most hold no secret, and then it is not walked."""
+    """The configuration in `document`, masked."""
     config: dict[str, Any] = orjson.loads(document)
-    return masked(config) if any(word in document for word in SECRET_WORDS) else config
+    return masked(config) if SET.search(document) else config

@@ -1,0 +1,49 @@
+"""The read model's statements: few where they may run together, and never in an order that matters."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from resolute.api.projections.batches import groups
+from resolute.api.projections.statement import Statement, statement
+from resolute.api.views.shown import shown_config
+
+ROWS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=2, unique=True).map(tuple)
+SCRIPTS = st.lists(st.tuples(st.sampled_from(["X", "Y", "Z"]), ROWS), max_size=30).map(
+    lambda script: [Statement(sql, (place,), touches) for place, (sql, touches) in enumerate(script)]
+)
+
+
+@hypothesis.given(SCRIPTS)
+def test_statements_that_touch_a_row_keep_their_order_on_it(script: list[Statement]) -> None:
+    ran = [arguments[0] for _, runs in groups(script) for arguments in runs]
+    assert sorted(ran) == list(range(len(script))), "each runs once"
+    for row in "abc":
+        expected = [place for place, one in enumerate(script) if row in one.touches or not one.touches]
+        assert [place for place in ran if place in set(expected)] == expected
+
+
+@hypothesis.given(SCRIPTS)
+def test_what_concerns_everything_keeps_its_place(script: list[Statement]) -> None:
+    ran = [arguments[0] for _, runs in groups(script) for arguments in runs]
+    for place, one in enumerate(script):
+        if not one.touches:
+            assert set(ran[: ran.index(place)]) == set(range(place))
+
+
+def test_the_same_change_of_many_rows_is_one_journey() -> None:
+    script = [statement(sql, row, touches=(row,)) for row in ("a", "b", "c") for sql in ("insert", "update")]
+    assert list(groups(script)) == [("insert", [("a",), ("b",), ("c",)]), ("update", [("a",), ("b",), ("c",)])]
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"),
+    [
+        ('{"checkpoint_storage": {"type": "s3", "secret_key": "k"}}', "********"),
+        ('{"checkpoint_storage": {"type": "s3", "secret_key": null}}', None),
+    ],
+)
+def test_a_configuration_is_shown_without_its_secrets(document: str, shown: str | None) -> None:
+    assert shown_config(document)["checkpoint_storage"]["secret_key"] == shown
