@@ -322,6 +322,8 @@ class StartTask:
     shares: int
     started: bool = False
     """It was reported as started before: an agent that no longer has it reports it as lost, and starts nothing."""
+    traceparent: str | None = None
+    """The trace of who asked for the allocation, for the task to continue."""
 
 
 @dataclass(frozen=True, slots=True)

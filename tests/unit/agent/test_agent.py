@@ -265,6 +265,22 @@ async def test_what_cannot_be_started_ends_with_the_reason(tmp_path: Path):
         assert s.reasons == ["no space left on device"]
 
 
+async def test_a_full_disk_starts_nothing_new_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(self: Ledger, entry: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        monkeypatch.setattr(Ledger, "write", full)
+        s.runtime.output["r1"] = ["goes on"]
+        await s.order(AgentOrders(start=(start("r2", 1),)))
+        await s.until(lambda: ("r2", "exited", 125) in s.reports and s.texts() == ["goes on"])
+        assert "No space left on device" in s.reasons[-1]
+        s.runtime.end("r1", 0)
+        await s.until(lambda: ("r1", "exited", 0) in s.reports)
+
+
 async def test_every_line_is_handed_over_before_the_end_is_told(tmp_path: Path):
     async with scene(tmp_path) as s:
         s.runtime.output["r1"] = [f"line {n}" for n in range(2500)]

@@ -62,6 +62,11 @@ def test_a_task_that_is_no_trial_has_no_trial():
     assert json.loads(variables["DET_TASK_LOGGING_METADATA"]) == {"task_id": "7.f00d", "allocation_id": "7.f00d.1"}
 
 
+def test_a_task_continues_the_trace_of_who_asked_for_it():
+    assert of(replace(ORDER, traceparent="00-abc-def-01"))["TRACEPARENT"] == "00-abc-def-01"
+    assert "TRACEPARENT" not in of()
+
+
 def test_what_the_user_sets_wins_over_the_host_but_not_over_the_cluster():
     variables = of(PATH="/mine", DET_TASK_ID="another's", OMP_NUM_THREADS="3")
     assert (variables["PATH"], variables["DET_TASK_ID"], variables["OMP_NUM_THREADS"]) == ("/mine", "7.f00d", "3")

@@ -115,6 +115,14 @@ async def test_an_assignment_is_pushed_to_its_agent_with_a_token_for_that_task_a
         assert tokens.verify(b"secret", start.token) == tokens.TaskClaims("task", "one")
 
 
+async def test_a_task_continues_the_trace_of_who_asked_for_its_allocation():
+    async with staged() as stage:
+        await stage.hello(hello())
+        await stage.bus.request(asks("one"), Cause("c1", traceparent="00-abc-def-01"))
+        await stage.until(lambda: len(stage.orders) == 1)
+        assert stage.orders[0].start[0].traceparent == "00-abc-def-01"
+
+
 async def test_an_order_lost_on_the_way_is_given_again_at_the_next_hello():
     async with staged() as stage:
         await stage.hello(hello())

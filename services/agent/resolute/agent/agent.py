@@ -12,9 +12,9 @@ from resolute.agent import environment
 from resolute.agent.desk import ANSWER_S, Desk
 from resolute.agent.environment import Site
 from resolute.agent.ledger import Entry, Ledger, entry_for
-from resolute.agent.runtime import Launch, TaskRuntime
+from resolute.agent.runtime import Exit, Launch, TaskRuntime
 from resolute.agent.settings import AgentSettings
-from resolute.agent.task import Office, Task
+from resolute.agent.task import CANNOT_START, Office, Task
 from resolute.bus import Bus, subjects
 from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, StartTask, StopTask
@@ -141,30 +141,36 @@ class Agent:
         if task is not None:
             await task.stop(order.reason)
         else:
-            self._disown(Entry(order.resources_id, order.allocation_id, "", 0, 0, ()), order.reason)
+            self._disown(Entry(order.resources_id, order.allocation_id, "", 0, 0, ()), Exit(None, order.reason))
 
     def _start(self, order: StartTask) -> None:
         entry = entry_for(order)
         if self._closing or entry.resources_id in self._tasks:
             return
         if order.started:
-            self._disown(entry, f"agent {self._settings.id} no longer has it")
+            self._disown(entry, Exit(None, f"agent {self._settings.id} no longer has it"))
         elif not self._slots_taken(entry):
-            folder = self._office.runtime.folder(entry.resources_id)
-            variables = environment.environment(order, self._site, folder)
-            command = (self._settings.python, "-m", "determined.exec.prep")
+            self._launch(entry, order)
+
+    def _launch(self, entry: Entry, order: StartTask) -> None:
+        try:
             self._office.ledger.write(entry)
-            self._care(Task(entry, self._office), Launch(entry.resources_id, command, variables))
+        except OSError as error:
+            # What is not in the ledger would be nobody's after a restart.
+            return self._disown(entry, Exit(CANNOT_START, f"the work directory of the agent: {error}"))
+        folder = self._office.runtime.folder(entry.resources_id)
+        variables = environment.environment(order, self._site, folder)
+        command = (self._settings.python, "-m", "determined.exec.prep")
+        self._care(Task(entry, self._office), Launch(entry.resources_id, command, variables))
 
     def _slots_taken(self, entry: Entry) -> bool:
         """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""
         taken = {slot for task in self._tasks.values() if not task.ended for slot in task.entry.slot_ids}
         return not taken.isdisjoint(entry.slot_ids)
 
-    def _disown(self, entry: Entry, reason: str) -> None:
-        self._office.ledger.write(entry)
+    def _disown(self, entry: Entry, found: Exit) -> None:
         task = Task(entry, self._office)
-        self._attend(task, task.disown(reason))
+        self._attend(task, task.disown(found))
 
     def _care(self, task: Task, launch: Launch | None) -> None:
         self._attend(task, task.run(launch))

@@ -57,6 +57,7 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
         **_identity(order, site),
         **(_trial(order.spec) if order.spec.trial_id is not None else {}),
         **_ports(order),
+        **({"TRACEPARENT": order.traceparent} if order.traceparent else {}),
     }
 
 

@@ -7,7 +7,7 @@ a line or a report sent twice counts once.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -59,15 +59,12 @@ class Ledger:
                 path.rename(path.with_suffix(".unreadable"))
         return found
 
-    def write(self, entry: Entry) -> Entry:
+    def write(self, entry: Entry) -> None:
+        """Raises OSError when it cannot be kept; what was kept before stands."""
         path = self._path(entry.resources_id)
         new = path.with_suffix(".new")
         new.write_bytes(codec.to_bytes(entry))
         os.replace(new, path)
-        return entry
-
-    def stored(self, entry: Entry, mark: int, lines: int) -> Entry:
-        return self.write(replace(entry, mark=mark, lines=entry.lines + lines))
 
     def remove(self, resources_id: str) -> None:
         self._path(resources_id).unlink(missing_ok=True)

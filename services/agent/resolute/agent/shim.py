@@ -25,6 +25,7 @@ import time
 
 LINE_BYTES_MAX = 64 * 1024
 READ_BYTES = 64 * 1024
+EXIT_BYTES = 64
 DRAIN_S = 2.0
 """How long to read on after every process of the task is gone, should something else hold its output open."""
 
@@ -45,6 +46,10 @@ class Shim:
     def __init__(self, folder: str, grace_s: float, command: list[str]) -> None:
         self.folder, self.grace_s, self.command = folder, grace_s, command
         self.log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        # Room for the exit code is taken now, so that a disk full by then cannot keep it from being told.
+        self.exit = os.open(f"{folder}/exit.new", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.write(self.exit, b" " * EXIT_BYTES)
+        os.fsync(self.exit)
         self.status: int | None = None
         self.kill_at: float | None = None
 
@@ -59,7 +64,7 @@ class Shim:
             _become(self.command, out_write, err_write)
         os.close(out_write)
         os.close(err_write)
-        _write_whole(f"{self.folder}/pid", b"%d %d" % (os.getpid(), self.child))
+        self._write_pids()
         self._watch(woken, {out_read: Lines(b"o"), err_read: Lines(b"e")})
         self._write_exit()
 
@@ -153,10 +158,20 @@ class Shim:
         self.kill_at = time.monotonic() + 0.02
         return True
 
+    def _write_pids(self) -> None:
+        """Whoever sees the file sees all of it."""
+        fd = os.open(f"{self.folder}/pid.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.write(fd, b"%d %d" % (os.getpid(), self.child))
+        os.close(fd)
+        os.rename(f"{self.folder}/pid.new", f"{self.folder}/pid")
+
     def _write_exit(self) -> None:
         assert self.status is not None
         code = os.waitstatus_to_exitcode(self.status)
-        _write_whole(f"{self.folder}/exit", b"%d %.6f" % (code if code >= 0 else 128 - code, time.time()))
+        told = b"%d %.6f" % (code if code >= 0 else 128 - code, time.time())
+        os.pwrite(self.exit, told.ljust(EXIT_BYTES), 0)
+        os.fsync(self.exit)
+        os.rename(f"{self.folder}/exit.new", f"{self.folder}/exit")
 
 
 class Lines:
@@ -224,15 +239,6 @@ def _become(command: list[str], out: int, err: int) -> None:
         os.write(2, f"ERROR: cannot run {command[0]}: {problem.strerror}\n".encode())
     finally:
         os._exit(127)
-
-
-def _write_whole(path: str, content: bytes) -> None:
-    """All of it or nothing, also when the machine stops half-way."""
-    fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.write(fd, content)
-    os.fsync(fd)
-    os.close(fd)
-    os.rename(f"{path}.new", path)
 
 
 def _noted(number: int, frame: object) -> None:

@@ -73,10 +73,10 @@ class Task:
         if not self._office.settings.keep_finished:
             await self._office.runtime.forget(self.entry.resources_id)
 
-    async def disown(self, reason: str) -> None:
+    async def disown(self, found: Exit) -> None:
         """Say that there is no such task here, and remember that there shall be none."""
         self._ended.set()
-        await self._report_exit(Exit(None, reason))
+        await self._report_exit(found)
 
     async def stop(self, reason: str) -> None:
         """Ask it to end, and see to it that it does. Asking again changes nothing."""
@@ -172,4 +172,9 @@ class Task:
         )
 
     def _write(self, entry: Entry) -> None:
-        self.entry = self._office.ledger.write(entry)
+        """A full disk costs a repetition after the next restart, and no task."""
+        self.entry = entry
+        try:
+            self._office.ledger.write(entry)
+        except OSError as error:
+            log_.error("the ledger cannot be written", resources_id=entry.resources_id, why=str(error))

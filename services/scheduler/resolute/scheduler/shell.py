@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import cast
+from typing import TypeVar, cast
 from uuid import uuid4
 
 import structlog
@@ -19,6 +19,7 @@ from resolute.proto.pool import (
     AgentHeartbeat,
     AgentHello,
     AgentOrders,
+    AllocationRequested,
     KillAllocation,
     StartTask,
     TaskReport,
@@ -33,7 +34,10 @@ from resolute.service import Aggregates, Context, Follower, Reactions, tokens
 
 log_ = structlog.get_logger()
 
-SPECS_KEPT = 1000
+T = TypeVar("T")
+
+KEPT = 1000
+"""How many allocations' specifications and traces are kept at hand; others are asked for again, or go without."""
 DESCRIBE_TIMEOUT_S = 3.0
 
 
@@ -48,6 +52,7 @@ class Scheduler:
         self._policy = fifo(settings.preemption)
         self._leases = Leases(settings.agent_reconnect_wait_s)
         self._specs: OrderedDict[str, TaskSpec] = OrderedDict()
+        self._traces: OrderedDict[str, str] = OrderedDict()
 
     async def run(self) -> None:
         await self._grant_leases()
@@ -119,6 +124,7 @@ class Scheduler:
             rank=share.rank,
             shares=len(allocation.shares),
             started=share.address is not None,
+            traceparent=self._traces.get(allocation.id),
         )
 
     async def _describe(self, allocation: Allocation) -> TaskSpec:
@@ -130,14 +136,15 @@ class Scheduler:
                 raise NotFound(f"task {request.task_id} of type {request.task_type} belongs to no trial")
             question = DescribeRun(request.experiment_id, request.trial_id, allocation.id)
             reply = await self._context.bus.request(question, Cause(f"describe/{uuid4()}"), DESCRIBE_TIMEOUT_S)
-            found = self._specs[allocation.id] = codec.load(TaskSpec, reply.data)
-            if len(self._specs) > SPECS_KEPT:
-                self._specs.popitem(last=False)
+            found = codec.load(TaskSpec, reply.data)
+            _keep(self._specs, allocation.id, found)
         return found
 
     # ------------------------------------------------------------ reactions
 
     async def _react(self, recorded: Recorded) -> None:
+        if isinstance(recorded.event, AllocationRequested) and recorded.cause.traceparent:
+            _keep(self._traces, recorded.event.allocation_id, recorded.cause.traceparent)
         if not isinstance(recorded.event, reactions.ANSWERED):
             return
         pool_name = recorded.stream.partition("-")[2]
@@ -189,6 +196,12 @@ class Scheduler:
             first = next(iter(state.deadlines), None)
             if first is not None and first[0] <= self._context.now():
                 await self._decide(pool_name, EnforceDeadlines(), Cause(f"deadline/{uuid4()}"))
+
+
+def _keep(kept: OrderedDict[str, T], allocation_id: str, value: T) -> None:
+    kept[allocation_id] = value
+    if len(kept) > KEPT:
+        kept.popitem(last=False)
 
 
 def _stream(pool_name: str) -> str:
