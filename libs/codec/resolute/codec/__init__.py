@@ -104,7 +104,7 @@ def event_to_json(event: Event) -> Encoded:
     kind: Any = type(event)
     assert kind.__name__ in EVENTS, f"{kind.__name__} is no registered event"
     try:
-        data = adapter(kind).dump_json(event, warnings="error").decode()
+        data = _adapter(kind).serializer.to_json(event, warnings="error").decode()
     except (PydanticSerializationError, UnicodeError) as error:
         raise Undecodable(f"{kind.__name__}: cannot be written as JSON: {error}") from error
     return Encoded(kind.__name__, kind.schema_version, data, holds_documents(kind))
@@ -112,10 +112,14 @@ def event_to_json(event: Event) -> Encoded:
 
 def event_from_json(type_name: str, schema_version: int, data: str) -> Event:
     """An event as it was recorded by any release, as today's dataclass."""
-    kind = EVENTS.get(type_name)
-    if kind is not None and schema_version == kind.schema_version:
-        return from_bytes(kind, data)
-    return event_from(type_name, schema_version, orjson.loads(data))
+    kind: Any = EVENTS.get(type_name)
+    if kind is None or schema_version != kind.schema_version:
+        return event_from(type_name, schema_version, orjson.loads(data))
+    try:
+        event: Event = _adapter(kind).validator.validate_json(data)
+    except ValidationError as error:
+        raise Undecodable(_explain(kind, error)) from error
+    return event
 
 
 def event_from(type_name: str, schema_version: int, data: dict[str, Any]) -> Event:

@@ -142,7 +142,7 @@ class GroupCommit:
                 Recorded(
                     first_position + i, asked.stream, stood_at + 1 + i, event, asked.cause, recorded_at, prev.hex()
                 )
-                for i, (event, prev) in enumerate(zip(events, prev_hashes, strict=True))
+                for i, (event, prev) in enumerate(zip(events, prev_hashes or (), strict=True))
             )
             if recorded:
                 self._committed(recorded[-1].position)
@@ -159,23 +159,23 @@ class GroupCommit:
                 asked.answer.set_result(Appended(tuple(before), repeated=True))
 
 
-def arguments(batch: Sequence[Wish]) -> tuple[list[Any], ...]:
+def arguments(batch: Sequence[Wish]) -> tuple[Any, ...]:
     """The arguments of `eventlog.append`, which are columns: see `migrations/0001_log.sql`."""
     index: dict[str, int] = {}
     which = [index.setdefault(asked.stream, len(index) + 1) for asked in batch]
     return (
-        list(index),
+        "\n".join(index),
         which,
         [asked.expected_version for asked in batch],
-        [asked.cause.id for asked in batch],
-        [asked.cause.correlation_id for asked in batch],
-        [asked.cause.actor for asked in batch],
-        [asked.cause.traceparent for asked in batch],
+        "\n".join([asked.cause.id for asked in batch]),
+        "\n".join([asked.cause.correlation_id for asked in batch]),
+        "\n".join([asked.cause.actor for asked in batch]),
+        "\n".join([asked.cause.traceparent or "" for asked in batch]),
         [len(asked.data) for asked in batch],
         [asked.echo for asked in batch],
-        [name for asked in batch for name in asked.types],
+        "\n".join([name for asked in batch for name in asked.types]),
         [number for asked in batch for number in asked.schema_versions],
-        [text for asked in batch for text in asked.data],
+        "\n".join([text for asked in batch for text in asked.data]),
     )
 
 

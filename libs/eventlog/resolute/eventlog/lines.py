@@ -27,7 +27,9 @@ def for_people(row: Row) -> str:
 def _in_order(type_name: str, names: Iterable[str]) -> list[str]:
     """Fields as the event's class declares them, since Postgres sorts its keys; those it does not know go last."""
     kind = EVENTS.get(type_name)
-    places = {field.name: place for place, field in enumerate(fields(kind))} if is_dataclass(kind) else {}
+    places: dict[str, int] = (
+        {field.name: place for place, field in enumerate(fields(kind))} if is_dataclass(kind) else {}
+    )
     return sorted(names, key=lambda name: places.get(name, len(places)))
 
 

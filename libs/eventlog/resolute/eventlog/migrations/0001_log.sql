@@ -68,34 +68,33 @@ CREATE TRIGGER insert_only BEFORE UPDATE OR DELETE OR TRUNCATE ON eventlog.event
     FOR EACH STATEMENT EXECUTE FUNCTION eventlog.refuse_to_change_history();
 REVOKE UPDATE, DELETE, TRUNCATE ON eventlog.events FROM PUBLIC;
 
--- ------------------------------------------------------------------ the link of the hash chain
-
--- The same bytes as resolute.eventlog.chain.link: what came before, and every column of this event.
-CREATE FUNCTION eventlog.link(
-    prev_hash bytea, "position" bigint, stream text, version bigint, type text, schema_version integer,
-    caused_by text, step integer, correlation_id text, actor text, traceparent text, recorded_us bigint, data text
-) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-    SELECT sha256(prev_hash || convert_to(concat_ws(E'\n',
-        $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11, ''), $12, $13), 'UTF8'))
-$$;
-
 -- ------------------------------------------------------------------ appending
 
 -- Appends for many callers in one transaction, and answers each by itself: a row per caller, in their order.
--- `streams` are the distinct streams of the batch, `which` says by index which of them a caller appends to, and
--- `counts` how many of `types`, `schema_versions` and `data` are his, taken in turn.
+--
+-- Texts come as columns, one line per element, since arrays are costly to send; names are free of newlines, and so is
+-- JSON on one line. `streams` are the distinct streams of the batch; `which` says by index which of them a caller
+-- appends to, and `counts` how many of `types`, `schema_versions` and `data` are his, taken in turn.
 -- An outcome is 'appended', 'repeated' (his cause was written before) or 'wrong version'; only the first wrote.
 -- `stored` answers the data as they are stored, to callers who asked by `echo`.
 CREATE FUNCTION eventlog.append(
-    streams text[],
-    which integer[], expected bigint[], causes text[], correlations text[], actors text[], traceparents text[],
+    streams_column text,
+    which integer[], expected bigint[],
+    causes_column text, correlations_column text, actors_column text, traceparents_column text,
     counts integer[], echo boolean[],
-    types text[], schema_versions integer[], data jsonb[]
+    types_column text, schema_versions integer[], data_column text
 ) RETURNS TABLE (
     outcome text, stood_at bigint, first_position bigint, prev_hashes bytea[], stored text[], recorded_at timestamptz
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
+    streams      text[] := string_to_array(streams_column, E'\n');
+    causes       text[] := string_to_array(causes_column, E'\n');
+    correlations text[] := string_to_array(correlations_column, E'\n');
+    actors       text[] := string_to_array(actors_column, E'\n');
+    traceparents text[] := string_to_array(traceparents_column, E'\n');
+    types        text[] := string_to_array(types_column, E'\n');
+    data         jsonb[] := string_to_array(data_column, E'\n')::jsonb[];
     head       bigint;
     began      bigint;
     at_time    timestamptz;
@@ -103,24 +102,24 @@ DECLARE
     versions   bigint[];
     hashes     bytea[];
     known      boolean[];
-    accepted   integer[] := '{}';
-    positions  bigint[] := '{}';
-    new_versions bigint[] := '{}';
-    callers    integer[] := '{}';
-    steps      integer[] := '{}';
-    prevs      bytea[] := '{}';
     touched    boolean[] := array_fill(false, ARRAY[cardinality(streams)]);
-    n          integer := 0;
-    s          integer;
-    v          bigint;
-    h          bytea;
-    written    text;
+    -- What is accepted, an element per event: where in `types` and `data`, whose, and its place.
+    accepted     integer[] := '{}';
+    callers      integer[] := '{}';
+    steps        integer[] := '{}';
+    new_versions bigint[] := '{}';
+    prevs        bytea[] := '{}';
+    n integer := 0;
+    s integer;
+    v bigint;
+    h bytea;
 BEGIN
     SELECT position INTO STRICT head FROM eventlog.log_head FOR UPDATE;
     -- From here on this transaction is the only one that appends, and sees all that was appended before.
     began := head;
     at_time := clock_timestamp();
     at_us := (extract(epoch FROM at_time) * 1000000)::bigint;
+    recorded_at := at_time;
 
     SELECT array_agg(coalesce(k.version, 0) ORDER BY u.i), array_agg(coalesce(k.head_hash, '') ORDER BY u.i)
       INTO versions, hashes
@@ -133,38 +132,37 @@ BEGIN
 
     FOR i IN 1 .. cardinality(which) LOOP
         s := which[i];
-        v := versions[s];
-        h := hashes[s];
-        stood_at := v;
+        stood_at := versions[s];
         first_position := head + 1;
-        prev_hashes := '{}';
-        stored := '{}';
-        recorded_at := at_time;
+        prev_hashes := NULL;
+        stored := NULL;
         IF known[i] THEN
             outcome := 'repeated';
             n := n + counts[i];
-        ELSIF counts[i] > 0 AND v <> expected[i] THEN
+        ELSIF counts[i] > 0 AND stood_at <> expected[i] THEN
             outcome := 'wrong version';
             n := n + counts[i];
         ELSE
             outcome := 'appended';
+            v := stood_at;
+            h := hashes[s];
             FOR step IN 0 .. counts[i] - 1 LOOP
                 n := n + 1;
                 head := head + 1;
                 v := v + 1;
-                written := data[n]::text;
                 accepted := array_append(accepted, n);
-                positions := array_append(positions, head);
-                new_versions := array_append(new_versions, v);
                 callers := array_append(callers, i);
                 steps := array_append(steps, step);
+                new_versions := array_append(new_versions, v);
                 prevs := array_append(prevs, h);
                 prev_hashes := array_append(prev_hashes, h);
                 IF echo[i] THEN
-                    stored := array_append(stored, written);
+                    stored := array_append(stored, data[n]::text);
                 END IF;
-                h := eventlog.link(h, head, streams[s], v, types[n], schema_versions[n], causes[i], step,
-                                   correlations[i], actors[i], traceparents[i], at_us, written);
+                -- The same bytes as resolute.eventlog.chain.link: what came before, and every column of this event.
+                h := sha256(h || convert_to(concat_ws(E'\n',
+                    head, streams[s], v, types[n], schema_versions[n], causes[i], step, coalesce(correlations[i], ''),
+                    coalesce(actors[i], ''), coalesce(traceparents[i], ''), at_us, data[n]), 'UTF8'));
             END LOOP;
             IF counts[i] > 0 THEN
                 versions[s] := v;
@@ -177,11 +175,11 @@ BEGIN
 
     IF head > began THEN
         INSERT INTO eventlog.events
-        SELECT e.position, streams[which[e.caller]], e.version, types[e.n], schema_versions[e.n], data[e.n],
-               causes[e.caller], e.step, correlations[e.caller], actors[e.caller], traceparents[e.caller],
-               at_time, e.prev_hash
-          FROM unnest(accepted, positions, new_versions, callers, steps, prevs)
-               AS e(n, position, version, caller, step, prev_hash);
+        SELECT began + e.i, streams[which[e.caller]], e.version, types[e.n], schema_versions[e.n], data[e.n],
+               causes[e.caller], e.step, coalesce(correlations[e.caller], ''), coalesce(actors[e.caller], ''),
+               nullif(traceparents[e.caller], ''), at_time, e.prev_hash
+          FROM unnest(accepted, callers, steps, new_versions, prevs) WITH ORDINALITY
+               AS e(n, caller, step, version, prev_hash, i);
         INSERT INTO eventlog.streams AS k
         SELECT u.stream, u.version, u.head_hash
           FROM unnest(streams, versions, hashes, touched) AS u(stream, version, head_hash, touched)
