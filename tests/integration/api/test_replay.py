@@ -53,9 +53,7 @@ async def test_the_check_names_what_was_tampered_with(postgres_dsn: str, tmp_pat
         assert "/api/v1/users" not in paths
 
 
-async def test_tables_grown_by_other_projections_grow_again_at_the_next_start(
-    postgres_dsn: str, tmp_path: Path
-) -> None:
+async def test_tables_of_other_projections_grow_again_at_the_next_start(postgres_dsn: str, tmp_path: Path) -> None:
     log = MemoryEventLog()
     async with running(postgres_dsn, log) as cluster:
         await a_search.tell(cluster, tmp_path)

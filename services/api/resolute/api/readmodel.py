@@ -64,15 +64,14 @@ class ReadModel:
         return self._position
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        """Apply what is new in `batch`. Durability can wait: after a crash the log is read again from the position."""
+        """Apply what is new in `batch`, durably: a gateway that has shown something never shows less afterwards."""
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
-                await connection.execute("SET LOCAL synchronous_commit = off")
                 position = await connection.fetchval(self._in_schema(f"{POSITION} FOR UPDATE"))
                 fresh = [recorded for recorded in batch if recorded.position > position]
                 if fresh:
                     if fresh[0].position != position + 1:
-                        # A crash of Postgres took back commits that were not durable yet.
+                        # The tables were grown anew meanwhile, and are not there yet.
                         self._position = position
                         raise Unavailable(f"the tables stand at {position}, not before {fresh[0].position}: read again")
                     for sql, arguments in groups(change for recorded in fresh for change in project(recorded)):
