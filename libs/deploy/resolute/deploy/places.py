@@ -68,10 +68,18 @@ class Places:
         return self.root / "agents" / name
 
     @property
+    def of_root(self) -> Path:
+        """Where root keeps what the user that Postgres then runs as has to get at."""
+        return Path("/var/lib/resolute") / self.digest
+
+    @property
     def socket_dir(self) -> Path:
         """Postgres' socket, in a directory whose name is short enough for one."""
-        if os.geteuid() == 0 or len(str(self.run)) > _SOCKET_PATH_MAX - len("/.s.PGSQL.5432"):
-            return Path(tempfile.gettempdir()) / f"resolute-{os.geteuid()}-{self.digest}"
+        if os.geteuid() == 0:
+            return self.of_root / "socket"
+        if len(str(self.run)) > _SOCKET_PATH_MAX - len("/.s.PGSQL.5432"):
+            short = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+            return Path(short) / f"resolute-{os.geteuid()}-{self.digest}"
         return self.run
 
     @property

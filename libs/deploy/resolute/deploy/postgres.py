@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +50,7 @@ def data_dir(places: Places) -> Path:
     inside = places.root / "postgres"
     if os.geteuid() != 0 or inside.exists() or _enterable(places.root):
         return inside
-    return Path("/var/lib/resolute") / places.digest / "postgres"
+    return places.of_root / "postgres"
 
 
 def version_of(data: Path) -> str | None:
@@ -63,16 +64,11 @@ def url(places: Places) -> str:
 
 def prepare(places: Places) -> None:
     """Make the directories and, the first time, the database. Raises Refused, having left nothing half made."""
-    data, sockets = data_dir(places), places.socket_dir
-    for folder in (data, sockets):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if folder.stat().st_uid != os.geteuid() and os.geteuid() != 0:
-            raise Refused(f"cannot use {folder}: it belongs to another user")
+    data = data_dir(places)
     if os.geteuid() == 0:
         _ensure_user()
-        shutil.chown(data, USER, USER)
-        shutil.chown(sockets, USER, USER)
+    for folder in (data, places.socket_dir):
+        _make_own(folder)
     if version_of(data) is None:
         _initialise(data, _binary(places, "initdb"))
 
@@ -94,10 +90,25 @@ def child(places: Places, env: dict[str, str]) -> Child:
 
 
 def forget(places: Places) -> None:
-    data = data_dir(places)
-    shutil.rmtree(data, ignore_errors=True)
-    if places.socket_dir != places.run:
+    shutil.rmtree(data_dir(places), ignore_errors=True)
+    if os.geteuid() == 0:
+        shutil.rmtree(places.of_root, ignore_errors=True)
+    elif places.socket_dir != places.run:
         shutil.rmtree(places.socket_dir, ignore_errors=True)
+
+
+def _make_own(folder: Path) -> None:
+    """A directory that Postgres' user owns and nobody else enters; where others may write, ours and no link."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    root = os.geteuid() == 0
+    owners = {0, pwd.getpwnam(USER).pw_uid} if root else {os.geteuid()}
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
+        raise Refused(f"cannot use {folder}: it belongs to someone else")
+    if root:
+        shutil.chown(folder, USER, USER)
+    folder.chmod(0o700)
 
 
 def _initialise(data: Path, initdb: Path) -> None:
