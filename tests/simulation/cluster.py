@@ -50,6 +50,7 @@ class SimulatedCluster:
         repeat: float = 0.0,
         delay_s: float = 0.01,
         replicas: int = 1,
+        preemption: bool = False,
         temper: Temper | None = None,
     ) -> None:
         self.seed, self.rng = seed, Random(f"cluster/{seed}")
@@ -71,7 +72,7 @@ class SimulatedCluster:
         self.lost_hosts: set[str] = set()
         """Those that ever lost their power, or were out of touch for too long."""
         self.processes: dict[str, Process] = {}
-        self._serving = self._services(replicas)
+        self._serving = self._services(replicas, preemption)
         self.hosts = {name: self._host(name, slots_per_agent) for name in (f"host-{n}" for n in range(agents))}
         self._serving |= {name: self._agent(host) for name, host in self.hosts.items()}
         self._later: set[asyncio.Task[None]] = set()
@@ -230,8 +231,10 @@ class SimulatedCluster:
 
     # ------------------------------------------------------------ who takes part
 
-    def _services(self, replicas: int) -> dict[str, Callable[[Context], Awaitable[None]]]:
-        settings = SchedulerSettings(pools=("default",), agent_reconnect_wait_s=RECONNECT_WAIT_S, tick_s=1.0)
+    def _services(self, replicas: int, preemption: bool) -> dict[str, Callable[[Context], Awaitable[None]]]:
+        settings = SchedulerSettings(
+            pools=("default",), agent_reconnect_wait_s=RECONNECT_WAIT_S, tick_s=1.0, preemption=preemption
+        )
 
         async def serve_gateway(context: Context) -> None:
             self.doorway.gateway = gateway = Gateway(context)
@@ -292,7 +295,7 @@ class SimulatedCluster:
         no_file_is_left(self, experiment_id)
 
 
-def search(name: str = "random", **searcher: Any) -> dict[str, Any]:
+def search(name: str = "random", *, slots: int = 1, priority: int = 42, **searcher: Any) -> dict[str, Any]:
     """A configuration for trials that train `LENGTH` batches."""
     return {
         "name": "simulated",
@@ -300,5 +303,5 @@ def search(name: str = "random", **searcher: Any) -> dict[str, Any]:
         "hyperparameters": {"lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1}},
         "max_restarts": 3,
         "preemption_timeout": 10,
-        "resources": {"slots_per_trial": 1, "resource_pool": "default"},
+        "resources": {"slots_per_trial": slots, "resource_pool": "default", "priority": priority},
     }

@@ -19,7 +19,7 @@ from resolute.proto.experiment import (
     TrialRunRequested,
 )
 from resolute.proto.message import Event, Recorded
-from resolute.proto.pool import AllocationExited, SlotsAssigned
+from resolute.proto.pool import AllocationExited, AllocationRequested, ResourcesExited, SlotsAssigned
 from resolute.scheduler import pool
 from resolute.searcher import experiment
 from resolute.searcher.experiment import RUNNING, TERMINAL, Experiment
@@ -85,16 +85,21 @@ def the_search_is_a_function_of_its_seed(cluster: SimulatedCluster) -> None:
 
 
 def a_slot_is_never_shared(cluster: SimulatedCluster) -> None:
-    """P3, from the assignments and exits alone."""
+    """P3, from the assignments and exits alone; and a gang has all its slots, or none."""
     held: dict[tuple[str, int], str] = {}
-    for recorded in cluster.log.streams["pool-default"]:
-        match recorded.event:
+    wanted: dict[str, int] = {}
+    for event in (recorded.event for recorded in cluster.log.streams["pool-default"]):
+        match event:
+            case AllocationRequested(allocation_id=allocation_id, slots=slots):
+                wanted[allocation_id] = slots
             case SlotsAssigned(allocation_id=allocation_id, placements=placements):
-                for slot in ((p.agent_id, slot_id) for p in placements for slot_id in p.slot_ids):
-                    assert slot not in held, f"{slot} is given to {allocation_id} while {held[slot]} holds it"
-                    held[slot] = allocation_id
-            case AllocationExited(allocation_id=allocation_id):
-                held = {slot: holder for slot, holder in held.items() if holder != allocation_id}
+                given = [(p.agent_id, slot_id, p.resources_id) for p in placements for slot_id in p.slot_ids]
+                assert len(given) == wanted[allocation_id], f"{allocation_id} has {given}"
+                for agent_id, slot_id, resources_id in given:
+                    holder = held.setdefault((agent_id, slot_id), resources_id)
+                    assert holder == resources_id, f"slot {slot_id} of {agent_id} is {holder}'s, and {allocation_id}'s"
+            case ResourcesExited(resources_id=resources_id):
+                held = {slot: holder for slot, holder in held.items() if holder != resources_id}
 
 
 def nothing_is_left_running(cluster: SimulatedCluster) -> None:

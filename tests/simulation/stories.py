@@ -46,8 +46,10 @@ def tell(seed: int, *, loud: bool = False) -> Ended:
 
 async def _story(seed: int) -> Ended:
     rng = Random(f"story/{seed}")
-    async with _a_cluster(seed, rng) as cluster:
-        ids = [await cluster.submit(_an_experiment(rng), rng.randrange(1000)) for _ in range(rng.choice([1, 1, 2]))]
+    agents, slots = rng.randint(1, 3), rng.randint(1, 2)
+    async with _a_cluster(seed, rng, agents, slots) as cluster:
+        wanted = [_an_experiment(rng, agents, slots) for _ in range(rng.choice([1, 1, 2]))]
+        ids = [await cluster.submit(config, rng.randrange(1000)) for config in wanted]
         for _ in range(rng.randrange(12)):
             _a_blow_of_fate(cluster, rng)
         for _ in range(rng.randrange(4)):
@@ -63,7 +65,7 @@ async def _story(seed: int) -> Ended:
         return Ended(outcomes, list(cluster.log.story), clock.elapsed_s())
 
 
-def _a_cluster(seed: int, rng: Random) -> SimulatedCluster:
+def _a_cluster(seed: int, rng: Random, agents: int, slots: int) -> SimulatedCluster:
     stormy = rng.random() < 0.7
     temper = Temper(
         fail=rng.choice([0.0, 0.0, 0.02, 0.1]),
@@ -73,20 +75,22 @@ def _a_cluster(seed: int, rng: Random) -> SimulatedCluster:
     )
     return SimulatedCluster(
         seed,
-        agents=rng.randint(1, 3),
-        slots_per_agent=rng.randint(1, 2),
+        agents=agents,
+        slots_per_agent=slots,
         lose=rng.choice([0.0, 0.05]) if stormy else 0.0,
         repeat=rng.choice([0.0, 0.05]) if stormy else 0.0,
         delay_s=rng.choice([0.001, 0.01, 0.1]),
         replicas=rng.choice([1, 1, 2]),
+        preemption=rng.random() < 0.5,
         temper=temper,
     )
 
 
-def _an_experiment(rng: Random) -> dict[str, object]:
+def _an_experiment(rng: Random, agents: int, slots: int) -> dict[str, object]:
+    share = {"slots": rng.choice([0, 1, 1, slots, agents * slots]), "priority": rng.choice([10, 42, 42, 90])}
     if rng.random() < 0.25:
-        return search("single")
-    return search("random", max_trials=rng.randint(1, 8), max_concurrent_trials=rng.randint(0, 4))
+        return search("single", **share)
+    return search("random", max_trials=rng.randint(1, 8), max_concurrent_trials=rng.randint(0, 4), **share)
 
 
 def _a_blow_of_fate(cluster: SimulatedCluster, rng: Random) -> None:

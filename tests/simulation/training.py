@@ -49,6 +49,11 @@ class Diary:
     """Steps at the start, by allocation."""
     completed: dict[int, int] = field(default_factory=dict)
     """Steps at a clean exit, by trial."""
+    _chiefs: dict[str, asyncio.Future[int]] = field(default_factory=dict)
+
+    def exit_of_chief(self, allocation_id: str) -> asyncio.Future[int]:
+        """The exit code, once it is known: the other ranks of a gang end with their chief."""
+        return self._chiefs.setdefault(allocation_id, asyncio.get_running_loop().create_future())
 
 
 @dataclass
@@ -69,6 +74,18 @@ class Training:
 
     async def run(self) -> tuple[int, str]:
         """The exit code, and the last line."""
+        if self.order.rank > 0:
+            return await asyncio.shield(self._chief), f"rank {self.order.rank} ends with its chief"
+        code, line = await self._train()
+        if not self._chief.done():
+            self._chief.set_result(code)
+        return code, line
+
+    @property
+    def _chief(self) -> asyncio.Future[int]:
+        return self.diary.exit_of_chief(self.spec.allocation_id)
+
+    async def _train(self) -> tuple[int, str]:
         self.steps = self.saved_at = self._restore()
         self.diary.resumed_at[self.spec.allocation_id] = self.steps
         if self._refuses_hparams():
