@@ -12,25 +12,25 @@ from resolute.cli.errors import CliError
 
 
 def tail(args: Namespace) -> int:
-    from resolute.eventlog import cli
+    import resolute.eventlog.cli as history
 
-    return cli.tail(database_url(args), lines=args.lines, follow=not args.no_follow, as_json=args.json)
+    return history.tail(database_url(args), lines=args.lines, follow=not args.no_follow, as_json=args.json)
 
 
 def show(args: Namespace) -> int:
-    from resolute.eventlog import cli
+    import resolute.eventlog.cli as history
 
-    return cli.show(database_url(args), args.stream, as_json=args.json)
+    return history.show(database_url(args), args.stream, as_json=args.json)
 
 
 def verify(args: Namespace) -> int:
-    from resolute.eventlog import cli
+    import resolute.eventlog.cli as history
 
-    return cli.verify(database_url(args), args.stream)
+    return history.verify(database_url(args), args.stream)
 
 
 def replay(args: Namespace) -> int:
-    from resolute.api import replay as replaying
+    import resolute.api.replay as replaying
 
     return replaying.check(database_url(args))
 
