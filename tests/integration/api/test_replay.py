@@ -6,6 +6,8 @@ from pathlib import Path
 
 from resolute.api import replay
 from resolute.eventlog import MemoryEventLog
+from resolute.proto.message import Event
+from resolute.proto.pool import AgentJoined, Slot
 from tests.integration.api import a_search
 from tests.integration.api.running import running
 
@@ -62,3 +64,16 @@ async def test_tables_of_other_projections_grow_again_at_the_next_start(postgres
     async with running(postgres_dsn, log) as cluster:
         someone = await cluster.nobody.login("determined")
         assert (await someone.get("/api/v1/experiments/1"))["experiment"]["name"] == "digits"
+
+
+async def test_an_event_that_cannot_be_shown_is_set_aside_and_stops_no_other(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        unreadable = AgentJoined("agent-a", (Slot(2**40, "cpu"),), "host", "1")
+        await cluster.tell("pool-default", unreadable, AgentJoined("agent-b", (), "host", "1"))
+        someone = await cluster.nobody.login("determined")
+        assert [agent["id"] for agent in (await someone.get("/api/v1/agents"))["agents"]] == ["agent-b"]
+        assert [position for _, position, _ in cluster.log.aside] == [await _position_of(cluster.log, unreadable)]
+
+
+async def _position_of(log: MemoryEventLog, event: Event) -> int:
+    return next(recorded.position for recorded in await log.read_all(0) if recorded.event == event)

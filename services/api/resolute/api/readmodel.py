@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
+import structlog
 
 from resolute.api.database import outages
 from resolute.api.projections import DDL, SCHEMA, fingerprint, project
 from resolute.api.projections.batches import groups
 from resolute.eventlog import EventLog
-from resolute.proto.errors import Unavailable
+from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.message import Recorded
+
+log_ = structlog.get_logger()
 
 LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
 
@@ -64,7 +67,24 @@ class ReadModel:
         return self._position
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        """Apply what is new in `batch`, durably: a gateway that has shown something never shows less afterwards."""
+        """Show what is new in `batch`, durably: a gateway that has shown something never shows less afterwards.
+
+        An event that no row can be made of is set aside for a person to read, and the others are shown.
+        """
+        try:
+            await self._apply(batch)
+        except ResoluteError:
+            raise
+        except Exception as error:
+            if len(batch) > 1:
+                for recorded in batch:
+                    await self.handle([recorded])
+                return
+            log_.exception("an event that cannot be shown", event_id=batch[0].id, kind=type(batch[0].event).__name__)
+            await self._log.set_aside(self._schema, batch[0].position, repr(error))
+            await self._apply(batch, skip=True)
+
+    async def _apply(self, batch: Sequence[Recorded], *, skip: bool = False) -> None:
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
                 position = await connection.fetchval(self._in_schema(f"{POSITION} FOR UPDATE"))
@@ -74,7 +94,8 @@ class ReadModel:
                         # The tables were grown anew meanwhile, and are not there yet.
                         self._position = position
                         raise Unavailable(f"the tables stand at {position}, not before {fresh[0].position}: read again")
-                    for sql, arguments in groups(change for recorded in fresh for change in project(recorded)):
+                    changes = () if skip else (change for recorded in fresh for change in project(recorded))
+                    for sql, arguments in groups(changes):
                         await connection.executemany(self._in_schema(sql), arguments)
                     position = fresh[-1].position
                     await connection.execute(self._in_schema(ADVANCE), position)
@@ -93,7 +114,7 @@ class ReadModel:
 
     async def _step(self) -> None:
         """One page nearer. Another gateway may have gone ahead: then its position is the place to read from."""
-        events = await self._log.read_all(await self.position(), PAGE)
+        events = await self._log.read_all(self._position or await self.position(), PAGE)
         if events:
             await self.handle(events)
 

@@ -15,6 +15,8 @@ from resolute.proto.identity import (
 )
 from resolute.proto.message import Recorded
 
+COLUMNS = ("username", "admin", "active", "display_name", "remote", "agent_user_group")
+
 DIRECTORY = ("directory",)
 """Names are unique over all of them, so their order matters among all of them."""
 
@@ -36,7 +38,7 @@ def project(recorded: Recorded) -> list[Statement]:
                 )
             ]
         case UserChanged(user_id=user_id, changes=changes):
-            columns = {**changes}
+            columns = {name: changes[name] for name in COLUMNS if name in changes}
             if "agent_user_group" in columns:
                 columns["agent_user_group"] = document(columns["agent_user_group"])
             return [_user(user_id, **columns, modified_at=recorded.recorded_at)]
