@@ -95,12 +95,12 @@ class Town:
         interpreter.write_text(f'#!/bin/sh\nexec {sys.executable} -S "{self.folder}/program.py"\n')
         interpreter.chmod(0o755)
 
-    def agent(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def agent(self, *arguments: str, name: str = "a1") -> subprocess.Popen[bytes]:
         settings = {
-            "ID": "a1",
+            "ID": name,
             "SLOTS": "2",
             "GPU": "false",
-            "WORK_DIR": str(self.folder / "work"),
+            "WORK_DIR": str(self.folder / "work" / name),
             "NATS_URL": self.nats.url,
             "PYTHON": str(self.folder / "python"),
             "HELLO_S": "0.5",
@@ -139,7 +139,7 @@ class Town:
 
     def pids(self) -> list[tuple[int, ...]]:
         """(shim, command) of every task."""
-        return [tuple(map(int, path.read_text().split())) for path in self.folder.glob("work/tasks/*/pid")]
+        return [tuple(map(int, path.read_text().split())) for path in self.folder.glob("work/*/tasks/*/pid")]
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ async def town(nats_server: Nats, tmp_path: Path) -> AsyncIterator[Town]:
 @pytest.fixture(autouse=True)
 def no_task_outlives_its_test(tmp_path: Path) -> Iterator[None]:
     yield
-    for path in tmp_path.glob("work/tasks/*/pid"):
+    for path in tmp_path.glob("work/*/tasks/*/pid"):
         try:
             os.kill(int(path.read_text().split()[0]), signal.SIGABRT)
         except ProcessLookupError:
@@ -271,3 +271,22 @@ async def test_two_agents_do_not_share_a_work_directory(town: Town):
     second = town.agent()
     assert await asyncio.to_thread(second.wait, 10) == 2
     assert "another agent works in" in (town.folder / "agent.log").read_text()
+
+
+async def test_a_gang_over_two_agents_falls_together(town: Town):
+    town.program(
+        "import os, time\n"
+        "print(os.environ['DET_AGENT_ID'], os.environ['DET_SLOT_IDS'], flush=True)\n"
+        f"while os.environ['DET_AGENT_ID'] == 'a1' or not os.path.exists('{town.folder}/fall'): time.sleep(0.05)\n"
+        "raise SystemExit(5)"
+    )
+    for name in ("a1", "a2"):
+        town.agent(name=name)
+    await town.request(asks("gang", 4))
+    await town.until(lambda: sorted(line.text for line in town.lines.values()) == ["a1 [0, 1]", "a2 [0, 1]"])
+    assert {line.rank for line in town.lines.values()} == {0, 1}
+    await town.until(lambda: len(town.events(AllocationStarted)) == 1)
+    (town.folder / "fall").touch()
+    event = await town.exit()
+    assert (event.outcome, event.exit_code) == ("exited", 5)
+    assert not any(psutil.pid_exists(pid) for pair in town.pids() for pid in pair)
