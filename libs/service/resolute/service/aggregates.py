@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from resolute.eventlog import Appended, EventLog
 from resolute.proto.errors import Refused, ResoluteError, WrongVersion
-from resolute.proto.message import Cause, Event
+from resolute.proto.message import Cause, Event, Recorded
 
 S = TypeVar("S")
 
@@ -81,7 +81,7 @@ class Aggregates(Generic[S]):
         if outcome.repeated:
             await self._catch_up(stream, folded)
         else:
-            self._absorb(folded, outcome)
+            self._absorb(stream, folded, outcome.events)
         return outcome
 
     async def _nothing_to_write(
@@ -97,29 +97,32 @@ class Aggregates(Generic[S]):
     async def _catch_up(self, stream: str, folded: Folded[S]) -> bool:
         """Whether there was anything new."""
         missing = await self._log.read_stream(stream, folded.version)
-        for recorded in missing:
-            assert recorded.version == folded.version + 1, f"{stream}: a gap before {recorded.version}"
-            folded.state = self._evolve(folded.state, recorded.event)
-            folded.version = recorded.version
+        self._absorb(stream, folded, missing)
         return bool(missing)
 
-    def _absorb(self, folded: Folded[S], outcome: Appended) -> None:
-        for recorded in outcome.events:
-            folded.state = self._evolve(folded.state, recorded.event)
-            folded.version = recorded.version
+    def _absorb(self, stream: str, folded: Folded[S], events: Sequence[Recorded]) -> None:
+        try:
+            for recorded in events:
+                assert recorded.version == folded.version + 1, f"{stream}: a gap before {recorded.version}"
+                folded.state = self._evolve(folded.state, recorded.event)
+                folded.version = recorded.version
+        except BaseException:
+            # A fold that stopped half-way may have changed its state in place: it must not be decided on again.
+            folded.state, folded.version = self._initial(), 0
+            raise
 
     def _get(self, stream: str) -> Folded[S]:
         folded = self._folded.get(stream)
         if folded is None:
             folded = self._folded[stream] = Folded(self._initial())
-            while len(self._folded) > self._keep and self._forget_one():
+            while len(self._folded) > self._keep and self._forget_one(but=stream):
                 pass
         self._folded.move_to_end(stream)
         return folded
 
-    def _forget_one(self) -> bool:
+    def _forget_one(self, but: str) -> bool:
         for stream, folded in self._folded.items():
-            if not folded.lock.locked():
+            if stream != but and not folded.lock.locked():
                 del self._folded[stream]
                 return True
         return False

@@ -94,10 +94,13 @@ class Follower:
         self._batch, self._check_every_s = batch, check_every_s
         self._arrived: asyncio.Queue[Recorded] = asyncio.Queue(maxsize=10_000)
         self._position = 0
+        self._missing = False
+        """An event further on has arrived: what lies between is in the log."""
 
     async def run(self) -> None:
         patience = Patience()
         while True:
+            began = self._position
             try:
                 subscription = await self._bus.facts(self._deliver)
                 try:
@@ -105,6 +108,8 @@ class Follower:
                 finally:
                     await subscription.close()
             except Unavailable as error:
+                if self._position > began:
+                    patience = Patience()
                 await patience.wait("follower", error)
 
     def _deliver(self, recorded: Recorded) -> None:
@@ -123,6 +128,8 @@ class Follower:
 
     async def _next(self) -> list[Recorded] | None:
         """The next events in order; empty when all were old; None when some are missing or all is quiet."""
+        if self._missing:
+            return None
         try:
             # Not wait_for: before Python 3.12 it may swallow a cancellation that comes together with an event.
             async with asyncio.timeout(self._check_every_s):
@@ -133,7 +140,8 @@ class Follower:
         expected = self._position + 1
         while True:
             if first.position > expected:
-                return batch or None
+                self._missing = True
+                return batch
             if first.position == expected:
                 batch.append(first)
                 expected += 1
@@ -142,6 +150,7 @@ class Follower:
             first = self._arrived.get_nowait()
 
     async def _catch_up(self) -> None:
+        self._missing = False
         while events := await self._log.read_all(self._position, self._batch):
             await self._handle(events)
 
