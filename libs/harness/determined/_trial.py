@@ -22,8 +22,8 @@ class TrialContext:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> TrialContext:
-        """A context off the cluster, for trying a trial out. Hyperparameters must be constants."""
-        hparams = {name: constant(name, value) for name, value in (config.get("hyperparameters") or {}).items()}
+        """A context off the cluster, for trying a trial out."""
+        hparams = any_choice(config.get("hyperparameters") or {})
         place = tempfile.mkdtemp(prefix="determined-")
         return cls(core.init(checkpoint_storage=place), local_env(config, hparams))
 
@@ -93,15 +93,20 @@ class LegacyTrial:
         return
 
 
-def constant(name: str, value: Any) -> Any:
-    """The value of a hyperparameter that is not searched over. Raises ValueError for one that is."""
+def any_choice(value: Any) -> Any:
+    """One value of a hyperparameter, the same each time: the constant, or the first of the space it is
+    searched in. For trying a trial out where no search chooses."""
     match value:
-        case {"type": "const", "val": constant_value}:
-            return constant_value
-        case {"type": "categorical" | "int" | "double" | "log" as kind}:
-            raise ValueError(f"hyperparameters.{name}: off the cluster it needs a constant, found a {kind}")
+        case {"type": "const", "val": chosen}:
+            return chosen
+        case {"type": "categorical", "vals": [first, *_]}:
+            return first
+        case {"type": "log", "minval": least}:
+            return float(value.get("base", 10.0)) ** float(least)
+        case {"type": "int" | "double", "minval": least}:
+            return least
         case dict():
-            return {key: constant(f"{name}.{key}", item) for key, item in value.items()}
+            return {name: any_choice(item) for name, item in value.items()}
     return value
 
 

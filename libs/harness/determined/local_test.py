@@ -11,7 +11,7 @@ import traceback
 from typing import Any
 
 from determined import constants
-from determined._trial import constant
+from determined._trial import any_choice
 from determined.exec._entrypoint import TRIAL_CLASS
 
 
@@ -53,7 +53,7 @@ def _try_out(entrypoint: str, config: dict[str, Any]) -> None:
 
     print(f"loading {entrypoint}")
     trial_class = load_trial_class(entrypoint)
-    hparams = {name: constant(name, value) for name, value in (config.get("hyperparameters") or {}).items()}
+    hparams = any_choice(config.get("hyperparameters") or {})
     with (
         tempfile.TemporaryDirectory(prefix="determined-test-") as folder,
         core.init(checkpoint_storage=folder) as core_context,

@@ -182,7 +182,8 @@ def try_out(config: pathlib.Path, folder: pathlib.Path) -> tuple[int, str]:
 
 def test_a_trial_class_is_tried_out_without_a_cluster(tmp_path):
     (tmp_path / "model_def.py").write_text(SMALL)
-    (tmp_path / "const.yaml").write_text(yaml.safe_dump(CONFIG))
+    searched = {"global_batch_size": {"type": "int", "minval": 2, "maxval": 8}}
+    (tmp_path / "const.yaml").write_text(yaml.safe_dump({**CONFIG, "hyperparameters": searched}))
     code, output = try_out(tmp_path / "const.yaml", tmp_path)
     assert code == 0, output
     assert "passed: one batch trained, one validation, one checkpoint" in output

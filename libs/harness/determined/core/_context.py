@@ -183,7 +183,7 @@ def _in_trial(
     if not section:
         raise ValueError("checkpoint_storage: the experiment's configuration says nowhere to keep checkpoints")
     place = storage.build(section)
-    metrics = _MetricsContext(session, trial.trial_id, trial._trial_run_id, _spool_folder())
+    metrics = _MetricsContext(session, trial.trial_id, trial._trial_run_id, _own_folder() / "spool")
     manager, writer = _tensorboard(info, place, distributed, tensorboard_mode)
     checkpoint = CheckpointContext(
         distributed,
@@ -252,9 +252,8 @@ def _tensorboard(
     distributed: DistributedContext,
     mode: TensorboardMode,
 ) -> tuple[TensorboardManager, BatchMetricWriter | None]:
-    name = f"tensorboard-{info.allocation_id}-{distributed.rank}"
     target = storage_folder(info.cluster_id, info.trial.experiment_id, info.trial.trial_id)
-    base = pathlib.Path(tempfile.gettempdir()) / name
+    base = _own_folder() / f"tensorboard-{info.allocation_id}-{distributed.rank}"
     manager = TensorboardManager(base, place, target, distributed.rank)
     writer = BatchMetricWriter(EventFileWriter(base)) if mode is TensorboardMode.AUTO else None
     return manager, writer
@@ -267,7 +266,6 @@ def _searcher(session: api.Session, distributed: DistributedContext, info: Clust
     return SearcherContext(session, distributed, info.trial.trial_id, *length)
 
 
-def _spool_folder() -> pathlib.Path:
-    """The task's own work folder where there is one: it goes away with the task."""
-    run_dir = os.environ.get("DET_RUN_DIR")
-    return pathlib.Path(run_dir) / "spool" if run_dir else pathlib.Path(tempfile.gettempdir())
+def _own_folder() -> pathlib.Path:
+    """The task's own folder where there is one: it goes away with the task."""
+    return pathlib.Path(os.environ.get("DET_RUN_DIR") or tempfile.gettempdir())
