@@ -15,7 +15,8 @@ import pytest
 
 from resolute.cli import session as sessions
 from resolute.cli.errors import CliError, Unreachable
-from resolute.cli.session import Session, Trust
+from resolute.cli.session import Session
+from resolute.cli.trust import Trust
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
 
-from resolute.cli import tokens
-from resolute.cli.errors import ApiError, CliError, NotFound, Unauthenticated, Unreachable
+from resolute.cli import answers
+from resolute.cli.errors import Unreachable
 from resolute.cli.terminal import Progress
+from resolute.cli.trust import NamedHTTPSConnection, Trust
 
 Query = Mapping[str, Any]
 
@@ -26,55 +25,6 @@ _RETRIES = 5
 _BACKOFF_S = 0.5
 _AWAY = (502, 503, 504)
 _PATIENCE_S = 120.0  # for an ordinary answer; a stream may be silent for as long as it likes
-
-
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """Whose certificate to believe: the system's authorities, a file's or a text's, or anybody's (`verify` False).
-
-    `server_name` is the name to expect in the certificate, where it is not the address.
-    """
-
-    cafile: str | None = None
-    cadata: str | None = None
-    server_name: str | None = None
-    verify: bool = True
-
-    @classmethod
-    def of(cls, master: str, environment: Mapping[str, str] = os.environ) -> Trust:
-        """What DET_MASTER_CERT_FILE and DET_MASTER_CERT_NAME say, then what `certs.json` keeps for this master."""
-        name = environment.get("DET_MASTER_CERT_NAME") or None
-        match environment.get("DET_MASTER_CERT_FILE") or None:
-            case "noverify":
-                return cls(server_name=name, verify=False)
-            case None:
-                return cls(cadata=tokens.kept_certificate(master), server_name=name)
-            case file:
-                return cls(cafile=file, server_name=name)
-
-    def context(self) -> ssl.SSLContext:
-        try:
-            context = ssl.create_default_context(cafile=self.cafile, cadata=self.cadata)
-        except (OSError, ssl.SSLError) as error:
-            raise CliError(f"cannot use the master's certificate {self.cafile or ''}: {error}") from error
-        if not self.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
-
-
-class _NamedHTTPSConnection(http.client.HTTPSConnection):
-    """HTTPS to a host that presents the certificate of another name."""
-
-    def __init__(
-        self, host: str, port: int | None, timeout_s: float | None, *, context: ssl.SSLContext, server_name: str
-    ) -> None:
-        super().__init__(host, port, timeout=timeout_s, context=context)
-        self._trusted, self._server_name = context, server_name
-
-    def connect(self) -> None:
-        http.client.HTTPConnection.connect(self)
-        self.sock = self._trusted.wrap_socket(self.sock, server_hostname=self._server_name)
 
 
 class Session:
@@ -127,8 +77,8 @@ class Session:
         """
         with self._opened("GET", path, query, {}) as response:
             if response.status != 200:
-                raise _refusal(response.status, response.read())
-            yield from _results(response, self.master)
+                raise answers.refusal(response.status, response.read())
+            yield from answers.results(response, self.master)
 
     def download(
         self, path: str, accept: str, into: BinaryIO, *, on_chunk: Callable[[int], None] = lambda _: None
@@ -137,7 +87,7 @@ class Session:
         size = 0
         with self._opened("GET", path, None, {"Accept": accept}) as response:
             if response.status != 200:
-                raise _refusal(response.status, response.read())
+                raise answers.refusal(response.status, response.read())
             try:
                 while chunk := response.read(1 << 20):
                     size += into.write(chunk)
@@ -166,7 +116,7 @@ class Session:
                     raise
             else:
                 if status not in _AWAY or last:
-                    return _answer(status, content)
+                    return answers.document_of(status, content)
             time.sleep(_BACKOFF_S * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
@@ -210,7 +160,7 @@ class Session:
             return http.client.HTTPConnection(url.hostname, url.port, timeout=timeout_s)
         context = self._trust.context()
         if self._trust.server_name:
-            return _NamedHTTPSConnection(
+            return NamedHTTPSConnection(
                 url.hostname, url.port, timeout_s, context=context, server_name=self._trust.server_name
             )
         return http.client.HTTPSConnection(url.hostname, url.port, timeout=timeout_s, context=context)
@@ -253,53 +203,3 @@ def encode_query(query: Query) -> str:
 def _may_repeat(method: str, error: BaseException | None) -> bool:
     """Whether asking again is safe: nobody heard us, or hearing it twice changes nothing."""
     return isinstance(error, ConnectionRefusedError) or (method == "GET" and not isinstance(error, ssl.SSLError))
-
-
-def _answer(status: int, content: bytes) -> Any:
-    if status != 200:
-        raise _refusal(status, content)
-    return json.loads(content) if content.strip() else {}
-
-
-def _refusal(status: int, content: bytes) -> ApiError:
-    message = error_message(content) or f"the master answered {status}"
-    kind = {401: Unauthenticated, 404: NotFound}.get(status, ApiError)
-    return kind(status, message)
-
-
-def error_message(content: bytes) -> str:
-    """What a failed answer says, in any of the three shapes the wire knows."""
-    try:
-        document = json.loads(content)
-    except ValueError:
-        return content.decode(errors="replace").strip()[:500]
-    if not isinstance(document, dict):
-        return str(document)
-    inner = document.get("error", document)
-    if isinstance(inner, dict):
-        return str(inner.get("error") or inner.get("message") or inner)
-    return str(inner)
-
-
-def _results(response: http.client.HTTPResponse, master: str) -> Iterator[Any]:
-    try:
-        for line in _lines(response):
-            document = json.loads(line)
-            if "error" in document:
-                raise _refusal(int(document["error"].get("httpCode") or 500), line)
-            yield document["result"]
-    except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
-        raise Unreachable(f"the stream from {master} broke off: {error}") from error
-
-
-def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """The lines of a body as they arrive.
-
-    Not the response's own readline: over chunks it takes a connection that broke for the end of the body.
-    """
-    rest = b""
-    while piece := response.read1(1 << 16):
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line for line in whole if line.strip())
-    if rest.strip():
-        yield rest
