@@ -1,0 +1,56 @@
+"""The table of an allocation's life holds what can happen, all of it, and nothing else."""
+
+from __future__ import annotations
+
+import random
+
+from resolute.proto.errors import ResoluteError
+from resolute.proto.pool import (
+    AcknowledgePreemption,
+    KillAllocation,
+    PreemptAllocation,
+)
+from resolute.scheduler import allocation
+from resolute.scheduler.allocation import FLOW, State
+from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, Wish
+from tests.unit.scheduler.stories import PoolStory, asks, exited, hello, started
+
+
+def step(story: PoolStory, dice: random.Random, number: int) -> Wish:
+    """Something that fits the moment more often than not."""
+    alive = list(story.pool.allocations.values())
+    if not alive or dice.random() < 0.3:
+        return dice.choice([hello("a1"), hello("a2"), ExpireLease("a2", 30), asks(f"t{number}", dice.randint(0, 5))])
+    chosen = dice.choice(alive)
+    rank = dice.randrange(max(1, len(chosen.shares)))
+    wishes: list[Wish] = [
+        EnforceDeadlines(),
+        KillAllocation("default", chosen.id, "killed"),
+        PreemptAllocation("default", chosen.id, "paused"),
+        AcknowledgePreemption("default", chosen.id),
+    ]
+    if chosen.shares:
+        wishes += [started(story, chosen.id, rank), started(story, chosen.id, rank), exited(story, chosen.id, rank)]
+    return dice.choice(wishes)
+
+
+def test_every_arrow_of_the_table_is_walked(monkeypatch):
+    walked = set()
+
+    class Watched(dict):
+        def __getitem__(self, arrow):
+            walked.add(arrow)
+            return super().__getitem__(arrow)
+
+    monkeypatch.setattr(allocation, "FLOW", Watched(FLOW))
+    story, dice = PoolStory(), random.Random(7)
+    for number in range(4000):
+        try:
+            story.later(7).when(step(story, dice, number))
+        except ResoluteError:
+            continue
+    assert walked == set(FLOW)
+
+
+def test_nothing_leaves_the_end():
+    assert not [arrow for arrow in FLOW if arrow[0] is State.EXITED]
