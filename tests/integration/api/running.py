@@ -22,7 +22,7 @@ from resolute.api.shell import connect, listening, prepare
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.message import Cause, Event
-from resolute.service import Context
+from resolute.service import Context, Follower
 
 SERVICES = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
 
@@ -108,6 +108,7 @@ async def running(
     others = [asyncio.create_task(serve(context)) for serve in (SERVICES if services else ())]
     try:
         gateway = await prepare(context, known, pool)
+        others.append(asyncio.create_task(Follower(gateway.read, log, bus).run()))
         async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
             yield Running(gateway, log, bus, Client(f"http://{address[0]}:{address[1]}", http))
     finally:
