@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import generate_latest
 
 from resolute.bus import MemoryBus
+from resolute.proto.errors import Refused
 from resolute.proto.message import Cause, Command, Reply
 from resolute.proto.pool import EnableAgent
 from resolute.service import tracing
 from resolute.service.logs import redact
+from resolute.service.observed import ObservedBus
 
 REST = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -41,7 +44,7 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 
 async def test_a_command_continues_the_trace_of_the_request_that_caused_it(spans: InMemorySpanExporter) -> None:
-    bus, carried = tracing.TracedBus(MemoryBus()), []
+    bus, carried = ObservedBus(MemoryBus()), []
 
     async def handle(command: Command, cause: Cause) -> Reply:
         carried.append(cause.traceparent)
@@ -55,6 +58,19 @@ async def test_a_command_continues_the_trace_of_the_request_that_caused_it(spans
     assert decide.parent is not None
     assert decide.parent.span_id == ask.context.span_id
     assert carried[0].split("-")[2] == f"{decide.context.span_id:016x}"
+
+
+async def test_commands_are_counted_by_outcome() -> None:
+    bus = ObservedBus(MemoryBus())
+
+    async def handle(command: Command, cause: Cause) -> Reply:
+        raise Refused("no")
+
+    await bus.serve("scheduler", handle)
+    with pytest.raises(Refused):
+        await bus.request(EnableAgent("default", "agent-1"), Cause("rest-1"))
+    told = generate_latest().decode()
+    assert 'resolute_commands_total{command="EnableAgent",outcome="refused",service="scheduler"} 1.0' in told
 
 
 def test_without_an_endpoint_the_thread_is_only_passed_on() -> None:

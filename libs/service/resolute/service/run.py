@@ -17,7 +17,6 @@ from typing import TypeVar
 import structlog
 import uvloop
 
-from resolute.bus import Bus
 from resolute.bus.link import Credentials
 from resolute.bus.nats import NatsBus
 from resolute.eventlog import EventLog
@@ -26,6 +25,7 @@ from resolute.proto.errors import InvalidConfig, Refused, ResoluteError, Unavail
 from resolute.service import logs, settings, tracing
 from resolute.service.context import Context
 from resolute.service.follower import Patience
+from resolute.service.observed import ObservedBus
 from resolute.service.settings import Settings
 
 log_ = structlog.get_logger()
@@ -78,10 +78,10 @@ class Readiness:
 
 async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> None:
     stopping = _stop_on_signals()
-    traced = tracing.configure(name, known.otlp_endpoint)
+    tracing.configure(name, known.otlp_endpoint)
     readiness = Readiness(frozenset(services))
     async with _opened(known, name, stopping) as (log, nats):
-        bus: Bus = tracing.TracedBus(nats) if traced else nats
+        bus = ObservedBus(nats)
         secret = known.cluster_secret.get_secret_value().encode()
         context = Context(log, bus, on_ready=readiness.on_ready, secret=secret)
         async with _health(known, log, nats, readiness):
