@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -112,7 +113,8 @@ def show(session: Session, experiment: Any, url: str, data_dir: Path, took_s: fl
     checkpoints = session.get(f"/api/v1/experiments/{experiment['id']}/checkpoints")["checkpoints"]
     for trial in trials:
         workloads = session.get(f"/api/v1/trials/{trial['id']}/workloads", {"limit": 1000})["workloads"]
-        console.print(table(experiment, trial, validations(workloads)))
+        console.print(f"\nExperiment {experiment['id']} ({experiment['name']}), trial {trial['id']}", highlight=False)
+        console.print(table(experiment, validations(workloads)))
     console.print(best_checkpoint(experiment, checkpoints), soft_wrap=True, highlight=False)
     state = str(experiment["state"]).removeprefix("STATE_").lower()
     console.print(f"Experiment {experiment['id']} is [bold]{state}[/bold], {took_s:.0f} s after you started this.\n")
@@ -125,11 +127,11 @@ def validations(workloads: Sequence[Any]) -> list[Validation]:
     return sorted(rows, key=lambda row: row.batches)
 
 
-def table(experiment: Any, trial: Any, rows: Sequence[Validation]) -> Table:
+def table(experiment: Any, rows: Sequence[Validation]) -> Table:
     """Validation metrics over time, the searcher's own first."""
     wanted = experiment["config"]["searcher"]["metric"]
     names = sorted({name for row in rows for name in row.metrics} - AMOUNTS, key=lambda name: (name != wanted, name))
-    made = Table(title=f"Experiment {experiment['id']} ({experiment['name']}), trial {trial['id']}")
+    made = Table()
     made.add_column("batches", justify="right")
     for name in names:
         made.add_column(name, justify="right")
@@ -163,8 +165,15 @@ def where_next(experiment_id: int, trials: Sequence[Any], url: str, data_dir: Pa
         f"resolute log show experiment-{experiment_id} --data-dir {data_dir}": "every decision, and why",
         f"det deploy local cluster-down --cluster-name {NAME} --data-dir {data_dir}": "when you are done",
     }
-    lines = [f"The cluster stays up at {url}. Where to look next:", f"  export DET_MASTER={url}"]
+    lines = [f"The cluster stays up at {url}. Where to look next:", f"  export DET_MASTER={url} {_path()}".rstrip()]
     return "\n".join([*lines, *(f"  {command}   # {what}" for command, what in words.items())])
+
+
+def _path() -> str:
+    """How to find `det`, for a shell that does not."""
+    beside = Path(sys.executable).parent
+    found = shutil.which("det")
+    return "" if found and Path(found).parent == beside else f'PATH="{beside}:$PATH"'
 
 
 def _metric_of(checkpoint: Any) -> float | None:
