@@ -25,8 +25,8 @@ def page() -> str:
     parts = [
         "# Lives",
         "",
-        "Drawn from the code's own tables by `python docs/lifecycles.py`; an event that a table does not know in a state",
-        "cannot be appended there. What leaves a state as it is, is listed below each picture.",
+        "Drawn from the code's own tables by `python docs/lifecycles.py`; an event that a table does not know in a",
+        "state cannot be appended there. What leaves a state as it is, is listed below each picture.",
     ]
     for title, source, flow in LIVES:
         parts += ["", f"## {title}", "", f"The table is `FLOW` in {source}.", "", *_diagram(flow), *_loops(flow)]

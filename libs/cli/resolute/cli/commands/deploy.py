@@ -18,13 +18,13 @@ def master_up(args: Namespace) -> int:
 
 
 def cluster_down(args: Namespace) -> int:
-    from resolute.deploy import commands
+    import resolute.deploy.commands as commands
 
     return commands.cluster_down(wanted.ClusterDown(args.cluster_name, args.data_dir, args.delete_db))
 
 
 def agent_up(args: Namespace) -> int:
-    from resolute.deploy import commands
+    import resolute.deploy.commands as commands
 
     return commands.agent_up(
         wanted.AgentUp(
@@ -44,19 +44,19 @@ def agent_up(args: Namespace) -> int:
 
 
 def agent_down(args: Namespace) -> int:
-    from resolute.deploy import commands
+    import resolute.deploy.commands as commands
 
     return commands.agent_down(wanted.AgentDown(args.cluster_name, args.agent_name, args.all, args.data_dir))
 
 
 def logs_(args: Namespace) -> int:
-    from resolute.deploy import commands
+    import resolute.deploy.commands as commands
 
     return commands.logs(wanted.Logs(args.cluster_name, not args.no_follow, args.data_dir))
 
 
 def _up(args: Namespace, agents: int) -> int:
-    from resolute.deploy import commands
+    import resolute.deploy.commands as commands
 
     if agents < 0 or (args.slots is not None and args.slots < 0):
         raise CliError("--agents and --slots count things; they cannot be negative")

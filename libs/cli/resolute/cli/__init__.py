@@ -1,0 +1,1 @@
+"""`det` and `resolute`: the command lines."""
