@@ -42,7 +42,7 @@ test: venv              ## unit, property, contract, simulation and integration
 	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser
 
 sim: venv               ## the whole cluster in one process, from one seed: make sim SEED=7
-	RESOLUTE_SEED=$(SEED) $(BIN)/pytest tests/simulation
+	$(BIN)/python -m tests.simulation $(or $(SEED),7)
 
 integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
 	$(BIN)/pytest tests/integration

@@ -40,7 +40,7 @@ class Ended:
 
 def tell(seed: int, *, loud: bool = False) -> Ended:
     """Raises AssertionError when a promise is broken, TimeoutError when something never ends."""
-    with _voice(loud):
+    with voice(loud):
         return clock.run(lambda: _story(seed), seed)
 
 
@@ -147,7 +147,7 @@ def state_of(cluster: SimulatedCluster, experiment_id: int) -> Experiment:
 
 
 @contextmanager
-def _voice(loud: bool) -> Iterator[None]:
+def voice(loud: bool) -> Iterator[None]:
     """Services say much in a storm; a seed that failed is told again, loudly."""
     before = structlog.get_config()
     level = logging.DEBUG if loud else logging.CRITICAL

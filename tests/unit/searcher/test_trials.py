@@ -87,12 +87,12 @@ def test_pausing_asks_a_training_trial_to_checkpoint_and_resuming_starts_it_from
     assert (resumed.run_id, resumed.checkpoint) == (2, "c-1")
 
 
-def test_pausing_withdraws_a_run_that_still_waits_for_slots() -> None:
+def test_pausing_leaves_it_to_the_scheduler_whether_a_run_has_anything_to_save() -> None:
     story = given(created()).when(PauseExperiment(EXPERIMENT))
     stop = story.last[1]
     assert isinstance(stop, TrialStopRequested)
-    assert stop.how == "kill"
-    assert story.exits(1, "killed", None).last[1:] == ()
+    assert stop.how == "preempt"
+    assert story.exits(1, "yielded", None).last[1:] == ()
 
 
 def test_a_trial_resumed_while_it_is_giving_way_runs_again_once_it_has() -> None:

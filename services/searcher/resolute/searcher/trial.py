@@ -144,14 +144,15 @@ def next_run(trial: Trial, settings: Settings) -> TrialRunRequested:
 def stop(trial: Trial, how: str, then: str, why: str) -> list[Event]:
     """End the trial's run, or the trial itself when it has none; nothing when that is already under way.
 
-    A run that is still waiting for its slots has nothing to save: its request is withdrawn.
+    Whether the run still waits for its slots, and so has nothing to save, is known best to the scheduler: to
+    preempt such a run is to withdraw it.
     """
     if trial.allocation_id is None:
         outcome = ENDS_AS.get(trial.state, "CANCELED" if then == "KILLED" else then)
         return [] if then == "PAUSED" else [TrialEnded(trial.trial_id, outcome, why)]
     if (trial.state, TrialStopRequested, then) not in FLOW:
         return []
-    return [TrialStopRequested(trial.trial_id, trial.allocation_id, how if trial.started else "kill", why, then)]
+    return [TrialStopRequested(trial.trial_id, trial.allocation_id, how, why, then)]
 
 
 def end_after(trial: Trial, ended: TrialRunEnded, max_restarts: int) -> TrialEnded | None:

@@ -1,0 +1,107 @@
+"""One small search, and a death at every place in it: of each service, of the agent, of the host, of the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from resolute.proto.experiment import (
+    ActivateExperiment,
+    PauseExperiment,
+    TrialCheckpointed,
+    TrialEnded,
+    TrialRunEnded,
+    TrialRunRequested,
+)
+from tests.simulation import clock
+from tests.simulation.cluster import SimulatedCluster, search
+from tests.simulation.promises import of
+from tests.simulation.stories import voice
+from tests.simulation.training import Temper
+
+SEED = 7
+EVENTS = 90
+"""About how many a small search leaves in the log."""
+
+Fate = Callable[[SimulatedCluster], None]
+
+
+def small_search(fate: Fate, *, slots: int = 1, temper: Temper | None = None, **weather: float) -> SimulatedCluster:
+    """Three trials on two slots, to their end; answers the cluster as it was then."""
+
+    async def story() -> SimulatedCluster:
+        tempered = temper or Temper(unit_s=0.2)
+        async with SimulatedCluster(SEED, agents=2, slots_per_agent=1, temper=tempered, **weather) as cluster:  # type: ignore[arg-type]
+            fate(cluster)
+            experiment = await cluster.submit(search(max_trials=3, max_concurrent_trials=2, slots=slots))
+            await cluster.until(lambda: cluster.outcome(experiment) is not None, within_s=3600)
+            assert cluster.outcome(experiment) == "COMPLETED"
+            await cluster.settle()
+            await cluster.check_promises()
+            return cluster
+
+    with voice(loud=False):
+        return clock.run(story, SEED)
+
+
+def trials(cluster: SimulatedCluster) -> list[TrialEnded]:
+    return of(cluster.log.streams["experiment-1"], TrialEnded)
+
+
+def runs(cluster: SimulatedCluster) -> list[TrialRunEnded]:
+    return of(cluster.log.streams["experiment-1"], TrialRunEnded)
+
+
+@pytest.mark.parametrize("event", range(1, EVENTS, 6))
+@pytest.mark.parametrize("name", ["searcher-0", "scheduler-0", "checkpoint", "relay", "gateway"])
+def test_a_service_that_is_killed_anywhere_costs_no_trial_and_no_run(name: str, event: int) -> None:
+    cluster = small_search(lambda cluster: cluster.crash_at(name, event))
+    assert [end.outcome for end in trials(cluster)] == ["COMPLETED"] * 3
+    assert [run.outcome for run in runs(cluster)] == ["completed"] * 3
+
+
+@pytest.mark.parametrize("after_s", [0.5, 1.0, 1.5, 2.0, 2.5])
+def test_an_agent_that_restarts_finds_its_trials_again(after_s: float) -> None:
+    cluster = small_search(lambda cluster: cluster.crash("host-0", after_s=after_s))
+    assert [run.outcome for run in runs(cluster)] == ["completed"] * 3
+
+
+@pytest.mark.parametrize("after_s", [0.5, 1.0, 1.5, 2.0, 2.5])
+def test_a_trial_whose_host_dies_goes_on_elsewhere_from_its_last_checkpoint(after_s: float) -> None:
+    cluster = small_search(lambda cluster: cluster.cut_power("host-0", after_s=after_s, for_s=60))
+    assert [end.outcome for end in trials(cluster)] == ["COMPLETED"] * 3
+    history = cluster.log.streams["experiment-1"]
+    for again in (run for run in of(history, TrialRunRequested) if run.run_id > 1):
+        saved = [
+            c.steps_completed for c in of(history, TrialCheckpointed) if c.trial_id == again.trial_id and c.run_id == 1
+        ]
+        assert again.steps_completed == max(saved, default=0)
+
+
+@pytest.mark.parametrize("after_s", [0.1, 0.5, 1.0, 2.0])
+def test_a_bus_that_forgets_everything_is_not_missed(after_s: float) -> None:
+    cluster = small_search(lambda cluster: cluster.lose_bus(after_s=after_s, for_s=3.0))
+    assert [run.outcome for run in runs(cluster)] == ["completed"] * 3
+
+
+@pytest.mark.parametrize("after_s", [0.1, 0.5, 1.0, 2.0])
+def test_a_database_that_restarts_is_waited_for(after_s: float) -> None:
+    cluster = small_search(lambda cluster: cluster.lose_log(after_s=after_s, for_s=3.0))
+    assert [run.outcome for run in runs(cluster)] == ["completed"] * 3
+
+
+def test_a_gang_has_both_hosts_or_waits() -> None:
+    cluster = small_search(lambda cluster: cluster.crash("host-1", after_s=0.5), slots=2)
+    assert [run.outcome for run in runs(cluster)] == ["completed"] * 3
+
+
+@pytest.mark.parametrize("pause_after_s", [1.2, 1.9, 2.4])
+def test_a_paused_search_goes_on_where_it_was(pause_after_s: float) -> None:
+    def fate(cluster: SimulatedCluster) -> None:
+        cluster.later(PauseExperiment(1), pause_after_s)
+        cluster.later(ActivateExperiment(1), pause_after_s + 30)
+
+    cluster = small_search(fate)
+    assert {run.outcome for run in runs(cluster)} == {"completed", "yielded"}
+    assert any(run.steps_completed > 0 for run in of(cluster.log.streams["experiment-1"], TrialRunRequested))
