@@ -18,6 +18,7 @@ from resolute.api.lookup import TrialRef
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
 from resolute.api.passwords import Guesses
+from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Owned, Principal, Route, Verdict, decide
 from resolute.api.sessions import Sessions
@@ -50,6 +51,7 @@ class Gateway:
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
         self.blobs = Blobs(pool)
+        self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
         self.signals = Signals()
         self.trials: dict[int, TrialRef] = {}
         self.guesses = Guesses(settings.login_failures_max, time.monotonic)

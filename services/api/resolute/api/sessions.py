@@ -21,6 +21,12 @@ TRUSTED_S = 1.0
 
 CACHED_MAX = 10_000
 
+FIRST_PASSWORD = """INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
+ON CONFLICT DO NOTHING"""
+
+SET_PASSWORD = """INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
+ON CONFLICT (user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, changed_at = EXCLUDED.changed_at"""
+
 VERIFY = """SELECT s.session_id, u.id, u.username, u.admin
 FROM api.sessions s JOIN read_v1.users u ON u.id = s.user_id
 WHERE s.token_hash = $1 AND s.expires_at > $2 AND u.active"""
@@ -100,22 +106,21 @@ class Sessions:
 
     # ---------------------------------------------------------------- passwords
 
-    async def set_password(self, user_id: int, form: str, *, only_first: bool = False) -> None:
-        """Keep the hash of a password in client form; with `only_first` one that is there already stays."""
-        kept = await passwords.hash_of(form)
-        conflict = (
-            "DO NOTHING"
-            if only_first
-            else "(user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, changed_at = EXCLUDED.changed_at"
-        )
+    async def set_password(self, user_id: int, form: str) -> None:
+        """Keep the hash of a password in client form."""
+        await self._keep(user_id, form, SET_PASSWORD)
+
+    async def set_first_password(self, user_id: int, form: str) -> None:
+        """The same, unless the user has been given one before."""
         with outages():
-            await self._pool.execute(
-                "INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3) "
-                f"ON CONFLICT {conflict}",
-                user_id,
-                kept,
-                self._now(),
-            )
+            known = await self._pool.fetchval("SELECT 1 FROM api.credentials WHERE user_id = $1", user_id)
+        if not known:
+            await self._keep(user_id, form, FIRST_PASSWORD)
+
+    async def _keep(self, user_id: int, form: str, sql: str) -> None:
+        kept = await passwords.hash_of(form)
+        with outages():
+            await self._pool.execute(sql, user_id, kept, self._now())
 
     async def password_fits(self, user_id: int | None, form: str) -> bool:
         """Whether the user's password is `form`. An unknown user takes as long to refuse as a known one."""

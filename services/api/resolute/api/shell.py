@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import TypeVar
 
 import asyncpg
 import structlog
@@ -15,13 +16,16 @@ from resolute.api import passwords
 from resolute.api.database import outages
 from resolute.api.gateway import Gateway, application
 from resolute.api.log_routes import store_from_agent
+from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
-from resolute.bus import subjects
+from resolute.bus import Subscription, subjects
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
 from resolute.proto.pool import LogBatch
-from resolute.service import Context, Follower, Patience
+from resolute.service import Context, Follower, Patience, Reactions
+
+T = TypeVar("T")
 
 log_ = structlog.get_logger()
 
@@ -40,19 +44,30 @@ async def serve(context: Context, settings: ApiSettings | None = None) -> None:
         raise InvalidConfig(
             "secret is not set: without the cluster's secret nobody could tell a task's token from a forged one"
         )
-    pool = await connect(settings)
+    pool = await patiently(partial(connect, settings))
     try:
-        gateway = await prepare(context, settings, pool)
+        gateway = await patiently(partial(prepare, context, settings, pool))
         await refuse_blank_passwords(gateway)
         async with listening(gateway) as address:
             log_.info("the gateway listens", host=address[0], port=address[1])
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(Follower(gateway.read, context.log, context.bus).run())
+                for consumer in (gateway.read, Reactions(NAME, context.log, gateway.forget_deleted)):
+                    tasks.create_task(Follower(consumer, context.log, context.bus).run())
                 tasks.create_task(_hear(gateway))
                 tasks.create_task(_sweep(gateway))
                 context.on_ready("api")
     finally:
         await pool.close()
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """The outcome of `work`, which is tried until what it needs is there."""
+    patience = Patience()
+    while True:
+        try:
+            return await work()
+        except Unavailable as error:
+            await patience.wait("gateway", error)
 
 
 async def connect(settings: ApiSettings) -> asyncpg.Pool:
@@ -82,7 +97,7 @@ async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -
     seeded = await gateway.directory.seed()
     form = passwords.client_form(settings.initial_user_password.get_secret_value(), hashed=False)
     for user_id in SEEDED:
-        await gateway.sessions.set_password(user_id, form, only_first=True)
+        await gateway.sessions.set_first_password(user_id, form)
     await gateway.read.reached(seeded)
     await gateway.read.catch_up()
     return gateway
@@ -109,7 +124,12 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, settings.host, settings.port).start()
+        try:
+            await web.TCPSite(runner, settings.host, settings.port).start()
+        except OSError as error:
+            raise InvalidConfig(
+                f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another host or port"
+            ) from error
         yield runner.addresses[0][:2]
     finally:
         await runner.cleanup()
@@ -117,22 +137,22 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
 
 async def _hear(gateway: Gateway) -> None:
     """What comes over the bus besides: facts that end a long poll, and the lines that agents ship."""
-    bus = gateway.context.bus
-    patience = Patience()
-    while True:
-        try:
-            facts = await bus.facts(gateway.signals.deliver)
-            logs = await bus.listen(
-                subjects.agent("*", "logs"), LogBatch, partial(store_from_agent, gateway.logs), queue="api"
-            )
-            break
-        except Unavailable as error:
-            await patience.wait("gateway", error)
+    facts, logs = await patiently(partial(_subscribed, gateway))
     try:
         await asyncio.Event().wait()
     finally:
         await facts.close()
         await logs.close()
+
+
+async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
+    bus, store = gateway.context.bus, partial(store_from_agent, gateway.logs)
+    facts = await bus.facts(gateway.signals.deliver)
+    try:
+        return facts, await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api")
+    except Unavailable:
+        await facts.close()
+        raise
 
 
 async def _sweep(gateway: Gateway) -> None:

@@ -79,7 +79,7 @@ async def post_user(call: Call) -> dict[str, Any]:
     if form:
         position = await _store_password(call, user_id, form)
     else:
-        await call.gateway.sessions.set_password(user_id, "", only_first=True)
+        await call.gateway.sessions.set_first_password(user_id, "")
     await call.gateway.read.reached(position)
     return {"user": await user_of(call.gateway.read, user_id)}
 

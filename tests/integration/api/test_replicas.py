@@ -1,0 +1,74 @@
+"""Several gateways over one database: each shows what any of them wrote, and none trusts a token for long."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from resolute.api.settings import ApiSettings
+from resolute.api.shell import serve
+from resolute.bus import MemoryBus
+from resolute.eventlog import MemoryEventLog
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.experiment import ExperimentDeleted
+from resolute.service import Context
+from tests.integration.api import a_search
+from tests.integration.api.running import Client, running
+
+
+async def test_what_one_gateway_wrote_the_other_shows_at_once_and_each_event_is_shown_once(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as first, running(postgres_dsn, log) as second:
+        here, there = await first.nobody.login("admin"), await second.nobody.login("admin")
+
+        async def create(client: Client, number: int) -> None:
+            await client.post("/api/v1/workspaces", {"name": f"workspace {number}"})
+
+        await asyncio.gather(*(create((here, there)[number % 2], number) for number in range(20)))
+        shown = await asyncio.gather(*(client.get("/api/v1/workspaces", limit=50) for client in (here, there)))
+        assert [len(answer["workspaces"]) for answer in shown] == [21, 21]
+        assert (await here.get("/api/v1/workspaces", name="workspace 7"))["pagination"]["total"] == 1
+
+
+async def test_a_token_closed_at_one_gateway_is_dead_at_the_others_within_a_second(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as first, running(postgres_dsn, log) as second:
+        someone = await first.nobody.login("determined")
+        elsewhere = Client(second.nobody.base, second.nobody.http, someone.token)
+        await elsewhere.get("/api/v1/me")
+        await someone.post("/api/v1/auth/logout")
+        assert (await someone.call("GET", "/api/v1/me")).status == 401
+
+        async def refused() -> bool:
+            return (await elsewhere.call("GET", "/api/v1/me")).status == 401
+
+        async with asyncio.timeout(1.5):
+            await second.until(refused, True)
+
+
+async def test_a_deleted_experiment_takes_its_measurements_with_it(postgres_dsn: str, tmp_path: Path) -> None:
+    async with running(postgres_dsn) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        measured = cluster.gateway.measured
+        assert await measured.kinds(1) == ["training", "validation"]
+        await cluster.tell("experiment-1", ExperimentDeleted())
+        await cluster.gateway.forget_deleted((await cluster.log.read_stream("experiment-1"))[-1])
+        assert await measured.kinds(1) == []
+        someone = await cluster.nobody.login("determined")
+        assert (await someone.call("GET", "/api/v1/experiments/1")).status == 404
+        assert (await someone.call("GET", "/api/v1/trials/1")).status == 404
+
+
+async def test_a_port_in_use_is_told_plainly(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        port = int(cluster.nobody.base.rpartition(":")[2])
+        settings = cluster.gateway.settings.model_copy(update={"port": port})
+        with pytest.raises(InvalidConfig, match=f"cannot listen on 127.0.0.1:{port}"):
+            await serve(Context(MemoryEventLog(), MemoryBus()), settings)
+
+
+async def test_a_gateway_without_the_clusters_secret_does_not_start(postgres_dsn: str) -> None:
+    with pytest.raises(InvalidConfig, match="secret"):
+        await serve(Context(MemoryEventLog(), MemoryBus()), ApiSettings(database_url=postgres_dsn))
