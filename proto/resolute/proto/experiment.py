@@ -175,6 +175,17 @@ class TrialCheckpointed(ExperimentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TrialCheckpointLost(ExperimentEvent):
+    """Files of one of its checkpoints were deleted: no run resumes from that one any more."""
+
+    trial_id: int
+    lost: str
+    checkpoint: str | None
+    """What it resumes from now: the latest that is whole, or none."""
+    steps_completed: int
+
+
+@dataclass(frozen=True, slots=True)
 class TrialEarlyExitReported(ExperimentEvent):
     trial_id: int
     reason: str

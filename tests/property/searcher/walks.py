@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -134,6 +134,7 @@ def reports(trial: Trial) -> list[Message]:
         *(ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id, ahead, m) for m in (0.5, 0.9, 0.0, None)),
         ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id - 1, ahead, 0.5),
         CheckpointCompleted(f"c-{ahead}", EXPERIMENT, trial.trial_id, "t", "a", trial.run_id, ahead, {}, {}, {}),
+        *(CheckpointDeletionRequested(uuid, "it is in the way") for uuid in list(trial.checkpoints)[-2:]),
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "INVALID_HP"),
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
         KillTrial(EXPERIMENT, trial.trial_id),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested, CheckpointFilesRemoved
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -18,6 +18,7 @@ from resolute.proto.experiment import (
     ReportEarlyExit,
     ReportValidation,
     TrialCheckpointed,
+    TrialCheckpointLost,
     TrialCreated,
     TrialEarlyExitReported,
     TrialEnded,
@@ -169,6 +170,16 @@ def test_an_older_checkpoint_never_replaces_a_newer_one() -> None:
     story = training().when(checkpoint("c-2", 80))
     story.when(checkpoint("c-1", 40)).then()
     story.when(checkpoint("c-2", 80)).then()
+
+
+def test_a_checkpoint_whose_files_are_deleted_is_not_resumed_from() -> None:
+    story = training().when(checkpoint("c-1", 30)).when(checkpoint("c-2", 60))
+    story = story.when(CheckpointDeletionRequested("c-2", "by mistake")).then(TrialCheckpointLost(1, "c-2", "c-1", 30))
+    story.when(CheckpointFilesRemoved("c-2", {})).then()
+    again = story.exits(1, "lost", None).last[1]
+    assert isinstance(again, TrialRunRequested)
+    assert (again.checkpoint, again.steps_completed) == ("c-1", 30)
+    story.when(CheckpointFilesRemoved("c-1", {})).then(TrialCheckpointLost(1, "c-1", None, 0))
 
 
 def test_news_that_comes_late_or_twice_changes_nothing() -> None:

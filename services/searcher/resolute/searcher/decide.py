@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested, CheckpointFilesRemoved
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -29,7 +29,14 @@ from resolute.searcher.experiment import Experiment, State
 from resolute.searcher.reports import CloseTrial
 from resolute.searcher.search import TrialIds
 
-News: TypeAlias = AllocationStarted | AllocationExited | CheckpointCompleted | CloseTrial
+News: TypeAlias = (
+    AllocationStarted
+    | AllocationExited
+    | CheckpointCompleted
+    | CheckpointDeletionRequested
+    | CheckpointFilesRemoved
+    | CloseTrial
+)
 """What is not asked of the experiment but told to it."""
 
 
@@ -38,7 +45,7 @@ def decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialId
 
     Raises NotFound for an unknown experiment or trial, Refused where the state does not allow it.
     """
-    if isinstance(message, AllocationStarted | AllocationExited | CheckpointCompleted | CloseTrial):
+    if isinstance(message, News):
         return _hear(message, experiment, ids)
     late = isinstance(message, ConfirmDeleted | DeleteExperiment) and experiment.state is State.DELETED
     if experiment.state in (State.ABSENT, State.DELETED) and not late:
@@ -61,6 +68,8 @@ def _hear(news: News, experiment: Experiment, ids: TrialIds) -> list[Event]:
             return reports.run_ended(experiment, news, ids)
         case CheckpointCompleted():
             return reports.checkpointed(experiment, news)
+        case CheckpointDeletionRequested(uuid=uuid) | CheckpointFilesRemoved(uuid=uuid):
+            return reports.checkpoint_lost(experiment, uuid)
         case CloseTrial():
             return reports.close_trial(experiment, news, ids)
 

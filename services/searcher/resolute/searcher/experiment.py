@@ -25,6 +25,7 @@ from resolute.proto.experiment import (
     ExperimentStopping,
     ExperimentUnarchived,
     TrialCheckpointed,
+    TrialCheckpointLost,
     TrialCreated,
     TrialEarlyExitReported,
     TrialEnded,
@@ -91,7 +92,8 @@ FLOW: Flow[State] = {
     **loops(RUNNING, TrialCreated),
     **loops((State.ACTIVE,), TrialRunRequested),
     **loops((*RUNNING, *STOPPING), TrialStopRequested, TrialRunStarted, TrialRunEnded, TrialEnded),
-    **loops((*RUNNING, *STOPPING), TrialValidated, TrialCheckpointed, TrialEarlyExitReported),
+    **loops((*RUNNING, *STOPPING), TrialValidated, TrialEarlyExitReported),
+    **loops((*RUNNING, *STOPPING), TrialCheckpointed, TrialCheckpointLost),
 }
 
 

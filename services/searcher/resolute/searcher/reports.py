@@ -14,6 +14,7 @@ from resolute.proto.experiment import (
     ReportEarlyExit,
     ReportValidation,
     TrialCheckpointed,
+    TrialCheckpointLost,
     TrialEarlyExitReported,
     TrialEnded,
     TrialRunEnded,
@@ -76,9 +77,21 @@ def validated(experiment: Experiment, report: ReportValidation, ids: TrialIds) -
 
 def checkpointed(experiment: Experiment, fact: CheckpointCompleted) -> list[Event]:
     one = experiment.open.get(fact.trial_id)
-    if one is None or fact.uuid == one.checkpoint or fact.steps_completed < one.steps_completed:
+    if one is None or fact.uuid in one.checkpoints or fact.steps_completed < one.steps_completed:
         return []
     return [TrialCheckpointed(fact.trial_id, fact.run_id, fact.uuid, fact.steps_completed)]
+
+
+def checkpoint_lost(experiment: Experiment, uuid: str) -> list[Event]:
+    """Only trials that may still resume care."""
+    holders = (one for one in experiment.open.values() if uuid in one.checkpoints)
+    return [event for one in holders for event in _fall_back(one, uuid)]
+
+
+def _fall_back(one: trial.Trial, uuid: str) -> list[Event]:
+    left = [(other, steps) for other, steps in one.checkpoints.items() if other != uuid]
+    checkpoint, steps = left[-1] if left else (None, 0)
+    return [TrialCheckpointLost(one.trial_id, uuid, checkpoint, steps)]
 
 
 def early_exit(experiment: Experiment, report: ReportEarlyExit, ids: TrialIds) -> list[Event]:

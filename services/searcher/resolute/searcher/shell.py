@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from resolute import codec
 from resolute.eventlog import Appended
-from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested, CheckpointFilesRemoved
 from resolute.proto.errors import NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import (
     CreateExperiment,
@@ -79,6 +79,8 @@ class Searcher:
                 await self._note(experiment_id, event, cause)
             case CheckpointCompleted(experiment_id=experiment_id):
                 await self._note(experiment_id, event, cause)
+            case CheckpointDeletionRequested() | CheckpointFilesRemoved():
+                await self._note(_id_of(recorded), event, cause)
             case TrialStopRequested(allocation_id="", trial_id=trial_id):
                 await self._note(_id_of(recorded), CloseTrial(trial_id), cause)
             case TrialRunRequested() | TrialStopRequested() | ExperimentEdited():

@@ -7,12 +7,13 @@ checkpoint in the next: after a pause, a preemption, a lost host, or a failure t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from resolute.proto.experiment import (
     TrialCheckpointed,
+    TrialCheckpointLost,
     TrialCreated,
     TrialEarlyExitReported,
     TrialEnded,
@@ -61,7 +62,7 @@ FLOW: Flow[State] = {
     (State.STOPPING_CANCELED, TrialEnded, "CANCELED"): State.CANCELED,
     (State.STOPPING_KILLED, TrialEnded, "CANCELED"): State.CANCELED,
     **loops((State.PAUSED, *ENDS_AS), TrialRunEnded),
-    **loops(OPEN, TrialRunStarted, TrialValidated, TrialCheckpointed, TrialEarlyExitReported),
+    **loops(OPEN, TrialRunStarted, TrialValidated, TrialCheckpointed, TrialCheckpointLost, TrialEarlyExitReported),
 }
 
 
@@ -83,11 +84,19 @@ class Trial:
     started: bool = False
     killing: bool = False
     restarts: int = 0
-    checkpoint: str | None = None
-    steps_completed: int = 0
-    """Of the checkpoint."""
+    checkpoints: dict[str, int] = field(default_factory=dict)
+    """Steps by uuid, of those that are whole, the oldest first; the one it was created from has none."""
     validated_steps: int = -1
     early_exit: str = ""
+
+    @property
+    def checkpoint(self) -> str | None:
+        """What the next run resumes from."""
+        return next(reversed(self.checkpoints), None)
+
+    @property
+    def steps_completed(self) -> int:
+        return self.checkpoints[self.checkpoint] if self.checkpoint else 0
 
 
 def evolve(trial: Trial, event: Event) -> None:
@@ -96,7 +105,8 @@ def evolve(trial: Trial, event: Event) -> None:
         case TrialCreated():
             trial.request_id, trial.task_id = event.request_id, event.task_id
             trial.hparams, trial.seed = event.hparams, event.seed
-            trial.checkpoint = event.source_checkpoint
+            if event.source_checkpoint:
+                trial.checkpoints[event.source_checkpoint] = 0
         case TrialRunRequested():
             assert trial.allocation_id is None, f"trial {trial.trial_id} would have two runs at once"
             trial.run_id, trial.allocation_id, trial.pool = event.run_id, event.allocation_id, event.pool
@@ -108,7 +118,9 @@ def evolve(trial: Trial, event: Event) -> None:
         case TrialValidated(steps_completed=steps):
             trial.validated_steps = steps
         case TrialCheckpointed():
-            trial.checkpoint, trial.steps_completed = event.checkpoint, event.steps_completed
+            trial.checkpoints[event.checkpoint] = event.steps_completed
+        case TrialCheckpointLost(lost=lost):
+            del trial.checkpoints[lost]
         case TrialEarlyExitReported(reason=reason):
             trial.early_exit = reason
         case TrialRunEnded(outcome=outcome):
