@@ -9,9 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.experiment import ExperimentCreated, TrialCreated, TrialRunRequested
@@ -22,7 +23,7 @@ from tests.servers import Nats, Postgres
 
 SECRET = "a secret for benches"
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "name": "bench",
     "entrypoint": "python3 train.py",
     "searcher": {"name": "random", "metric": "loss", "smaller_is_better": True, "max_trials": 16},
@@ -99,14 +100,23 @@ def servers() -> Iterator[tuple[Postgres, Nats]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class Served:
     port: int
     pid: int
 
 
+def gateway(dsn: str, nats_url: str) -> AbstractContextManager[Served]:
+    """One gateway process and nothing else, once it listens."""
+    return _process("bench.one_gateway", dsn, nats_url)
+
+
+def all_services(dsn: str, nats_url: str) -> AbstractContextManager[Served]:
+    """Every service in one process, as `det deploy local cluster-up` runs them, once its gateway listens."""
+    return _process("resolute.deploy.embedded", dsn, nats_url)
+
+
 @contextmanager
-def gateway(dsn: str, nats_url: str) -> Iterator[Gateway]:
-    """One gateway process, once it listens."""
+def _process(module: str, dsn: str, nats_url: str) -> Iterator[Served]:
     port = free_port()
     environment = {
         **os.environ,
@@ -119,15 +129,19 @@ def gateway(dsn: str, nats_url: str) -> Iterator[Gateway]:
         "RESOLUTE_LOG_LEVEL": "warning",
     }
     with tempfile.TemporaryFile() as said:
-        command = [sys.executable, "-m", "bench.one_gateway"]
         root = Path(__file__).parent.parent
-        process = subprocess.Popen(command, env=environment, cwd=root, stdout=said, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [sys.executable, "-m", module], env=environment, cwd=root, stdout=said, stderr=subprocess.STDOUT
+        )
         try:
             _wait_for_port(port, process)
-            yield Gateway(port, process.pid)
+            yield Served(port, process.pid)
         finally:
             process.terminate()
             process.wait(20)
+            said.seek(0)
+            if process.returncode:
+                print(said.read().decode()[-4000:])
 
 
 def _wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -9,7 +9,7 @@ from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import SELECT as CHECKPOINTS
 from resolute.api.views.checkpoints import checkpoints_json
 from resolute.api.views.experiments import (
-    COUNT,
+    FROM,
     SELECT,
     STATES,
     TRIAL_IDS,
@@ -18,7 +18,7 @@ from resolute.api.views.experiments import (
     job_summary,
     row_of,
 )
-from resolute.api.views.listing import Where, listed, order_by, pattern, state_names
+from resolute.api.views.listing import Where, listed_by_key, order_by, pattern, state_names
 from resolute.api.wire import number, timestamp
 from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import NotFound
@@ -32,14 +32,26 @@ SORT = {
     "SORT_BY_STATE": "e.state",
     "SORT_BY_NUM_TRIALS": "e.trials",
     "SORT_BY_PROGRESS": "g.progress",
-    "SORT_BY_USER": "username",
+    "SORT_BY_USER": "coalesce(u.username, e.owner)",
     "SORT_BY_FORKED_FROM": "e.parent_id",
     "SORT_BY_RESOURCE_POOL": "e.resource_pool",
     "SORT_BY_PROJECT_ID": "e.project_id",
-    "SORT_BY_CHECKPOINT_SIZE": "c.bytes",
-    "SORT_BY_CHECKPOINT_COUNT": "c.checkpoints",
+    "SORT_BY_CHECKPOINT_SIZE": "k.bytes",
+    "SORT_BY_CHECKPOINT_COUNT": "k.checkpoints",
     "SORT_BY_SEARCHER_METRIC_VAL": "e.best_metric",
 }
+
+KEPT = """ LEFT JOIN (
+    SELECT experiment_id, count(*) AS checkpoints, sum(size_bytes) AS bytes FROM read_v1.checkpoints
+    WHERE state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY experiment_id) k ON k.experiment_id = e.id"""
+
+PROGRESS = """ LEFT JOIN (
+    SELECT t.experiment_id, sum(n.progress) AS progress
+    FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
+    GROUP BY t.experiment_id) g ON g.experiment_id = e.id"""
+
+SORT_JOINS = {"SORT_BY_CHECKPOINT_SIZE": KEPT, "SORT_BY_CHECKPOINT_COUNT": KEPT, "SORT_BY_PROGRESS": PROGRESS}
+"""What must be worked out for every experiment before they can be put in that order."""
 
 RANGES = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -52,7 +64,8 @@ WHERE experiment_id = $1 AND metric IS NOT NULL ORDER BY reported_at, trial_id, 
 
 async def get_experiments(call: Call) -> dict[str, Any]:
     order = order_by(call, SORT, "e.id", tie="e.id")
-    rows, page = await listed(call, SELECT, COUNT, _wanted(call), order, default_limit=100)
+    source = FROM + SORT_JOINS.get(call.query.text("sortBy"), "")
+    rows, page = await listed_by_key(call, SELECT, source, _wanted(call), order, key="e.id", default_limit=100)
     shown = [experiment_json(row) for row in rows]
     if call.query.flag("showTrialData"):
         for experiment in shown:

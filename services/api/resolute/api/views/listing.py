@@ -54,14 +54,36 @@ async def listed(
     call: Call, select: str, count: str, where: Where, order: str, *, default_limit: int = 0
 ) -> tuple[Sequence[asyncpg.Record], wire.Page]:
     """One page of `select`, and what it is a page of."""
-    total = int(await call.gateway.read.value(count + where.sql, *where.args))
-    page = wire.page_of(
-        total, offset=call.query.number("offset"), limit=call.query.number("limit"), default_limit=default_limit
-    )
+    page = await _page(call, count, where, default_limit)
     if page.start == page.end:
         return [], page
-    window = f" OFFSET {page.start} LIMIT {page.end - page.start}"
-    return await call.gateway.read.rows(select + where.sql + order + window, *where.args), page
+    return await call.gateway.read.rows(select + where.sql + order + _window(page), *where.args), page
+
+
+async def listed_by_key(
+    call: Call, select: str, source: str, where: Where, order: str, *, key: str, default_limit: int = 0
+) -> tuple[Sequence[asyncpg.Record], wire.Page]:
+    """As `listed`, for rows that cost something to put together: the page's keys are found first, in `source`, which
+    must know all that `where` and `order` name; then `select` makes the rows of that page and no others."""
+    page = await _page(call, f"SELECT count(*) {source}", where, default_limit)
+    if page.start == page.end:
+        return [], page
+    read = call.gateway.read
+    found = await read.rows(f"SELECT {key} AS key {source}{where.sql}{order}{_window(page)}", *where.args)
+    keys = [row["key"] for row in found]
+    by_key = {row["id"]: row for row in await read.rows(f"{select} WHERE {key} = ANY($1)", keys)}
+    return [by_key[one] for one in keys if one in by_key], page
+
+
+async def _page(call: Call, count: str, where: Where, default_limit: int) -> wire.Page:
+    total = int(await call.gateway.read.value(count + where.sql, *where.args))
+    return wire.page_of(
+        total, offset=call.query.number("offset"), limit=call.query.number("limit"), default_limit=default_limit
+    )
+
+
+def _window(page: wire.Page) -> str:
+    return f" OFFSET {page.start} LIMIT {page.end - page.start}"
 
 
 def state_names(states: Sequence[str], known: Sequence[str], field_name: str = "states") -> list[str]:
