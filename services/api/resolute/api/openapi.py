@@ -42,11 +42,9 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def summary(route: Route) -> str:
-    """The first line of what the handler says of itself; else the operation's name as words."""
-    if route.handler.__doc__:
-        return route.handler.__doc__.strip().splitlines()[0]
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", route.operation).lower()
-    return f"{words[0].upper()}{words[1:]}."
+    """The first paragraph of what the handler says of itself."""
+    said = (route.handler.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(said.split())
 
 
 def callers(route: Route) -> str:

@@ -30,7 +30,7 @@ from resolute.api.table import ROUTES
 from resolute.bus import MemoryBus
 from resolute.eventlog import EventLog
 from resolute.eventlog.postgres import PostgresEventLog
-from resolute.proto.errors import ResoluteError
+from resolute.proto.errors import NotFound, ResoluteError
 from resolute.service import Context
 
 REBUILT = "read_replay"
@@ -113,6 +113,8 @@ async def _check(database_url: str) -> Report:
     log = await PostgresEventLog.open(database_url)
     pool = await connect(settings)
     try:
+        if await pool.fetchval("SELECT to_regclass('read_v1.progress')") is None:
+            raise NotFound("no gateway has shown anything of this database yet; start the cluster once")
         return await compare(settings, log, pool)
     finally:
         await pool.close()

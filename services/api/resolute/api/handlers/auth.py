@@ -17,6 +17,7 @@ FROM read_v1.users WHERE username = $1"""
 
 
 async def login(call: Call) -> web.StreamResponse:
+    """A token for whoever knows the password; also set as the cookie `auth`."""
     gateway, username = call.gateway, str(call.body.get("username") or "")
     address = call.request.remote or ""
     if gateway.guesses.too_many(username, address):
@@ -47,6 +48,7 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
 
 
 async def logout(call: Call) -> web.StreamResponse:
+    """End the session that asks."""
     session_id = call.principal.session_id
     if session_id is not None:
         await call.gateway.sessions.close(session_id)
@@ -58,10 +60,12 @@ async def logout(call: Call) -> web.StreamResponse:
 
 
 async def me(call: Call) -> dict[str, Any]:
+    """Who one is."""
     return {"user": await user_of(call.gateway.read, call.principal.user_id)}
 
 
 async def legacy_me(call: Call) -> dict[str, Any]:
+    """Who one is, for older clients."""
     row = await call.gateway.read.row(BY_NAME, call.principal.username)
     assert row is not None  # a session's user was joined with this very table
     user = user_json(row)

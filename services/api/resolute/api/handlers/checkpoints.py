@@ -29,11 +29,13 @@ WHERE m.trial_id = c.trial_id AND m.steps = c.steps_completed AND m.kind = 'vali
 
 
 async def get_experiment_checkpoints(call: Call) -> dict[str, Any]:
+    """An experiment's checkpoints, by state, in any order; `SORT_BY_SEARCHER_METRIC` puts the best first."""
     experiment = await row_of(call.gateway.read, call.int("id"))
     return await _listed(call, "c.experiment_id = ?", experiment["id"])
 
 
 async def get_trial_checkpoints(call: Call) -> dict[str, Any]:
+    """A trial's checkpoints, likewise."""
     trial_id = call.int("id")
     if await call.gateway.read.value("SELECT 1 FROM read_v1.trials WHERE id = $1", trial_id) is None:
         raise NotFound(f"trial {trial_id} not found")
@@ -58,10 +60,12 @@ def _default_order(call: Call) -> str:
 
 
 async def get_checkpoint(call: Call) -> dict[str, Any]:
+    """One checkpoint: files, metadata, metrics, and where it is stored."""
     return {"checkpoint": await checkpoint_of(call.gateway.read, call.path["checkpointUuid"])}
 
 
 async def post_metadata(call: Call) -> dict[str, Any]:
+    """Replace a checkpoint's metadata."""
     uuid = call.path["checkpointUuid"]
     metadata = (call.body.get("checkpoint") or {}).get("metadata")
     if not isinstance(metadata, dict):
@@ -71,11 +75,13 @@ async def post_metadata(call: Call) -> dict[str, Any]:
 
 
 async def delete_checkpoints(call: Call) -> dict[str, Any]:
+    """Delete checkpoints, files and all."""
     await _remove(call, call.body.get("checkpointUuids") or [], ())
     return {}
 
 
 async def remove_files(call: Call) -> dict[str, Any]:
+    """Delete those files of checkpoints that match."""
     globs = call.body.get("checkpointGlobs") or []
     if not globs or not all(isinstance(glob, str) and glob for glob in globs):
         raise InvalidConfig("checkpointGlobs: name the files to remove, such as 'events.*' or '**/*'")

@@ -19,6 +19,7 @@ SORT = {"SORT_BY_ID": "agent_id", "SORT_BY_TIME": "joined_at"}
 
 
 async def get_agents(call: Call) -> dict[str, Any]:
+    """The agents that are there, with slots and what runs on them."""
     where = Where()
     where.plain("alive")
     order = order_by(call, SORT, "agent_id", tie="agent_id")
@@ -71,30 +72,37 @@ def _slot_id(call: Call) -> int:
 
 
 async def get_agent(call: Call) -> dict[str, Any]:
+    """One agent."""
     return {"agent": await _agent(call)}
 
 
 async def get_slots(call: Call) -> dict[str, Any]:
+    """An agent's slots."""
     return {"slots": list((await _agent(call))["slots"].values())}
 
 
 async def get_slot(call: Call) -> dict[str, Any]:
+    """One slot."""
     return {"slot": await _slot(call)}
 
 
 async def enable_agent(call: Call) -> dict[str, Any]:
+    """Let work start on an agent again."""
     return await _on_agent(call, lambda pool, agent: EnableAgent(pool, agent))
 
 
 async def disable_agent(call: Call) -> dict[str, Any]:
+    """Start nothing more on an agent; `drain` lets what runs there end by itself."""
     return await _on_agent(call, lambda pool, agent: DisableAgent(pool, agent, drain=bool(call.body.get("drain"))))
 
 
 async def enable_slot(call: Call) -> dict[str, Any]:
+    """Let work start on a slot again."""
     return await _on_slot(call, lambda pool, agent: EnableSlot(pool, agent, _slot_id(call)))
 
 
 async def disable_slot(call: Call) -> dict[str, Any]:
+    """Start nothing more on a slot; `drain` lets what runs there end by itself."""
     drain = bool(call.body.get("drain"))
     return await _on_slot(call, lambda pool, agent: DisableSlot(pool, agent, _slot_id(call), drain=drain))
 
@@ -116,6 +124,7 @@ async def _on_slot(call: Call, make: Make) -> dict[str, Any]:
 
 
 async def get_resource_pools(call: Call) -> dict[str, Any]:
+    """The resource pools, with what they have and what they do."""
     settings = call.gateway.settings
     rows = await call.gateway.read.rows(POOLS, settings.default_pool)
     page = wire.page_of(len(rows), offset=call.query.number("offset"), limit=call.query.number("limit"))

@@ -33,6 +33,7 @@ class Parent:
 
 
 async def create_experiment(call: Call) -> dict[str, Any]:
+    """Submit an experiment: its configuration as YAML, its code as files; or only check them."""
     body = call.body
     text = body.get("config")
     if not isinstance(text, str) or not text.strip():

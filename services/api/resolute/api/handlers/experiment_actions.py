@@ -36,6 +36,16 @@ VERBS: Mapping[str, Make] = {
     "unarchive": UnarchiveExperiment,
 }
 
+SAYING: Mapping[Make, str] = {
+    ActivateExperiment: "Let it run, or run on from where it paused.",
+    PauseExperiment: "Let its trials checkpoint, stop and give their slots back.",
+    CancelExperiment: "End it when its trials have checkpointed.",
+    KillExperiment: "End it at once.",
+    ArchiveExperiment: "Put it out of sight, once it has ended.",
+    UnarchiveExperiment: "Put it back in sight.",
+    DeleteExperiment: "Delete it with its checkpoints, metrics and logs, once it has ended.",
+}
+
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 
 
@@ -44,13 +54,12 @@ def acting(make: Make, parameter: str = "id") -> Handler:
         await call.send(make(call.int(parameter)))
         return {}
 
-    act.__doc__ = f"{make.__name__}: the answer comes when it is in the log."
+    act.__doc__ = SAYING[make]
     return act
 
 
 def acting_on_many(make: Make) -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        """Each of them by itself: what is refused for one says so in its result, and stops no other."""
         results = []
         for experiment_id in await _chosen(call):
             try:
@@ -60,6 +69,7 @@ def acting_on_many(make: Make) -> Handler:
                 results.append({"id": experiment_id, "error": error.message})
         return {"results": results}
 
+    act.__doc__ = f"The same for several, named or found by filters, each by itself: {SAYING[make]}"
     return act
 
 
@@ -91,7 +101,7 @@ async def _chosen(call: Call) -> Sequence[int]:
 
 
 async def patch_experiment(call: Call) -> dict[str, Any]:
-    """Absent and null both mean: leave it."""
+    """Rename, describe, label, or change limits and retention. Absent and null both mean: leave it."""
     experiment_id = call.int("experimentId")
     changes = changes_of(call.body)
     if changes:
@@ -151,10 +161,12 @@ async def _collect(call: Call, experiment_id: int) -> None:
 
 
 async def put_label(call: Call) -> dict[str, Any]:
+    """Add a label."""
     return await _labels(call, lambda labels, label: sorted({*labels, label}))
 
 
 async def delete_label(call: Call) -> dict[str, Any]:
+    """Take a label away."""
     return await _labels(call, lambda labels, label: [known for known in labels if known != label])
 
 
@@ -168,6 +180,7 @@ async def _labels(call: Call, change: Callable[[list[str], str], list[str]]) -> 
 
 
 async def move_experiment(call: Call) -> dict[str, Any]:
+    """Move it to another project."""
     project_id = _whole(call.body.get("destinationProjectId"), "destinationProjectId")
     if await call.gateway.read.value("SELECT 1 FROM read_v1.projects WHERE id = $1", project_id) is None:
         raise NotFound(f"destinationProjectId: project {project_id} not found")

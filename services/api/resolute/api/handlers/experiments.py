@@ -63,6 +63,7 @@ WHERE experiment_id = $1 AND metric IS NOT NULL ORDER BY reported_at, trial_id, 
 
 
 async def get_experiments(call: Call) -> dict[str, Any]:
+    """The experiments, by owner, state, label, name and more, in any order, in pages."""
     order = order_by(call, SORT, "e.id", tie="e.id")
     source = FROM + SORT_JOINS.get(call.query.text("sortBy"), "")
     rows, page = await listed_by_key(call, SELECT, source, _wanted(call), order, key="e.id", default_limit=100)
@@ -103,12 +104,14 @@ def _wanted(call: Call) -> Where:
 
 
 async def get_experiment(call: Call) -> dict[str, Any]:
+    """One experiment, and how its job stands in the queue."""
     experiment = await experiment_of(call.gateway.read, call.int("experimentId"))
     summary = await job_summary(call.gateway.read, experiment["jobId"])
     return {"experiment": experiment, "jobSummary": summary, "config": experiment["config"]}
 
 
 async def get_labels(call: Call) -> dict[str, Any]:
+    """Every label in use, the most used first."""
     rows = await call.gateway.read.rows(LABELS, call.query.number("projectId"))
     return {"labels": [row["label"] for row in rows]}
 
@@ -133,6 +136,7 @@ async def get_validation_history(call: Call) -> dict[str, Any]:
 
 
 async def get_best_metric(call: Call) -> dict[str, Any]:
+    """The best of the searcher's metric so far."""
     row = await row_of(call.gateway.read, call.int("experimentId"))
     if row["best_metric"] is None:
         raise NotFound(f"experiment {row['id']} has no validation yet")

@@ -15,6 +15,7 @@ from resolute.proto.errors import Unavailable
 
 
 async def info(call: Call) -> dict[str, Any]:
+    """Name, version and ids of the cluster, for clients that are not signed in."""
     settings = call.gateway.settings
     return {
         "version": VERSION,
@@ -27,6 +28,7 @@ async def info(call: Call) -> dict[str, Any]:
 
 
 async def get_master(call: Call) -> dict[str, Any]:
+    """The same, and what the cluster offers."""
     settings = call.gateway.settings
     return {
         "version": VERSION,
@@ -48,10 +50,12 @@ async def get_master(call: Call) -> dict[str, Any]:
 
 
 async def get_telemetry(call: Call) -> dict[str, Any]:
+    """Whether anything is reported to anyone."""
     return {"enabled": call.gateway.settings.telemetry_enabled, "segmentKey": ""}
 
 
 async def get_master_config(call: Call) -> dict[str, Any]:
+    """The gateway's settings, without secrets."""
     settings = call.gateway.settings
     return {
         "config": {
@@ -72,6 +76,7 @@ async def get_master_config(call: Call) -> dict[str, Any]:
 
 
 async def health(call: Call) -> web.StreamResponse:
+    """Whether the database answers: 200 or 503."""
     try:
         await call.gateway.context.log.head()
         database = "up"
@@ -86,6 +91,7 @@ async def health(call: Call) -> web.StreamResponse:
 
 
 async def swagger(call: Call) -> dict[str, Any]:
+    """This reference for machines."""
     from resolute.api.table import ROUTES as ALL  # the table that this module is part of
 
     return document(ALL)

@@ -22,6 +22,7 @@ DIRECTORY = 53
 
 
 async def get_model_def(call: Call) -> dict[str, Any]:
+    """The code it was submitted with: a tar.gz in base64."""
     return {"b64Tgz": base64.b64encode(await _archive(call)).decode()}
 
 
@@ -36,14 +37,17 @@ async def download_model_def(call: Call) -> web.StreamResponse:
 
 
 async def get_model_def_tree(call: Call) -> dict[str, Any]:
+    """The files of that code."""
     return {"files": tree(await _files(call))}
 
 
 async def get_model_def_file(call: Call) -> dict[str, Any]:
+    """One of those files, in base64."""
     return {"file": base64.b64encode((await _file(call, str(call.body.get("path") or ""))).content).decode()}
 
 
 async def download_model_def_file(call: Call) -> web.StreamResponse:
+    """One file of the code it was submitted with."""
     path = call.query.text("path")
     file = await _file(call, path)
     quoted = path.replace("\\", "_").replace('"', "_").replace("\n", "_")

@@ -28,6 +28,7 @@ SORT = {
 
 
 async def get_experiment_trials(call: Call) -> dict[str, Any]:
+    """An experiment's trials."""
     experiment = await row_of(call.gateway.read, call.int("experimentId"))
     where = Where()
     where.add("t.experiment_id = ?", experiment["id"])
@@ -40,10 +41,12 @@ async def get_experiment_trials(call: Call) -> dict[str, Any]:
 
 
 async def get_trial(call: Call) -> dict[str, Any]:
+    """One trial, with a summary of all its metrics."""
     return {"trial": await call.gateway.trial_view(call.int("trialId"))}
 
 
 async def kill_trial(call: Call) -> dict[str, Any]:
+    """End a trial at once."""
     trial_id = call.int("id")
     experiment_id = await call.gateway.read.value("SELECT experiment_id FROM read_v1.trials WHERE id = $1", trial_id)
     if experiment_id is None:

@@ -37,6 +37,7 @@ ADMINS_ONLY = frozenset({"username", "admin", "active", "remote", "agent_user_gr
 
 
 async def get_users(call: Call) -> dict[str, Any]:
+    """The users, by name, activity or rights."""
     where = Where()
     for flag in ("active", "admin"):
         if (wanted := call.query.flag(flag)) is not None:
@@ -49,10 +50,12 @@ async def get_users(call: Call) -> dict[str, Any]:
 
 
 async def get_user(call: Call) -> dict[str, Any]:
+    """One user."""
     return {"user": await user_of(call.gateway.read, call.int("userId"))}
 
 
 async def get_user_by_username(call: Call) -> dict[str, Any]:
+    """One user, by name."""
     username = call.path["username"]
     row = await call.gateway.read.row(f"{SELECT} WHERE username = $1", username)
     if row is None:
@@ -61,6 +64,7 @@ async def get_user_by_username(call: Call) -> dict[str, Any]:
 
 
 async def post_user(call: Call) -> dict[str, Any]:
+    """Make a user."""
     asked = call.body.get("user") or {}
     if not asked.get("username"):
         raise InvalidConfig("user.username: a new user needs a name")
@@ -85,7 +89,7 @@ async def post_user(call: Call) -> dict[str, Any]:
 
 
 async def patch_user(call: Call) -> dict[str, Any]:
-    """Absent and null both mean: leave it."""
+    """Change a user: oneself in part, an administrator in full. Absent and null both mean: leave it."""
     user_id, patch = call.int("userId"), call.body
     changes = {column: patch[key] for key, column in FIELDS.items() if patch.get(key) is not None}
     if not call.principal.admin and (forbidden := sorted(ADMINS_ONLY & changes.keys())):
@@ -132,6 +136,7 @@ async def _store_password(call: Call, user_id: int, form: str) -> int:
 
 
 async def patch_users(call: Call) -> dict[str, Any]:
+    """Activate or deactivate several users."""
     results, position = [], 0
     for user_id in call.body.get("userIds") or []:
         try:
@@ -150,6 +155,7 @@ async def patch_users(call: Call) -> dict[str, Any]:
 
 
 async def get_settings(call: Call) -> dict[str, Any]:
+    """One's own settings of the web app."""
     rows = await call.gateway.read.rows(
         "SELECT key, storage_path, value FROM api.user_settings WHERE user_id = $1 ORDER BY key, storage_path",
         call.principal.user_id,
@@ -158,6 +164,7 @@ async def get_settings(call: Call) -> dict[str, Any]:
 
 
 async def post_settings(call: Call) -> dict[str, Any]:
+    """Keep some of one's own settings."""
     for setting in call.body.get("settings") or []:
         await call.gateway.read.value(
             "INSERT INTO api.user_settings (user_id, key, storage_path, value) VALUES ($1, $2, $3, $4) "
@@ -171,6 +178,7 @@ async def post_settings(call: Call) -> dict[str, Any]:
 
 
 async def reset_settings(call: Call) -> dict[str, Any]:
+    """Forget one's own settings."""
     await call.gateway.read.value("DELETE FROM api.user_settings WHERE user_id = $1", call.principal.user_id)
     return {}
 

@@ -36,6 +36,7 @@ WHERE ended_at IS NULL GROUP BY task_type"""
 
 
 async def get_tasks(call: Call) -> dict[str, Any]:
+    """Every allocation that runs or waits."""
     read = call.gateway.read
     live = await read.rows(LIVE)
     shares = await read.rows(SHARES, [row["allocation_id"] for row in live])
@@ -53,6 +54,7 @@ async def get_tasks(call: Call) -> dict[str, Any]:
 
 
 async def get_task(call: Call) -> dict[str, Any]:
+    """One task and its allocations."""
     task_id = call.path["taskId"]
     by_age = f"{ALLOCATIONS} WHERE task_id = $1 ORDER BY requested_at, allocation_id"
     allocations = await call.gateway.read.rows(by_age, task_id)
@@ -63,12 +65,14 @@ async def get_task(call: Call) -> dict[str, Any]:
 
 
 async def get_task_counts(call: Call) -> dict[str, Any]:
+    """How many interactive tasks there are."""
     counts = {row["task_type"]: row["tasks"] for row in await call.gateway.read.rows(COUNTS)}
     kinds = {"commands": "COMMAND", "notebooks": "NOTEBOOK", "shells": "SHELL", "tensorboards": "TENSORBOARD"}
     return {name: counts.get(kind, 0) for name, kind in kinds.items()}
 
 
 async def get_allocation(call: Call) -> dict[str, Any]:
+    """One allocation."""
     allocation_id = call.path["allocationId"]
     row = await call.gateway.read.row(f"{ALLOCATIONS} WHERE allocation_id = $1", allocation_id)
     if row is None:
@@ -92,16 +96,19 @@ async def _queue(call: Call) -> tuple[Sequence[dict[str, Any]], wire.Page]:
 
 
 async def get_jobs(call: Call) -> dict[str, Any]:
+    """The job queue, in the order it is served."""
     jobs, page = await _queue(call)
     return {"jobs": list(jobs), "pagination": page.as_json()}
 
 
 async def get_jobs_v2(call: Call) -> dict[str, Any]:
+    """The job queue, likewise, in the form newer clients read."""
     jobs, page = await _queue(call)
     return {"jobs": [{"full": job} for job in jobs], "pagination": page.as_json()}
 
 
 async def get_queue_stats(call: Call) -> dict[str, Any]:
+    """How many jobs run and wait, by pool."""
     wanted = call.query.texts("resourcePools")
     rows = await call.gateway.read.rows(POOLS, call.gateway.settings.default_pool)
     return {

@@ -21,6 +21,7 @@ PROJECT_SORT = {
 
 
 async def get_workspaces(call: Call) -> dict[str, Any]:
+    """The workspaces."""
     where = _common("w", call)
     if name := call.query.text("nameCaseSensitive"):
         where.add("w.name = ?", name)
@@ -33,10 +34,12 @@ async def get_workspaces(call: Call) -> dict[str, Any]:
 
 
 async def get_workspace(call: Call) -> dict[str, Any]:
+    """One workspace."""
     return {"workspace": await _workspace(call, call.int("id"))}
 
 
 async def post_workspace(call: Call) -> dict[str, Any]:
+    """Make a workspace."""
     workspace_id, position = await call.gateway.directory.create_workspace(
         str(call.body.get("name") or ""), call.principal.user_id, call.cause
     )
@@ -45,6 +48,7 @@ async def post_workspace(call: Call) -> dict[str, Any]:
 
 
 async def get_workspace_projects(call: Call) -> dict[str, Any]:
+    """A workspace's projects."""
     where = _common("p", call)
     where.add("p.workspace_id = ?", (await _workspace(call, call.int("id")))["id"])
     count = "SELECT count(*) FROM read_v1.projects p LEFT JOIN read_v1.users u ON u.id = p.owner_id"
@@ -54,10 +58,12 @@ async def get_workspace_projects(call: Call) -> dict[str, Any]:
 
 
 async def get_project(call: Call) -> dict[str, Any]:
+    """One project."""
     return {"project": await _project(call, call.int("id"))}
 
 
 async def post_project(call: Call) -> dict[str, Any]:
+    """Make a project."""
     project_id, position = await call.gateway.directory.create_project(
         call.int("workspaceId"),
         str(call.body.get("name") or ""),
