@@ -26,7 +26,7 @@ def run(config: Mapping[str, Any], directory: Path) -> int:
         )
     print(f"Testing {entrypoint} locally: one batch of training, one of validation, one checkpoint")
     child = subprocess.run(
-        [sys.executable, "-m", "resolute.cli.local_trial", entrypoint],
+        [sys.executable, "-m", "resolute.cli.local_trial"],
         input=json.dumps(dict(config), default=str),
         text=True,
         cwd=directory,
