@@ -195,6 +195,18 @@ def test_a_cluster_for_others_needs_a_password(local: Local) -> None:
         local.session()
 
 
+def test_one_who_does_not_wait_still_gets_what_was_asked_for(local: Local) -> None:
+    words = ["deploy", "--no-wait-for-master", "local", "cluster-up", "--cluster-name", "test", "--agents", "0"]
+    words += ["--data-dir", str(local.places.root), "--master-port", str(local.port)]
+    words += ["--initial-user-password", "Correct-Horse-7"]
+    det = str(Path(sys.executable).parent / "det")
+    subprocess.run([det, *words], check=True, timeout=60, env=local.env)
+    assert "Correct-Horse-7" not in local.places.plan.read_text()
+    wait_for(local.listens, what="the gateway", within_s=60)
+    with pytest.raises(CliError):
+        local.session()
+
+
 def test_what_cannot_start_is_shown_with_its_log_and_nothing_is_left_running(local: Local) -> None:
     config = local.folder / "master.yaml"
     config.write_text("checkpoint_storage:\n  type: nowhere\n")

@@ -91,9 +91,10 @@ class Link:
                 await self._connect(self._client)
         except TimeoutError:
             why = f" ({self._last_complaint})" if self._last_complaint else ""
-            self._closing = True
+            await self.close()
             raise Unavailable(f"no NATS at {self._url} within {timeout_s:g} s{why}") from None
         except (nats.errors.Error, OSError) as error:
+            await self.close()
             raise Unavailable(f"no NATS at {self._url}: {error}") from error
         await self.keep(self._open_inbox)
 

@@ -19,7 +19,7 @@ from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Log
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.deploy.progress import Progress
-from resolute.deploy.readiness import marks, wait_until_ready
+from resolute.deploy.readiness import marks, wait_until_ready, wait_until_started
 from resolute.proto.errors import NotFound, Refused
 
 HOST_VARIABLE = "RESOLUTE_API_HOST"
@@ -50,6 +50,8 @@ def cluster_up(args: ClusterUp) -> int:
         supervisor = _start(places, wanted, password, progress)
         if args.wait:
             wait_until_ready(places, wanted, supervisor, before, progress)
+        else:
+            wait_until_started(places, supervisor, before)
     except BaseException:
         _stop_all(places, wanted)
         raise

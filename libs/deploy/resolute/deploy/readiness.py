@@ -37,8 +37,7 @@ def wait_until_ready(
     deadline = time.monotonic() + PATIENCE_S
     said: set[str] = set()
     while time.monotonic() < deadline:
-        if supervisor.poll() is not None:
-            raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log', before)}")
+        _check(supervisor, places, before)
         for status in processes.statuses(places):
             _give_up_if_hopeless(places, status, before)
         for part, up in _parts(cluster).items():
@@ -50,6 +49,21 @@ def wait_until_ready(
         time.sleep(0.05)
     why = _last_lines(places.logs / "services.log", before)
     raise Unavailable(f"the cluster did not answer on {cluster.url} within {PATIENCE_S:g} s:\n{why}")
+
+
+def wait_until_started(places: Places, supervisor: subprocess.Popen[bytes], before: Marks) -> None:
+    """Return once the supervisor has read its plan and started it."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not processes.statuses(places):
+        _check(supervisor, places, before)
+        if time.monotonic() > deadline:
+            raise Unavailable(f"the supervisor started nothing within {PATIENCE_S:g} s")
+        time.sleep(0.02)
+
+
+def _check(supervisor: subprocess.Popen[bytes], places: Places, before: Marks) -> None:
+    if supervisor.poll() is not None:
+        raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log', before)}")
 
 
 def _parts(cluster: Cluster) -> dict[str, bool]:
