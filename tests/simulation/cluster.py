@@ -13,6 +13,7 @@ from typing import Any
 
 from resolute.bus import MemoryBus, Weather
 from resolute.checkpoint.shell import serve as serve_checkpoint
+from resolute.proto.checkpoint import CheckpointCompleted, DeleteCheckpoints
 from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.experiment import CreateExperiment, ExperimentEnded
 from resolute.proto.message import Cause, Command, Reply
@@ -217,6 +218,18 @@ class SimulatedCluster:
         async def fate() -> None:
             await asyncio.sleep(after_s)
             await self.wish(command)
+
+        self._soon(fate())
+
+    def delete_a_checkpoint(self, experiment_id: int, after_s: float) -> None:
+        """Somebody deletes the newest checkpoint of a search that may still need it."""
+
+        async def fate() -> None:
+            await asyncio.sleep(after_s)
+            history = self.log.streams[f"checkpoints-{experiment_id}"]
+            complete = [recorded.event.uuid for recorded in history if isinstance(recorded.event, CheckpointCompleted)]
+            if complete:
+                await self.wish(DeleteCheckpoints(experiment_id, (complete[-1],), "to make room"))
 
         self._soon(fate())
 

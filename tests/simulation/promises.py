@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, TypeVar
 
 from resolute.checkpoint import registry
-from resolute.proto.checkpoint import CheckpointCompleted
+from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested
 from resolute.proto.experiment import (
     CreateExperiment,
     TrialCreated,
@@ -109,22 +109,25 @@ def nothing_is_left_running(cluster: SimulatedCluster) -> None:
 
 
 def a_run_resumes_from_the_last_checkpoint(cluster: SimulatedCluster) -> None:
-    """P4: every checkpoint that was complete when the last run ended counts."""
+    """P4: every checkpoint that was complete when the last run ended counts, unless somebody deleted it."""
     ended_at: dict[str, int] = {}
-    complete: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    complete: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
+    deleted: set[str] = set()
     for recorded in cluster.log.story:
         match recorded.event:
             case AllocationExited(allocation_id=allocation_id):
                 ended_at[allocation_id] = recorded.position
-            case CheckpointCompleted(trial_id=trial_id, steps_completed=steps):
-                complete[trial_id].append((recorded.position, steps))
-    for event in (e for r in cluster.log.story if isinstance(e := r.event, TrialRunRequested)):
-        task, _, run_id = event.allocation_id.rpartition(".")
-        before = ended_at.get(f"{task}.{int(run_id) - 1}", 0)
-        best = max((steps for position, steps in complete[event.trial_id] if position < before), default=0)
-        assert event.steps_completed >= best, f"{event} should resume from {best}"
-        started = cluster.diary.resumed_at.get(event.allocation_id)
-        assert started is None or started >= event.steps_completed
+            case CheckpointCompleted(trial_id=trial_id, uuid=uuid, steps_completed=steps):
+                complete[trial_id][uuid] = (recorded.position, steps)
+            case CheckpointDeletionRequested(uuid=uuid):
+                deleted.add(uuid)
+            case TrialRunRequested() as event:
+                task, _, run_id = event.allocation_id.rpartition(".")
+                before = ended_at.get(f"{task}.{int(run_id) - 1}", 0)
+                whole = (found for uuid, found in complete[event.trial_id].items() if uuid not in deleted)
+                best = max((steps for position, steps in whole if position < before), default=0)
+                assert event.steps_completed >= best, f"{event} should resume from {best}"
+    assert cluster.diary.missed <= deleted, f"nobody deleted {cluster.diary.missed - deleted}"
 
 
 def completed_trials_have_trained_every_batch(cluster: SimulatedCluster) -> None:
@@ -166,7 +169,8 @@ def what_retention_keeps_is_there(cluster: SimulatedCluster) -> None:
             state = reduce(registry.evolve, (recorded.event for recorded in history), registry.Registry())
             kept |= set(state.present())
             for uuid in state.kept or ():
-                assert (cluster.storage / uuid / "model").exists(), f"checkpoint {uuid} is kept, and not there"
+                whole = state.get(uuid).state is registry.State.COMPLETED  # unless somebody deleted it since
+                assert not whole or (cluster.storage / uuid / "model").exists(), f"checkpoint {uuid} is not there"
     found = {path.name for path in cluster.storage.iterdir()}
     assert found <= kept, f"nobody knows of {found - kept}"
 

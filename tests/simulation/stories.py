@@ -116,7 +116,7 @@ def _a_blow_of_fate(cluster: SimulatedCluster, rng: Random) -> None:
 
 def _a_wish(cluster: SimulatedCluster, rng: Random, ids: list[int]) -> None:
     about, at = rng.choice(ids), rng.uniform(0, 60)
-    match rng.randrange(6):
+    match rng.randrange(7):
         case 0 | 1:
             cluster.later(PauseExperiment(about), at)
             cluster.later(ActivateExperiment(about), at + rng.uniform(0, 20))
@@ -127,6 +127,8 @@ def _a_wish(cluster: SimulatedCluster, rng: Random, ids: list[int]) -> None:
         case 4:
             cluster.later(CancelExperiment(about), at)
         case 5:
+            cluster.delete_a_checkpoint(about, at)
+        case 6:
             cluster.later(KillExperiment(about), at)
 
 

@@ -45,10 +45,10 @@ class Diary:
 
     started: list[str] = field(default_factory=list)
     """resources_ids, once for each start of a process."""
-    resumed_at: dict[str, int] = field(default_factory=dict)
-    """Steps at the start, by allocation."""
     completed: dict[int, int] = field(default_factory=dict)
     """Steps at a clean exit, by trial."""
+    missed: set[str] = field(default_factory=set)
+    """Checkpoints that a run was told to resume from, and found gone."""
     _chiefs: dict[str, asyncio.Future[int]] = field(default_factory=dict)
 
     def exit_of_chief(self, allocation_id: str) -> asyncio.Future[int]:
@@ -86,8 +86,11 @@ class Training:
         return self.diary.exit_of_chief(self.spec.allocation_id)
 
     async def _train(self) -> tuple[int, str]:
-        self.steps = self.saved_at = self._restore()
-        self.diary.resumed_at[self.spec.allocation_id] = self.steps
+        try:
+            self.steps = self.saved_at = self._restore()
+        except FileNotFoundError:
+            self.diary.missed.add(self.spec.checkpoint or "")
+            return 1, f"FileNotFoundError: checkpoint {self.spec.checkpoint}"
         if self._refuses_hparams():
             await self._tell(ReportEarlyExit(self._experiment, self._trial, "INVALID_HP"))
             return 0, "invalid hyperparameters"
