@@ -33,21 +33,39 @@ from resolute.searcher.settings import Settings
 from resolute.service import Aggregates, Context, Follower, Reactions
 
 NAME = "searcher"
+SAVE_EVERY = 1000
 
 
 async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
     searcher = Searcher(context)
     subscription = await context.bus.serve(NAME, searcher.handle)
-    # Removing the files of a big experiment takes long, and nobody else shall wait for it.
-    following = ((NAME, searcher.react), (f"{NAME}-deletions", searcher.delete))
+    following = (
+        Reactions(NAME, context.log, searcher.react),
+        Deletions(f"{NAME}-deletions", context.log, searcher.delete),
+    )
     try:
         async with asyncio.TaskGroup() as tasks:
-            for name, react in following:
-                tasks.create_task(Follower(Reactions(name, context.log, react), context.log, context.bus).run())
+            for consumer in following:
+                tasks.create_task(Follower(consumer, context.log, context.bus).run())
             context.on_ready(NAME)
     finally:
         await subscription.close()
+
+
+class Deletions(Reactions):
+    """Followed apart from the rest: removing the files of a big experiment takes long, and nobody else shall wait.
+
+    Deletions are rare, so its position is saved rarely; what is read again after a restart is passed over again.
+    """
+
+    _passed = 0
+
+    async def handle(self, batch: Sequence[Recorded]) -> None:
+        self._passed += len(batch)
+        if self._passed >= SAVE_EVERY or any(isinstance(r.event, ExperimentDeletionRequested) for r in batch):
+            await super().handle(batch)
+            self._passed = 0
 
 
 class Searcher:
