@@ -106,8 +106,13 @@ class GroupCommit:
     async def _commit(self, batch: list[Wish]) -> None:
         try:
             outcomes = await self._send(*arguments(batch))
+            last = 0
             for asked, outcome in zip(batch, outcomes, strict=True):
-                await self._answer(asked, outcome)
+                if outcome["outcome"] == "repeated":
+                    await self._answer_repeated(asked)
+                else:
+                    last = max(last, _answer(asked, outcome))
+            self._committed(last)
         except asyncio.CancelledError:
             _fail(batch, Unavailable("the log was closed before it could answer; the outcome is unknown"))
             raise
@@ -127,27 +132,6 @@ class GroupCommit:
         for asked in batch:
             await self._commit([asked])
 
-    async def _answer(self, asked: Wish, outcome: Any) -> None:
-        kind, stood_at, first_position, prev_hashes, stored, recorded_at = outcome
-        if asked.answer.done():
-            return  # the caller has gone; what was written stands
-        if kind == "wrong version":
-            asked.answer.set_exception(WrongVersion(asked.stream, asked.expected_version, stood_at))
-        elif kind == "repeated":
-            await self._answer_repeated(asked)
-        else:
-            assert kind == "appended", f"unknown outcome {kind!r}"
-            events = _as_stored(asked, stored) if asked.echo else asked.events
-            recorded = tuple(
-                Recorded(
-                    first_position + i, asked.stream, stood_at + 1 + i, event, asked.cause, recorded_at, prev.hex()
-                )
-                for i, (event, prev) in enumerate(zip(events, prev_hashes or (), strict=True))
-            )
-            if recorded:
-                self._committed(recorded[-1].position)
-            asked.answer.set_result(Appended(recorded))
-
     async def _answer_repeated(self, asked: Wish) -> None:
         try:
             before = await self._find_cause(asked.stream, asked.cause.id)
@@ -159,24 +143,45 @@ class GroupCommit:
                 asked.answer.set_result(Appended(tuple(before), repeated=True))
 
 
+def _answer(asked: Wish, outcome: Sequence[Any]) -> int:
+    """Tell the caller how his append came out; answers the position of its last event, 0 when nothing was written."""
+    kind, stood_at, first_position, prev_hashes, stored, recorded_at = outcome
+    if kind == "wrong version":
+        _fail([asked], WrongVersion(asked.stream, asked.expected_version, stood_at))
+        return 0
+    assert kind == "appended", f"unknown outcome {kind!r}"
+    events = _as_stored(asked, stored) if asked.echo else asked.events
+    recorded = [
+        Recorded(first_position + i, asked.stream, stood_at + 1 + i, event, asked.cause, recorded_at, prev_hash.hex())
+        for i, (event, prev_hash) in enumerate(zip(events, prev_hashes or (), strict=True))
+    ]
+    if not asked.answer.done():  # else the caller has gone; what was written stands
+        asked.answer.set_result(Appended(tuple(recorded)))
+    return first_position + len(recorded) - 1 if recorded else 0
+
+
 def arguments(batch: Sequence[Wish]) -> tuple[Any, ...]:
     """The arguments of `eventlog.append`, which are columns: see `migrations/0001_log.sql`."""
     index: dict[str, int] = {}
     which = [index.setdefault(asked.stream, len(index) + 1) for asked in batch]
     return (
         "\n".join(index),
-        which,
-        [asked.expected_version for asked in batch],
+        _lines(which),
+        _lines([asked.expected_version for asked in batch]),
         "\n".join([asked.cause.id for asked in batch]),
         "\n".join([asked.cause.correlation_id for asked in batch]),
         "\n".join([asked.cause.actor for asked in batch]),
         "\n".join([asked.cause.traceparent or "" for asked in batch]),
-        [len(asked.data) for asked in batch],
-        [asked.echo for asked in batch],
+        _lines([len(asked.data) for asked in batch]),
+        "\n".join(["t" if asked.echo else "f" for asked in batch]),
         "\n".join([name for asked in batch for name in asked.types]),
-        [number for asked in batch for number in asked.schema_versions],
+        _lines([number for asked in batch for number in asked.schema_versions]),
         "\n".join([text for asked in batch for text in asked.data]),
     )
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    return "\n".join(map(str, numbers))
 
 
 def _as_stored(asked: Wish, stored: Sequence[str]) -> list[Event]:

@@ -72,28 +72,33 @@ REVOKE UPDATE, DELETE, TRUNCATE ON eventlog.events FROM PUBLIC;
 
 -- Appends for many callers in one transaction, and answers each by itself: a row per caller, in their order.
 --
--- Texts come as columns, one line per element, since arrays are costly to send; names are free of newlines, and so is
--- JSON on one line. `streams` are the distinct streams of the batch; `which` says by index which of them a caller
+-- Arguments come as columns, one line per element, since arrays are costly to send; names are free of newlines, and so
+-- is JSON on one line. `streams` are the distinct streams of the batch; `which` says by index which of them a caller
 -- appends to, and `counts` how many of `types`, `schema_versions` and `data` are his, taken in turn.
 -- An outcome is 'appended', 'repeated' (his cause was written before) or 'wrong version'; only the first wrote.
 -- `stored` answers the data as they are stored, to callers who asked by `echo`.
 CREATE FUNCTION eventlog.append(
     streams_column text,
-    which integer[], expected bigint[],
+    which_column text, expected_column text,
     causes_column text, correlations_column text, actors_column text, traceparents_column text,
-    counts integer[], echo boolean[],
-    types_column text, schema_versions integer[], data_column text
+    counts_column text, echo_column text,
+    types_column text, schema_versions_column text, data_column text
 ) RETURNS TABLE (
     outcome text, stood_at bigint, first_position bigint, prev_hashes bytea[], stored text[], recorded_at timestamptz
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     streams      text[] := string_to_array(streams_column, E'\n');
+    which        integer[] := string_to_array(which_column, E'\n')::integer[];
+    expected     bigint[] := string_to_array(expected_column, E'\n')::bigint[];
     causes       text[] := string_to_array(causes_column, E'\n');
     correlations text[] := string_to_array(correlations_column, E'\n');
     actors       text[] := string_to_array(actors_column, E'\n');
     traceparents text[] := string_to_array(traceparents_column, E'\n');
+    counts       integer[] := string_to_array(counts_column, E'\n')::integer[];
+    echo         boolean[] := string_to_array(echo_column, E'\n')::boolean[];
     types        text[] := string_to_array(types_column, E'\n');
+    schema_versions integer[] := string_to_array(schema_versions_column, E'\n')::integer[];
     data         jsonb[] := string_to_array(data_column, E'\n')::jsonb[];
     head       bigint;
     began      bigint;
