@@ -22,6 +22,7 @@ from resolute.searcher.experiment import RUNNING, STOPPING, Experiment, evolve
 from tests.property.searcher.walks import PickySearch, Walk, ended_trials
 
 SCRIPTS = st.lists(st.integers(0, 9999), max_size=60)
+patiently = settings(deadline=None)  # a busy machine is no counterexample
 SEARCHES = st.sampled_from(["single", "random", "picky"])
 
 
@@ -39,6 +40,7 @@ def walked(search: str, script: list[int], activate: bool = True) -> Walk:
     return walk
 
 
+@patiently
 @given(SEARCHES, SCRIPTS)
 def test_a_trial_never_has_two_runs_at_once_and_every_run_ends_once(search: str, script: list[int]) -> None:
     live: dict[int, int] = {}
@@ -51,6 +53,7 @@ def test_a_trial_never_has_two_runs_at_once_and_every_run_ends_once(search: str,
                 assert live.pop(event.trial_id) == event.run_id
 
 
+@patiently
 @given(SEARCHES, SCRIPTS, st.booleans())
 def test_everything_ends_exactly_once(search: str, script: list[int], activate: bool) -> None:
     walk = walked(search, script, activate)
@@ -60,6 +63,7 @@ def test_everything_ends_exactly_once(search: str, script: list[int], activate: 
     assert sum(isinstance(event, ExperimentEnded) for event in walk.events) == 1
 
 
+@patiently
 @given(SCRIPTS)
 def test_a_search_makes_no_more_trials_than_it_may(script: list[int]) -> None:
     walk = walked("random", script)
@@ -70,12 +74,14 @@ def test_a_search_makes_no_more_trials_than_it_may(script: list[int]) -> None:
     assert len({event.request_id for event in created}) == len(created)
 
 
+@patiently
 @given(SEARCHES, SCRIPTS)
 def test_an_experiment_is_over_exactly_when_nothing_of_it_is_open(search: str, script: list[int]) -> None:
     walk = walked(search, script)
     assert bool(walk.experiment.open) == (walk.experiment.state in (*RUNNING, *STOPPING))
 
 
+@patiently
 @given(SEARCHES, SCRIPTS)
 def test_an_active_experiment_leaves_no_trial_idle(search: str, script: list[int]) -> None:
     walk = walked(search, script)
@@ -85,7 +91,7 @@ def test_an_active_experiment_leaves_no_trial_idle(search: str, script: list[int
             assert one.allocation_id is not None or one.trial_id in told_to_close
 
 
-@settings(max_examples=50)
+@patiently
 @given(SEARCHES, SCRIPTS)
 def test_replaying_the_log_gives_the_same_state_and_the_same_decisions(search: str, script: list[int]) -> None:
     walk, again = walked(search, script), walked(search, script)
