@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import asyncpg
 import structlog
 from aiohttp import web
 
@@ -55,9 +57,12 @@ class Query:
 
 def _int(value: Any, name: str) -> int:
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError):
         raise InvalidConfig(f"{name}: {value!r} is not a whole number") from None
+    if not -(2**31) <= number < 2**31:
+        raise InvalidConfig(f"{name}: {value!r} is out of range; use 32 bits")
+    return number
 
 
 @dataclass(slots=False, eq=False)
@@ -65,9 +70,9 @@ class Call:
     gateway: Gateway
     request: web.Request
     path: dict[str, str]
-    body: dict[str, Any]
+    body: dict[str, Any] = field(repr=False)
     """The parsed JSON object, its keys in camelCase; empty when there was none."""
-    raw: bytes
+    raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show a call
     principal: Principal = NOBODY
 
     @cached_property
@@ -80,18 +85,23 @@ class Call:
 
     @cached_property
     def cause(self) -> Cause:
-        """Why what follows is written. A client that repeats a request under one X-Request-Id is heard once."""
+        """Why what follows is written. The same request under the same Idempotency-Key is carried out once."""
         return self.cause_of(self.principal.username)
 
     def cause_of(self, actor: str) -> Cause:
-        asked = self.request.headers.get("X-Request-Id", "")[:100]
-        request_id = f"req-{actor}-{asked}" if asked else f"req-{uuid.uuid4()}"
+        key = self.request.headers.get("Idempotency-Key")
+        request_id = f"req-{self._digest(actor, key)}" if key else f"req-{uuid.uuid4()}"
         return Cause(
             id=request_id,
             actor=actor or "anonymous",
             correlation_id=request_id,
             traceparent=self.request.headers.get("traceparent"),
         )
+
+    def _digest(self, actor: str, key: str) -> str:
+        """Of everything that makes it the same request: another one under the same key is another wish."""
+        parts = (actor, key, self.request.method, self.request.path_qs)
+        return hashlib.sha256(repr(parts).encode() + self.raw).hexdigest()[:32]
 
     async def send(self, command: Command, step: str = "") -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome."""
@@ -129,5 +139,8 @@ def told(error: Exception) -> tuple[wire.Code, str]:
     """What the caller is told of `error`; a bug's own words stay in the gateway's log."""
     if isinstance(error, ResoluteError):
         return wire.code_of(error), error.message
+    if isinstance(error, asyncpg.DataError):
+        log_.warning("the database takes no such value", error=str(error))
+        return wire.INVALID_ARGUMENT, f"a value of the request cannot be looked for: {error}"
     log_.error("a handler failed", exc_info=error)
     return wire.INTERNAL, "the gateway met an error of its own; its log says more"

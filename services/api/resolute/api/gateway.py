@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 from aiohttp import web
 
-from resolute.api import wire
+from resolute.api import bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.call import NOBODY, Call, told
 from resolute.api.directory import Directory
@@ -27,6 +27,7 @@ from resolute.api.signals import Signals
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.views.checkpoints import checkpoint_workloads
 from resolute.api.views.trials import trial_of
+from resolute.api.wire import WireError
 from resolute.proto.errors import InvalidConfig
 from resolute.service import Context
 
@@ -77,24 +78,26 @@ class Gateway:
         """Authenticate, read, decide, handle; whatever fails becomes an answer."""
         try:
             return await self._answer(route, request)
-        except web.HTTPRequestEntityTooLarge:
-            return self.failure(request, wire.TOO_LARGE, f"the body is larger than {wire.MAX_BODY_BYTES} bytes")
         except web.HTTPException:
             raise
         except Exception as error:  # noqa: BLE001  (told and logged)
-            return self.failure(request, *told(error))
+            code, message = told(error)
+            if schemas.is_stream(route.operation):
+                return wire.json_response(wire.stream_error_body(code, message), status=code.http)
+            return self.failure(request, code, message)
 
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         principal = await self.who(request)
         # Before the body is read: a stranger's upload costs nothing.
         if principal is None and decide(route.access, None, ()) is Verdict.UNKNOWN:
-            return self.failure(request, wire.UNAUTHENTICATED, "no valid credentials came with the request: log in")
-        raw = await request.read()
+            raise WireError(wire.UNAUTHENTICATED, "no valid credentials came with the request: log in")
+        raw = await _read(request, wire.MAX_BODY_BYTES if principal else wire.MAX_STRANGERS_BODY_BYTES)
         body = {} if route.raw_body else parsed(raw)
         path = dict(request.match_info)
         named = await self._named(route, path, body)
         if decide(route.access, principal, named) is not Verdict.ALLOWED:
-            return self.failure(request, wire.PERMISSION_DENIED, _denial(route, principal))
+            raise WireError(wire.PERMISSION_DENIED, _denial(route, principal))
+        bodies.check(route.operation, body)
         answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY))
         if isinstance(answer, web.StreamResponse):
             return answer
@@ -110,6 +113,20 @@ class Gateway:
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
+
+
+async def _read(request: web.Request, limit_bytes: int) -> bytes:
+    """The body, up to its limit; one that says it is longer is not read at all."""
+    too_large = WireError(wire.TOO_LARGE, f"the body is larger than {limit_bytes} bytes")
+    if (request.content_length or 0) > limit_bytes:
+        raise too_large
+    parts, size = [], 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > limit_bytes:
+            raise too_large
+        parts.append(part)
+    return b"".join(parts)
 
 
 def parsed(raw: bytes) -> dict[str, Any]:
@@ -143,7 +160,7 @@ Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def application(gateway: Gateway, routes: tuple[Route, ...]) -> web.Application:
-    app = web.Application(client_max_size=wire.MAX_BODY_BYTES, middlewares=[_strangers(gateway)])
+    app = web.Application(middlewares=[_strangers(gateway)])
     for route in routes:
         app.router.add_route(route.method, route.pattern, partial(gateway.answer, route))
     return app

@@ -27,7 +27,7 @@ as an OpenAPI document at `/api/v1/api.swagger.json`.
   without a valid token, 403 for somebody else's doors, 404, 409 where the state does not allow it, 413 for a body
   over the limit, 429 for too many failed logins, 503 while a service or the database is away.
 - A stream is one `{"result": …}` a line; a failure half-way is a last line `{"error": …}`.
-- A request repeated under the same `X-Request-Id` is carried out once.
+- The same request under the same `Idempotency-Key` is carried out once.
 - `?pretty` indents.
 """
 

@@ -27,6 +27,10 @@ def operations() -> Mapping[str, dict[str, Any]]:
     return _declared()["operations"]
 
 
+def is_stream(operation: str) -> bool:
+    return bool(operations().get(operation, {}).get("stream"))
+
+
 def messages() -> Mapping[str, dict[str, Any]]:
     """By name: the fields of a message, or the values of an enum."""
     return _declared()["schemas"]

@@ -18,8 +18,11 @@ from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, R
 
 T = TypeVar("T")
 
-MAX_BODY_BYTES = 100_663_296
-MAX_CONTEXT_BYTES = 99_614_720
+MAX_BODY_BYTES = 134_217_728 + 2_097_152
+"""A message of 96 MiB, most of it a context directory in base64, and what JSON adds."""
+
+MAX_STRANGERS_BODY_BYTES = 65_536
+"""Of someone who is not signed in: a login fits."""
 
 
 @dataclass(frozen=True, slots=True)

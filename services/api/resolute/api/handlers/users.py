@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from resolute.api import passwords
 from resolute.api.call import Call
 from resolute.api.routing import ADMIN, SELF, SIGNED_IN, Route
 from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.users import SELECT, user_json, user_of
+from resolute.api.wire import loads
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, ResoluteError
 
 SORT = {
@@ -106,7 +105,7 @@ async def patch_user(call: Call) -> dict[str, Any]:
 
 async def set_user_password(call: Call) -> dict[str, Any]:
     """The body is the password as a bare JSON string, or nothing at all for a blank one."""
-    password = orjson.loads(call.raw) if call.raw.strip() else ""
+    password = loads(call.raw) if call.raw.strip() else ""
     if not isinstance(password, str):
         raise InvalidConfig("the body must be the new password, as a JSON string")
     _check_blank(call, password)
