@@ -74,6 +74,8 @@ class Load:
 
     seconds: float = 0.0
     latencies_s: list[float] = field(default_factory=list)
+    lost: int = 0
+    """Requests that the server closed the connection on."""
 
     @property
     def per_s(self) -> float:
@@ -108,7 +110,12 @@ async def load(
         connection = await connect(host, port)
         for prepared in requests(number):
             asked = time.perf_counter()
-            answer = await connection.ask(prepared)
+            try:
+                answer = await connection.ask(prepared)
+            except ConnectionError:
+                made.lost += 1
+                connection = await connect(host, port)
+                continue
             now = time.perf_counter()
             assert answer.startswith(b"HTTP/1.1 200"), answer[:500]
             if asked - began >= warm_s:
