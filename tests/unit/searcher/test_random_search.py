@@ -56,6 +56,14 @@ def test_invalid_hyperparameters_are_replaced_by_a_fresh_sample_and_not_counted(
     assert story.exits(4).experiment.state.name == "COMPLETED"
 
 
+def test_a_space_without_a_valid_point_does_not_keep_the_cluster_busy_for_ever() -> None:
+    story = given(created("random", max_trials=1))
+    for trial_id in range(1, 102):
+        story = story.when(ReportEarlyExit(EXPERIMENT, trial_id, "INVALID_HP")).exits(trial_id)
+    assert story.experiment.state.name == "ERROR"
+    assert story.experiment.reason == "101 trials reported their hyperparameters as invalid"
+
+
 def test_no_limit_on_concurrency_starts_all_at_once() -> None:
     assert sum(isinstance(e, TrialCreated) for e in created("random", max_trials=40, max_concurrent_trials=0)) == 40
 

@@ -1,7 +1,8 @@
 """Random search: points drawn from the space independently, `max_concurrent_trials` of them in training at once.
 
-A trial that reports its point as invalid is replaced by a fresh one and does not count. Random search as a baseline
-worth having: Bergstra and Bengio, JMLR 13 (2012).
+A trial that reports its point as invalid is replaced by a fresh one and does not count; but a space in which hardly
+any point is valid does not keep the cluster busy for ever. Random search as a baseline worth having: Bergstra and
+Bengio, JMLR 13 (2012).
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, Tria
 from resolute.searcher.methods.method import Operation, Shutdown, Told, draw_trial
 from resolute.searcher.methods.progress import Progress
 from resolute.searcher.settings import Settings
+
+REPLACED_MOST = 100
+"""So many invalid trials are replaced, and ten for each that was asked for."""
 
 
 class RandomSearch:
@@ -33,11 +37,17 @@ class RandomSearch:
     def next(self, event: Told) -> list[Operation]:
         if not isinstance(event, TrialEnded):
             return []
-        if self._created < self._wanted or event.trial_id in self._invalid:
+        if self._created < self._wanted or self._replaced(event):
             return [draw_trial(self._settings, self._seed, self._created)]
         return [self._shutdown(event)] if self._open == 1 else []
 
+    def _replaced(self, ended: TrialEnded) -> bool:
+        most = max(REPLACED_MOST, 10 * self._max_trials)
+        return ended.trial_id in self._invalid and self._wanted < self._max_trials + most
+
     def _shutdown(self, last: TrialEnded) -> Shutdown:
+        if last.trial_id in self._invalid and not self._outcomes["COMPLETED"]:
+            return Shutdown("ERROR", f"{len(self._invalid)} trials reported their hyperparameters as invalid")
         outcomes = self._outcomes + Counter([last.outcome])
         if outcomes["COMPLETED"]:
             return Shutdown("COMPLETED", f"all {self._max_trials} trials have ended")
@@ -62,7 +72,7 @@ class RandomSearch:
     def _ended(self, event: TrialEnded) -> None:
         self._open -= 1
         if event.trial_id in self._invalid:
-            self._wanted += 1
+            self._wanted += self._replaced(event)
         else:
             self._outcomes[event.outcome] += 1
             self._progress.evolve(event)
