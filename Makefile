@@ -51,7 +51,7 @@ interop: venv           ## the public client drives our cluster
 	$(BIN)/pytest tests/interop
 
 bench: venv             ## what it costs; docs/performance.md has the figures
-	set -e; for bench in bench/[a-z]*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+	$(BIN)/python -m bench
 
 clean:                  ## forget the environment and every local cluster's data
 	rm -rf $(VENV) .resolute build
