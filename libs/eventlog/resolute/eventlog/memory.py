@@ -25,7 +25,8 @@ class MemoryEventLog:
     def __init__(self, now: Callable[[], datetime] = _utc_now) -> None:
         self._now = now
         self._all: list[Recorded] = []
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
+        """The log undecoded."""
         self._heads: dict[str, Head] = {}
         self._streams: dict[str, list[Recorded]] = defaultdict(list)
         self._causes: dict[tuple[str, str], tuple[Recorded, ...]] = {}
@@ -74,7 +75,7 @@ class MemoryEventLog:
         )
         recorded = Recorded(position, stream, version, event, cause, now, head.hash)
         self._heads[stream] = Head(version, link(row))
-        self._rows.append(row)
+        self.rows.append(row)
         self._streams[stream].append(recorded)
         self._all.append(recorded)
         return recorded
@@ -82,7 +83,7 @@ class MemoryEventLog:
     async def verify(self) -> Break | None:
         """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
         walked: dict[str, Head] = {}
-        return follow(self._rows, walked) or compare_heads(walked, self._heads)
+        return follow(self.rows, walked) or compare_heads(walked, self._heads)
 
     async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
         return self._streams[stream][after_version:] if stream in self._streams else []

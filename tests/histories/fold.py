@@ -1,0 +1,63 @@
+"""A log folded by the services that own its streams, and what a person would say of the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from resolute.api import identity
+from resolute.checkpoint import registry, story
+from resolute.proto.message import Event, Recorded
+from resolute.scheduler import pool
+from resolute.searcher import experiment
+
+Evolve = Callable[[Any, Event], Any]
+
+FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
+    "experiment": ((experiment.Experiment, experiment.evolve), (story.Story, story.evolve)),
+    "pool": ((pool.Pool, pool.evolve),),
+    "checkpoints": ((registry.Registry, registry.evolve),),
+    "user": ((identity.Users, identity.evolve_users),),
+    "workspace": ((identity.Workspaces, identity.evolve_workspaces),),
+}
+"""Who folds the streams of a category: what each begins with, and how it goes on. Other streams need no folding."""
+
+
+def fold(events: Iterable[Recorded]) -> dict[str, list[Any]]:
+    """The states of every stream, as its followers hold them."""
+    states: dict[str, list[Any]] = {}
+    for recorded in events:
+        folds = FOLDS.get(recorded.category, ())
+        before = states.get(recorded.stream) or [initial() for initial, _ in folds]
+        states[recorded.stream] = [
+            evolve(state, recorded.event) for state, (_, evolve) in zip(before, folds, strict=True)
+        ]
+    return states
+
+
+def summary_of(events: Iterable[Recorded]) -> dict[str, Any]:
+    """Where every stream has come to, in words that later releases will still have."""
+    return {stream: _say(states[0]) for stream, states in sorted(fold(events).items()) if states}
+
+
+def _say(state: Any) -> Any:
+    match state:
+        case experiment.Experiment():
+            trials = {str(trial.trial_id): _say_trial(trial) for trial in state.trials.values()}
+            return {"state": state.state.name, "archived": state.archived, "trials": trials}
+        case pool.Pool():
+            agents = sorted(name for name, _ in state.agents.items())
+            return {"agents": agents, "live_allocations": sorted(name for name, _ in state.allocations.items())}
+        case registry.Registry():
+            return {uuid: found.state.name for uuid, found in state.checkpoints.items()}
+    return None
+
+
+def _say_trial(trial: Any) -> dict[str, Any]:
+    return {
+        "state": trial.state.name,
+        "runs": trial.run_id,
+        "restarts": trial.restarts,
+        "steps_completed": trial.steps_completed,
+        "hparams": trial.hparams,
+    }

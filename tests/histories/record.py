@@ -1,0 +1,64 @@
+"""Records the histories of this release: `python -m tests.histories.record`, once before each release.
+
+Each is the log of a simulated cluster, told from a seed by the real services and kept as `resolute log tail --json`
+prints it, with where every stream had come to when it was recorded. Histories of past releases are never touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import orjson
+
+from resolute import codec
+from resolute.eventlog import MemoryEventLog
+from resolute.eventlog.lines import for_programs
+from resolute.proto.message import Event, Recorded
+from tests.histories.fold import summary_of
+
+RELEASE = "0.1.0"
+HERE = Path(__file__).parent
+SEEDS = {"a-search-in-a-storm": 4, "a-search-that-was-canceled": 5, "a-search-that-failed": 7}
+
+_MACHINES_OWN = re.compile(r"/[\w/.-]*/resolute-simulation-\w+")
+"""Where the simulated hosts keep checkpoints: a temporary directory, another one each time."""
+
+
+def main() -> None:
+    from tests.simulation.stories import tell
+
+    for name, seed in SEEDS.items():
+        asyncio.run(_record(name, tell(seed).events))
+
+
+async def _record(name: str, story: list[Recorded]) -> None:
+    """Appended anew, so that the hash chain is that of what the file holds."""
+    now = [story[0].recorded_at]
+    log = MemoryEventLog(now=lambda: now[0])
+    for (stream, cause), group in groupby(story, key=lambda recorded: (recorded.stream, recorded.cause)):
+        events = list(group)
+        now[0] = events[0].recorded_at
+        wanted = [_without_the_machine(recorded.event) for recorded in events]
+        await log.append(stream, wanted, expected_version=events[0].version - 1, cause=cause)
+    lines = [for_programs(row) for row in log.rows]
+    (HERE / f"{RELEASE}-{name}.jsonl").write_text("\n".join(lines) + "\n")
+    summary = orjson.dumps(summary_of(await log.read_all(0, len(lines))), option=orjson.OPT_INDENT_2)
+    (HERE / f"{RELEASE}-{name}.summary.json").write_bytes(summary + b"\n")
+    print(f"{name}: {len(lines)} events")
+
+
+def _without_the_machine(event: Event) -> Event:
+    encoded = codec.event_to_json(event)
+    return codec.event_from_json(encoded.type, encoded.schema_version, _MACHINES_OWN.sub("/checkpoints", encoded.data))
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":  # as the simulation needs it, for a seed to tell one story
+        command = [sys.executable, "-m", "tests.histories.record"]
+        os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})
+    main()
