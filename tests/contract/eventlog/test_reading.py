@@ -6,8 +6,9 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
+from resolute import codec
 from resolute.eventlog import EventLog, Snapshot
-from resolute.proto.experiment import TrialRunStarted
+from resolute.proto.experiment import TrialCreated, TrialRunStarted
 from resolute.proto.message import Cause
 
 
@@ -87,3 +88,11 @@ async def test_a_consumers_position_never_moves_backwards(log: EventLog) -> None
 async def test_setting_an_event_aside_twice_is_as_good_as_once(log: EventLog) -> None:
     await log.set_aside("relay", 3, "ValueError('odd \0 bytes')")
     await log.set_aside("relay", 3, "ValueError('again')")
+
+
+async def test_a_number_too_large_for_64_bits_is_read_as_it_was_answered_and_can_be_repeated(log: EventLog) -> None:
+    created = TrialCreated(1, "request", "task", {"weight": 1e22, "limit": 10**30, "least": -1e300}, 7)
+    answered = await log.append("experiment-1", [created], expected_version=0, cause=Cause("one"))
+    (read,) = await log.read_stream("experiment-1")
+    assert read.event == answered.events[0].event
+    assert codec.from_bytes(TrialCreated, codec.to_bytes(read.event)) == read.event

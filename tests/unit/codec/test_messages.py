@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from resolute import codec
 from resolute.codec import schemas
-from resolute.proto.experiment import TrialRunStarted
+from resolute.eventlog.rows import encode
+from resolute.proto.experiment import TrialCreated, TrialRunStarted
 from resolute.proto.message import COMMANDS, EVENTS, Event
 
 PROTO = Path(__file__).parents[3] / "proto"
@@ -157,3 +158,27 @@ def test_an_event_of_a_newer_release_is_a_clear_error() -> None:
 def test_a_field_of_the_wrong_type_is_named() -> None:
     with pytest.raises(codec.Undecodable, match=r"TrialRunStarted\.run_id: .* found 'two'"):
         codec.event_from_json("TrialRunStarted", 1, '{"trial_id": 1, "run_id": "two"}')
+
+
+@pytest.mark.parametrize("number", [1e20, 1e300, -1e25, 10**30, 2**64, 1.7976931348623157e308])
+def test_a_number_that_64_bits_do_not_hold_travels_on_through_log_and_bus(number: float) -> None:
+    created = TrialCreated(1, "request", "task", {"x": number, "deep": [{"y": number}]}, 7)
+    whole = f"{int(number)}"  # as jsonb writes it
+    recorded = (
+        f'{{"trial_id":1,"request_id":"r","task_id":"t","hparams":{{"x":{whole},"deep":[{{"y":{whole}}}]}},"seed":7}}'
+    )
+    read = codec.event_from_json("TrialCreated", 1, recorded)
+    assert isinstance(read, TrialCreated)
+    assert isinstance(read.hparams["x"], float)
+    assert read.hparams["x"] == float(number)
+    for event in (created, read):
+        again = codec.from_bytes(TrialCreated, codec.to_bytes(event))
+        assert again.hparams == {"x": float(number), "deep": [{"y": float(number)}]}
+        orjson.dumps(again.hparams)
+
+
+def test_a_number_beyond_all_floats_is_never_recorded() -> None:
+    with pytest.raises(codec.Undecodable, match="TrialCreated"):
+        encode([TrialCreated(1, "request", "task", {"x": 10**400}, 7)])
+    with pytest.raises(codec.Undecodable, match="TrialCreated"):
+        codec.from_bytes(TrialCreated, codec.to_bytes(TrialCreated(1, "request", "task", {"x": 10**400}, 7)))

@@ -6,6 +6,7 @@ instants in UTC. What cannot be decoded raises `Undecodable`, naming the field.
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 import resolute.proto.catalog  # noqa: F401  (registers every message)
 from resolute.proto.errors import InvalidConfig
@@ -45,7 +46,11 @@ def dump(value: Any) -> Any:
 
 
 def to_bytes(value: Any) -> bytes:
-    return orjson.dumps(dump(value))
+    dumped = dump(value)
+    try:
+        return orjson.dumps(dumped)
+    except TypeError:  # a whole number beyond 64 bits, in a document that a person wrote
+        return to_json(dumped, inf_nan_mode="null")
 
 
 def load(kind: type[T], data: Any) -> T:
@@ -57,10 +62,30 @@ def load(kind: type[T], data: Any) -> T:
 
 
 def from_bytes(kind: type[T], data: bytes | str) -> T:
+    if _may_hold_large_numbers(kind, data):
+        return load(kind, _parsed(kind, data))
     try:
         return adapter(kind).validate_json(data)
     except ValidationError as error:
         raise Undecodable(_explain(kind, error)) from error
+
+
+_MANY_DIGITS, _MANY_DIGITS_BYTES = re.compile(r"\d{19}"), re.compile(rb"\d{19}")
+
+
+def _may_hold_large_numbers(kind: Any, data: bytes | str) -> bool:
+    """Whether a document in it may hold a whole number beyond 64 bits: 1e30 is one once jsonb has written it out."""
+    if not holds_documents(kind):
+        return False
+    return (_MANY_DIGITS.search(data) if isinstance(data, str) else _MANY_DIGITS_BYTES.search(data)) is not None
+
+
+def _parsed(kind: type[Any], data: bytes | str) -> Any:
+    """JSON, with such numbers as floats, which every reader can carry on."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise Undecodable(f"{kind.__name__}: {error}") from error
 
 
 def _explain(kind: type[Any], error: ValidationError) -> str:
@@ -113,8 +138,8 @@ def event_to_json(event: Event) -> Encoded:
 def event_from_json(type_name: str, schema_version: int, data: str) -> Event:
     """An event as it was recorded by any release, as today's dataclass."""
     kind: Any = EVENTS.get(type_name)
-    if kind is None or schema_version != kind.schema_version:
-        return event_from(type_name, schema_version, orjson.loads(data))
+    if kind is None or schema_version != kind.schema_version or _may_hold_large_numbers(kind, data):
+        return event_from(type_name, schema_version, _parsed(kind or Event, data))
     try:
         event: Event = _adapter(kind).validator.validate_json(data)
     except ValidationError as error:
