@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from resolute import codec
 from resolute.bus import roles, subjects
 from resolute.bus.link import Credentials
 from resolute.bus.nats import NatsBus
@@ -131,6 +132,32 @@ async def test_an_agent_cannot_listen_to_another_nor_speak_in_its_place(
     assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
     assert overheard == []
     assert told.empty()
+
+
+async def test_an_agent_cannot_have_its_answers_sent_in_the_services_name(
+    service: NatsBus, agent: NatsBus, other: NatsBus
+) -> None:
+    """A service may publish where an agent may not: an answer must not carry the agent's words there."""
+    greeted: asyncio.Queue[AgentHeartbeat] = asyncio.Queue()
+    told: asyncio.Queue[AgentOrders] = asyncio.Queue()
+
+    async def greet(heartbeat: AgentHeartbeat) -> AgentOrders:
+        greeted.put_nowait(heartbeat)
+        return AgentOrders(complete=True)
+
+    async def take(orders: AgentOrders) -> None:
+        told.put_nowait(orders)
+
+    await service.listen(subjects.agent("*", "hello"), AgentHeartbeat, greet, queue="scheduler")
+    await other.listen(subjects.agent("agent-2", "orders"), AgentOrders, take)
+    words = codec.to_bytes(AgentHeartbeat("agent 1", "default"))
+    for wanted in (subjects.agent("agent-2", "orders"), "$JS.API.STREAM.PURGE.RESOLUTE_EVENTS"):
+        await agent._link.publish(subjects.agent("agent 1", "hello"), words, reply=wanted)
+    mine = subjects.agent("agent 1", "hello")
+    assert await agent.ask(mine, AgentHeartbeat("agent 1", "asked"), AgentOrders) == AgentOrders(complete=True)
+    assert [greeted.get_nowait().pool] == ["asked"]
+    await service.publish(subjects.agent("agent-2", "orders"), AgentOrders())
+    assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
 
 
 async def test_a_stranger_is_not_let_in(server: Nats) -> None:

@@ -23,7 +23,7 @@ from resolute.bus import envelope, facts, subjects
 from resolute.bus.bus import CommandHandler
 from resolute.bus.link import Close, Credentials, Kept, Link
 from resolute.bus.micro import serve_on
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import Forbidden, ResoluteError, Unavailable
 from resolute.proto.message import COMMANDS, Cause, Command, Recorded, Reply
 
 log_ = structlog.get_logger()
@@ -148,7 +148,12 @@ class NatsBus:
             return await handle(value)
 
         async def on_message(message: Msg) -> None:
-            self._start(self._answer(message, answer(message)))
+            try:
+                subjects.check_reply(message.subject, message.reply)
+            except Forbidden as error:
+                log_.warning("bus: a message was not taken", subject=message.subject, why=error.message)
+            else:
+                self._start(self._answer(message, answer(message)))
 
         return await self._link.subscribe(subject, on_message, queue)
 

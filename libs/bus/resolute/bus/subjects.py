@@ -45,3 +45,12 @@ def check_speaker(subject: str, message: Any) -> None:
         raise Forbidden(
             f"{type(message).__name__} on {subject} names agent {agent_id!r}, which has subjects of its own"
         )
+
+
+def check_reply(subject: str, reply: str) -> None:
+    """Answers go to inboxes: whoever answers may say more than who asked, and must not say it in his place.
+
+    Raises Forbidden when the answer is wanted anywhere else, as on another agent's subjects or JetStream's.
+    """
+    if reply and not reply.startswith("_INBOX"):
+        raise Forbidden(f"a message on {subject} wants its answer on {reply!r}; an inbox would do")
