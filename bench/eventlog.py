@@ -10,11 +10,12 @@ from typing import Any
 
 import asyncpg
 import uvloop
+
+from bench.figures import Figure, tell
+from bench.harness import in_turns, median, percentile, rate
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.experiment import TrialValidated
 from resolute.proto.message import Cause
-
-from bench.harness import in_turns, median, percentile, rate, save, table
 from tests.servers import Postgres
 
 WRITERS = (1, 16, 64)
@@ -105,15 +106,18 @@ async def main(rounds: int) -> None:
 
 
 def report(found: dict[int, dict[str, float]]) -> None:
-    table(
-        "events appended a second, beside bare inserts into an unordered table; medians",
-        ["writers", "appended/s", "p50 ms", "p99 ms", "bare: one row a transaction/s", "bare: rows in hundreds/s"],
-        [
-            [n, f["appended_per_s"], f["p50_ms"], f["p99_ms"], f["bare_one_row_per_s"], f["bare_hundreds_per_s"]]
-            for n, f in found.items()
-        ],
-    )
-    save("eventlog", {"by_writers": found})
+    """Against bare inserts into a table that promises neither order, nor versions, nor causes, nor a chain."""
+    figures = []
+    for writers, f in found.items():
+        who = f"{writers} writer{'s' if writers > 1 else ''}"
+        figures += [
+            Figure(f"{who}: events appended", f["appended_per_s"], "events/s", bar=20_000 if writers == 64 else None),
+            Figure(f"{who}: p50 of an append", f["p50_ms"], "ms", bar=1.0 if writers == 1 else None, at_most=True),
+            Figure(f"{who}: p99 of an append", f["p99_ms"], "ms"),
+            Figure(f"{who}: bare, one row a transaction", f["bare_one_row_per_s"], "rows/s"),
+            Figure(f"{who}: bare, rows in hundreds", f["bare_hundreds_per_s"], "rows/s"),
+        ]
+    tell("eventlog", figures)
 
 
 if __name__ == "__main__":

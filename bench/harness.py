@@ -1,4 +1,4 @@
-"""What the benches share: measuring side by side, in turns, and telling the outcome to people and to programs."""
+"""What the benches share: measuring side by side, in turns, and keeping the outcome for programs."""
 
 from __future__ import annotations
 
@@ -49,15 +49,6 @@ def machine() -> str:
         names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         model = names[0] if names else model
     return f"{os.cpu_count()} x {model}, {platform.system()}, Python {platform.python_version()}"
-
-
-def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table, the first column to the left, figures to the right."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    print(f"\n{title}")
-    for row in cells:
-        print("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))))
 
 
 def save(name: str, figures: Mapping[str, Any]) -> None:
