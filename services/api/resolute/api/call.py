@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 import structlog
@@ -15,13 +16,21 @@ from aiohttp import web
 
 from resolute.api import wire
 from resolute.api.routing import Principal
-from resolute.proto.errors import InvalidConfig, ResoluteError
+from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
+from resolute.service import Patience
 
 if TYPE_CHECKING:
     from resolute.api.gateway import Gateway
 
 log_ = structlog.get_logger()
+
+T = TypeVar("T")
+
+PERSISTENCE_S = 20.0
+
+TRACEPARENT = web.RequestKey("traceparent", str)
+"""Under this key a request keeps the thread of its own span, which all that follows from it continues."""
 
 NOBODY = Principal(user_id=0, username="")
 
@@ -95,7 +104,7 @@ class Call:
             id=request_id,
             actor=actor or "anonymous",
             correlation_id=request_id,
-            traceparent=self.request.headers.get("traceparent"),
+            traceparent=self.request.get(TRACEPARENT),
         )
 
     def _digest(self, actor: str, key: str) -> str:
@@ -104,10 +113,15 @@ class Call:
         return hashlib.sha256(repr(parts).encode() + self.raw).hexdigest()[:32]
 
     async def send(self, command: Command, step: str = "") -> Reply:
-        """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome."""
+        """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.
+
+        A service that is away for a moment is asked again under the same cause, which does nothing twice; the caller,
+        who would ask under another, had better not need to.
+        """
         cause = self.cause.then(step) if step else self.cause
-        reply = await self.gateway.context.bus.request(command, cause)
-        await self.gateway.read.reached(reply.position)
+        gateway = self.gateway
+        reply = await persistently(lambda: gateway.context.bus.request(command, cause))
+        await persistently(lambda: gateway.read.reached(reply.position))
         return reply
 
     async def stream(self, results: AsyncIterator[Any]) -> web.StreamResponse:
@@ -133,6 +147,19 @@ class Call:
             await response.prepare(self.request)
         await response.write_eof()
         return response
+
+
+async def persistently(work: Callable[[], Awaitable[T]]) -> T:
+    """The outcome of `work`, tried for PERSISTENCE_S; then Unavailable."""
+    patience = Patience()
+    deadline = asyncio.get_running_loop().time() + PERSISTENCE_S
+    while True:
+        try:
+            return await work()
+        except Unavailable as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await patience.wait("a caller", error)
 
 
 def told(error: Exception) -> tuple[wire.Code, str]:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from resolute.api import bodies, schemas, wire
 from resolute.api.blobs import Blobs
-from resolute.api.call import NOBODY, Call, told
+from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
 from resolute.api.lookup import TrialRef
 from resolute.api.measures.logs import LogStore
@@ -30,6 +30,7 @@ from resolute.api.views.trials import trial_of
 from resolute.api.wire import WireError
 from resolute.proto.errors import InvalidConfig
 from resolute.service import Context
+from resolute.service.tracing import span
 
 
 class Gateway:
@@ -76,6 +77,12 @@ class Gateway:
 
     async def answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         """Authenticate, read, decide, handle; whatever fails becomes an answer."""
+        with span(route.operation, request.headers.get("traceparent"), method=route.method) as inside:
+            if inside is not None:
+                request[TRACEPARENT] = inside
+            return await self._told(route, request)
+
+    async def _told(self, route: Route, request: web.Request) -> web.StreamResponse:
         try:
             return await self._answer(route, request)
         except web.HTTPException:
