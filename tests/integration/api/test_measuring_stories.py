@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from resolute.bus import subjects
 from resolute.proto.checkpoint import CheckpointAnnounced, CheckpointCompleted
-from resolute.proto.pool import LogBatch, LogLine, LogsStored
+from resolute.proto.errors import Forbidden
+from resolute.proto.pool import LogBatch, LogLine, LogsStored, StartTask
 from tests.integration.api.running import Client
 from tests.integration.api.whole import Agent, Whole, results, whole
 
@@ -114,21 +117,43 @@ async def test_a_follower_gets_lines_as_they_come_and_leaves_when_the_task_has_e
             assert await asyncio.wait_for(response.content.read(), 10) == b""
 
 
+def shipped(order: StartTask, agent: Agent, n: int) -> LogLine:
+    spec, share = order.spec, order.placement.resources_id
+    text = f"line {n}"
+    return LogLine(spec.task_id, spec.allocation_id, 0, n, AT, "INFO", "stdout", text, agent.name, share)
+
+
 async def test_lines_an_agent_ships_over_the_bus_are_kept_once(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
         agent, order, _ = await a_trial(cluster)
-        spec = order.spec
-        lines = tuple(
-            LogLine(spec.task_id, spec.allocation_id, 0, n, AT, "INFO", "stdout", f"line {n}") for n in range(100)
-        )
+        lines = tuple(shipped(order, agent, n) for n in range(100))
         for _ in range(2):
             stored = await cluster.bus.ask(subjects.agent(agent.name, "logs"), LogBatch(lines), LogsStored)
             assert stored.count == 100
         assert [line["log"] for line in await results(cluster.user, "/api/v1/trials/1/logs")] == [
             f"line {n}\n" for n in range(100)
         ]
+
+
+async def test_an_agent_ships_lines_of_its_own_tasks_alone(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        victim, order, _ = await a_trial(cluster)
+        intruder = await cluster.agent()
+        line = shipped(order, intruder, 1)
+        forged = (
+            line,
+            replace(line, agent_id=victim.name),
+            replace(line, container_id="its own"),
+            replace(shipped(order, victim, 1), task_id="another"),
+        )
+        for one in forged:
+            with pytest.raises(Forbidden):
+                await cluster.bus.ask(subjects.agent(intruder.name, "logs"), LogBatch((one,)), LogsStored)
+        true = LogBatch((shipped(order, victim, 2),))
+        assert (await cluster.bus.ask(subjects.agent(victim.name, "logs"), true, LogsStored)).count == 1
+        assert [line["log"] for line in await results(cluster.user, "/api/v1/trials/1/logs")] == ["line 2\n"]
 
 
 async def test_progress_is_shown_with_the_experiment(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
@@ -162,7 +187,7 @@ async def test_a_checkpoint_is_announced_then_completed_and_stands_among_the_wor
         assert completed.resources == {"state/model_weights.pt": 10, "notes.txt": 5}
         for body, field in (
             ({**done, "metadata": {}}, "metadata.steps_completed"),
-            ({**done, "resources": {"a": "big"}}, "resources"),
+            ({**done, "resources": {"a": "big"}}, "resources.a"),
         ):
             answer = await trial.call("POST", "/api/v1/checkpoints", body)
             assert (answer.status, answer.error.partition(":")[0]) == (400, field)

@@ -40,11 +40,14 @@ def check_speaker(subject: str, message: Any) -> None:
     Raises Forbidden when a message on an agent's subject is signed by another one.
     """
     tokens = subject.split(".")
-    agent_id = getattr(message, "agent_id", None)
-    if tokens[:2] == ["resolute", "agent"] and agent_id is not None and token(agent_id) != tokens[2]:
-        raise Forbidden(
-            f"{type(message).__name__} on {subject} names agent {agent_id!r}, which has subjects of its own"
-        )
+    if tokens[:2] != ["resolute", "agent"]:
+        return
+    for signed in (message, *getattr(message, "lines", ())):
+        agent_id = getattr(signed, "agent_id", None)
+        if agent_id is not None and token(agent_id) != tokens[2]:
+            raise Forbidden(
+                f"{type(message).__name__} on {subject} names agent {agent_id!r}, which has subjects of its own"
+            )
 
 
 def check_reply(subject: str, reply: str) -> None:

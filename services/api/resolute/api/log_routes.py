@@ -15,7 +15,7 @@ from resolute.api.call import Call
 from resolute.api.measures.logs import LEVELS, LogFilter, StoredLine, follow, sequence_of
 from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.proto.errors import InvalidConfig
-from resolute.proto.pool import LogBatch, LogLine, LogsStored
+from resolute.proto.pool import LogLine
 
 PAGE = 2_000
 _RANK = re.compile(r"^\[rank=(\d+)\] ")
@@ -77,12 +77,6 @@ def level_of(value: Any, field: str) -> str:
     if name not in LEVELS:
         raise InvalidConfig(f"{field}: {value!r} is no level; one of {', '.join(LEVELS)} would do")
     return name
-
-
-async def store_from_agent(call_store: Any, batch: LogBatch) -> LogsStored:
-    """What an agent ships over the bus; it keeps the lines until this answers."""
-    await call_store.add(batch.lines)
-    return LogsStored(count=len(batch.lines))
 
 
 # ---------------------------------------------------------------- reading

@@ -13,9 +13,9 @@ import structlog
 from aiohttp import web
 
 from resolute.api import passwords
+from resolute.api.agent_logs import AgentLogs
 from resolute.api.database import outages
 from resolute.api.gateway import Gateway, application
-from resolute.api.log_routes import store_from_agent
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
@@ -146,7 +146,7 @@ async def _hear(gateway: Gateway) -> None:
 
 
 async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
-    bus, store = gateway.context.bus, partial(store_from_agent, gateway.logs)
+    bus, store = gateway.context.bus, AgentLogs(gateway.read, gateway.logs).store
     facts = await bus.facts(gateway.signals.deliver)
     try:
         return facts, await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api")
