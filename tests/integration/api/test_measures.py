@@ -111,3 +111,26 @@ async def test_a_follower_sees_every_line_and_ends_with_the_task(pool: asyncpg.P
 def test_a_line_without_a_number_gets_the_same_one_each_time() -> None:
     assert sequence_of(AT, "hello", 0) == sequence_of(AT, "hello", 0)
     assert sequence_of(AT, "hello", 0) != sequence_of(AT, "hello", 1)
+
+
+async def test_a_summary_follows_the_latest_run_of_each_step(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await store.add([validation(1, 100, 0.5), validation(1, 200, 0.4)])
+    for _ in range(2):
+        assert (await store.columns(1))["validation_metrics"]["loss"]["last"] == 0.4
+    await store.add([validation(1, 100, 0.25, run=2)])
+    summary = (await store.columns(1))["validation_metrics"]["loss"]
+    assert (summary["count"], summary["min"], summary["last"]) == (2, 0.25, 0.4)
+
+
+async def test_a_chart_has_its_first_and_last_point_and_only_what_was_asked(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await store.add([validation(1, steps, 1 / steps) for steps in range(1, 1001)])
+    await store.add([validation(1, 1000, 7.0, run=2)])
+    for most in (2, 7, 200):
+        points = await store.series(1, "validation", ["loss"], 0, 0, most)
+        assert (len(points), points[0].steps, points[-1].steps) == (most, 1, 1000)
+    [last] = await store.series(1, "validation", [], 0, 0, 1)
+    assert (last.steps, last.metrics) == (1000, {"loss": 7.0})
+    assert [p.steps for p in await store.series(1, "validation", [], 10, 12, 200)] == [10, 11, 12]
+    assert await store.series(1, "validation", ["accuracy"], 0, 0, 200) == []

@@ -13,7 +13,7 @@ from aiohttp import web
 from resolute.api import lookup, wire
 from resolute.api.call import Call
 from resolute.api.lookup import TrialRef
-from resolute.api.measures.metrics import MetricRow, Stored
+from resolute.api.measures.metrics import MetricRow, Point, Stored
 from resolute.api.routing import SIGNED_IN, TASK, Handler, Route
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import ReportValidation
@@ -172,7 +172,8 @@ async def compare_trials(call: Call) -> dict[str, Any]:
     """Time series of several trials, thinned to `maxDatapoints` each."""
     query = call.query
     names, kinds = _wanted(query.texts("metricNames"), query.texts("metricIds"), query.text("group"))
-    first, last = query.number("startBatches"), query.number("endBatches")
+    first, last, most = query.number("startBatches"), query.number("endBatches"), _most(query.number("maxDatapoints"))
+    measured = call.gateway.measured
     compared = []
     for trial_id in query.numbers("trialIds"):
         await lookup.trial(call.gateway, trial_id)
@@ -183,12 +184,12 @@ async def compare_trials(call: Call) -> dict[str, Any]:
                     {
                         "group": kind,
                         "type": _METRIC_TYPE.get(kind, "METRIC_TYPE_UNSPECIFIED"),
-                        "data": thinned(
-                            [p async for p in _points(call, trial_id, kind, names, first, last)],
-                            query.number("maxDatapoints") or 200,
-                        ),
+                        "data": [
+                            _point_view(point, names)
+                            for point in await measured.series(trial_id, kind, sorted(names), first, last, most)
+                        ],
                     }
-                    for kind in kinds or await call.gateway.measured.kinds(trial_id)
+                    for kind in kinds or await measured.kinds(trial_id)
                 ],
             }
         )
@@ -205,40 +206,38 @@ def _wanted(names: list[str], ids: list[str], group: str) -> tuple[set[str], lis
     return {*names, *(name for _, name in pairs)}, kinds
 
 
-async def _points(
-    call: Call, trial_id: int, kind: str, names: set[str], first: int, last: int
-) -> AsyncIterator[dict[str, Any]]:
-    async for page in call.gateway.measured.read(trial_id, kind):
-        for row in page:
-            values = {name: value for name, value in row.metrics.items() if not names or name in names}
-            if values and row.steps >= first and (not last or row.steps <= last):
-                yield {"batches": row.steps, "values": values, "time": wire.timestamp(row.reported_at)}
+def _most(asked: int) -> int:
+    if asked < 0:
+        raise InvalidConfig(f"maxDatapoints: expected 1 or more; found {asked}")
+    return asked or 200
 
 
-def thinned(points: Sequence[Any], most: int) -> list[Any]:
-    """At most `most` of the points, evenly spaced, with the first and the last among them."""
-    if len(points) <= most:
-        return list(points)
-    if most == 1:
-        return [points[-1]]
-    return [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
+def _point_view(point: Point, names: set[str]) -> dict[str, Any]:
+    values = {name: value for name, value in point.metrics.items() if not names or name in names}
+    return {"batches": point.steps, "values": values, "time": wire.timestamp(point.reported_at)}
 
 
 async def trial_workloads(call: Call) -> dict[str, Any]:
     """What a trial did, in order of steps: trainings, validations and checkpoints."""
-    trial = await lookup.trial(call.gateway, call.int("trialId"))
-    workloads: list[tuple[int, int, dict[str, Any]]] = []
-    for order, kind in enumerate(("training", "validation")):
-        async for page in call.gateway.measured.read(trial.trial_id, kind):
-            workloads += [(row.steps, order, {kind: workload_view(row)}) for row in page]
-    for checkpoint in await call.gateway.checkpoint_workloads(trial.trial_id):
-        workloads.append((checkpoint["totalBatches"], 2, {"checkpoint": checkpoint}))
-    chosen = _CHOSEN.get(call.query.text("filter"), ())
-    kept = [w for *_, w in sorted(workloads, key=lambda w: w[:2]) if not chosen or next(iter(w)) in chosen]
-    if call.query.text("orderBy") in ("ORDER_BY_DESC", "2"):
-        kept.reverse()
-    page_ = wire.page_of(len(kept), offset=call.query.number("offset"), limit=call.query.number("limit"))
-    return {"workloads": list(wire.cut(kept, page_)), "pagination": page_.as_json()}
+    trial, measured = await lookup.trial(call.gateway, call.int("trialId")), call.gateway.measured
+    chosen = _CHOSEN.get(call.query.text("filter"), ("training", "validation", "checkpoint"))
+    kinds = [kind for kind in chosen if kind != "checkpoint"]
+    checkpoints = await call.gateway.checkpoint_workloads(trial.trial_id) if "checkpoint" in chosen else []
+    steps = [checkpoint["totalBatches"] for checkpoint in checkpoints]
+    total = await measured.workload_count(trial.trial_id, kinds, steps)
+    page = wire.page_of(total, offset=call.query.number("offset"), limit=call.query.number("limit"))
+    found = await measured.workloads(
+        trial.trial_id,
+        kinds,
+        steps,
+        offset=page.start,
+        limit=page.end - page.start,
+        newest_first=call.query.text("orderBy") in ("ORDER_BY_DESC", "2"),
+    )
+    shown = [
+        {"checkpoint": checkpoints[one]} if isinstance(one, int) else {one.kind: workload_view(one)} for one in found
+    ]
+    return {"workloads": shown, "pagination": page.as_json()}
 
 
 _CHOSEN = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,6 +46,17 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    steps: int
+    metrics: dict[str, Any]
+    reported_at: datetime
+
+
+ColumnSummaries = dict[str, dict[str, Any]]
+"""By the metric's name."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialSummary:
     """What a trial's metrics say in short."""
 
@@ -69,9 +81,22 @@ FROM measures.metrics WHERE trial_id = $1 AND kind = $2 AND steps > $3
 ORDER BY trial_id, steps, run_id DESC LIMIT $4
 """
 
+# By trial, the last step of either kind, found at the end of its index.
 TOTAL_BATCHES = """
-SELECT trial_id, max(steps) AS steps FROM measures.metrics
-WHERE trial_id = ANY($1::bigint[]) AND kind IN ('training', 'validation') GROUP BY trial_id
+SELECT t.trial_id, max(m.steps) AS steps
+FROM unnest($1::bigint[]) AS t (trial_id), unnest(ARRAY['training', 'validation']) AS k (kind), LATERAL (
+    SELECT steps FROM measures.metrics WHERE trial_id = t.trial_id AND kind = k.kind ORDER BY steps DESC LIMIT 1) m
+GROUP BY t.trial_id
+"""
+
+# From each kind to the next one in the index, however many rows each has.
+KINDS = """
+WITH RECURSIVE kinds AS (
+    SELECT min(kind) AS kind FROM measures.metrics WHERE trial_id = $1
+    UNION ALL
+    SELECT (SELECT min(m.kind) FROM measures.metrics m WHERE m.trial_id = $1 AND m.kind > kinds.kind) FROM kinds
+    WHERE kinds.kind IS NOT NULL)
+SELECT kind FROM kinds WHERE kind IS NOT NULL ORDER BY kind
 """
 
 LATEST_VALIDATION = """
@@ -99,12 +124,44 @@ ON CONFLICT (trial_id) DO UPDATE SET
 
 COLUMNS = """
 SELECT name, count(*) AS count, sum(value) AS sum, min(value) AS min, max(value) AS max,
-       (array_agg(value ORDER BY steps DESC))[1] AS last
-FROM (SELECT DISTINCT ON (steps) steps, metrics FROM measures.metrics
+       (max(ARRAY[steps, value]))[2] AS last
+FROM (SELECT DISTINCT ON (steps) steps::double precision AS steps, metrics FROM measures.metrics
       WHERE trial_id = $1 AND kind = $2 ORDER BY steps, run_id DESC) m,
-     LATERAL (SELECT key AS name, (val #>> '{}')::double precision AS value
-              FROM jsonb_each(m.metrics) AS e (key, val) WHERE jsonb_typeof(val) = 'number') v
-GROUP BY name ORDER BY name
+     LATERAL (SELECT key AS name, CASE WHEN jsonb_typeof(val) = 'number' THEN val::double precision END AS value
+              FROM jsonb_each(m.metrics) AS e (key, val)) v
+WHERE value IS NOT NULL GROUP BY name ORDER BY name
+"""
+
+COUNT = "SELECT count(*) FROM measures.metrics WHERE trial_id = $1 AND kind = $2"
+
+SUMMARIES_KEPT = 1_000
+
+# Evenly spaced points, the first and the last among them; $6 is how many at most.
+SERIES = """
+SELECT steps, metrics, reported_at FROM (
+    SELECT m.*, row_number() OVER (ORDER BY steps) - 1 AS place, count(*) OVER () AS points FROM (
+        SELECT DISTINCT ON (steps) steps, metrics, reported_at FROM measures.metrics
+        WHERE trial_id = $1 AND kind = $2 AND steps >= $3 AND ($4 = 0 OR steps <= $4)
+        ORDER BY steps, run_id DESC) m
+    WHERE cardinality($5::text[]) = 0 OR metrics ?| $5) p
+WHERE points <= $6 OR ($6 = 1 AND place = points - 1)
+   OR ($6 > 1 AND place IN (SELECT round(i * (points - 1)::numeric / ($6 - 1)) FROM generate_series(0, $6 - 1) i))
+ORDER BY steps
+"""
+
+# What a trial did, without its numbers: what is asked for is a page of many.
+WORKLOADS = """
+FROM (SELECT kind, steps, run_id, CASE kind WHEN 'training' THEN 0 ELSE 1 END AS rank, 0 AS place FROM (
+          SELECT DISTINCT ON (kind, steps) kind, steps, run_id FROM measures.metrics
+          WHERE trial_id = $1 AND kind = ANY($2::text[]) ORDER BY kind, steps, run_id DESC) m
+      UNION ALL
+      SELECT 'checkpoint', steps, 0, 2, place - 1 FROM unnest($3::int[]) WITH ORDINALITY AS c (steps, place)) w
+"""
+
+ROWS = """
+SELECT m.id, m.trial_id, m.run_id, m.kind, m.steps, m.metrics, m.reported_at
+FROM unnest($2::text[], $3::int[], $4::int[]) AS w (kind, steps, run_id)
+JOIN measures.metrics m ON m.trial_id = $1 AND m.kind = w.kind AND m.steps = w.steps AND m.run_id = w.run_id
 """
 
 
@@ -112,6 +169,7 @@ class MetricStore:
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
         self._writer: GroupWriter[MetricRow] = GroupWriter(self._insert)
+        self._summaries: OrderedDict[tuple[int, str], tuple[int, ColumnSummaries]] = OrderedDict()
 
     async def add(self, rows: Sequence[MetricRow]) -> None:
         """Durable when it returns; a row that is there already is left as it is."""
@@ -142,11 +200,45 @@ class MetricStore:
             if len(rows) < page:
                 return
 
+    async def series(
+        self, trial_id: int, kind: str, names: Sequence[str], first: int, last: int, most: int
+    ) -> list[Point]:
+        """Up to `most` of the points from step `first` to `last` (0: no end) that have one of `names` (empty: any)."""
+        with outages():
+            rows = await self._pool.fetch(SERIES, trial_id, kind, first, last, list(names), most)
+        return [Point(row["steps"], _loads(row["metrics"]), row["reported_at"]) for row in rows]
+
+    async def workload_count(self, trial_id: int, kinds: Sequence[str], checkpoint_steps: Sequence[int]) -> int:
+        with outages():
+            return int(
+                await self._pool.fetchval(f"SELECT count(*) {WORKLOADS}", trial_id, list(kinds), list(checkpoint_steps))
+            )
+
+    async def workloads(
+        self,
+        trial_id: int,
+        kinds: Sequence[str],
+        checkpoint_steps: Sequence[int],
+        *,
+        offset: int,
+        limit: int,
+        newest_first: bool,
+    ) -> list[Stored | int]:
+        """A page of a trial's reports and checkpoints in order of steps: a report, or a checkpoint's place in
+        `checkpoint_steps`."""
+        way = "DESC" if newest_first else "ASC"
+        page = f"ORDER BY steps {way}, rank {way}, place {way} OFFSET {offset} LIMIT {limit}"
+        query = f"SELECT kind, steps, run_id, place {WORKLOADS} {page}"
+        with outages():
+            keys = await self._pool.fetch(query, trial_id, list(kinds), list(checkpoint_steps))
+            reports = [(key["kind"], key["steps"], key["run_id"]) for key in keys if key["kind"] != "checkpoint"]
+            rows = await self._pool.fetch(ROWS, trial_id, *([key[n] for key in reports] for n in range(3)))
+        found = {(row["kind"], row["steps"]): _stored(row) for row in rows}
+        return [key["place"] if key["kind"] == "checkpoint" else found[key["kind"], key["steps"]] for key in keys]
+
     async def kinds(self, trial_id: int) -> list[str]:
         with outages():
-            rows = await self._pool.fetch(
-                "SELECT DISTINCT kind FROM measures.metrics WHERE trial_id = $1 ORDER BY kind", trial_id
-            )
+            rows = await self._pool.fetch(KINDS, trial_id)
         return [row["kind"] for row in rows]
 
     async def summaries(
@@ -173,26 +265,28 @@ class MetricStore:
             for trial in ids
         }
 
-    async def columns(self, trial_id: int) -> dict[str, dict[str, dict[str, Any]]]:
+    async def columns(self, trial_id: int) -> dict[str, ColumnSummaries]:
         """The trial's `summaryMetrics`: by group, then by name: count, sum, min, max and last."""
-        summary: dict[str, dict[str, dict[str, Any]]] = {}
+        summary: dict[str, ColumnSummaries] = {}
         for kind in await self.kinds(trial_id):
-            with outages():
-                rows = await self._pool.fetch(COLUMNS, trial_id, kind)
             group = {"training": "avg_metrics", "validation": "validation_metrics"}.get(kind, kind)
-            summary[group] = {
-                row["name"]: {
-                    "count": row["count"],
-                    "sum": row["sum"],
-                    "min": row["min"],
-                    "max": row["max"],
-                    "mean": row["sum"] / row["count"],
-                    "last": row["last"],
-                    "type": "number",
-                }
-                for row in rows
-            }
+            summary[group] = await self._columns_of(trial_id, kind)
         return summary
+
+    async def _columns_of(self, trial_id: int, kind: str) -> ColumnSummaries:
+        """Rows are never changed, so as long as there are as many as before, they come to the same."""
+        with outages():
+            count = await self._pool.fetchval(COUNT, trial_id, kind)
+            known = self._summaries.get((trial_id, kind))
+            if known is not None and known[0] == count:
+                return known[1]
+            rows = await self._pool.fetch(COLUMNS, trial_id, kind)
+        found = {row["name"]: _summary(row) for row in rows}
+        self._summaries[trial_id, kind] = (count, found)
+        self._summaries.move_to_end((trial_id, kind))
+        if len(self._summaries) > SUMMARIES_KEPT:
+            self._summaries.popitem(last=False)
+        return found
 
     async def note(
         self,
@@ -215,6 +309,18 @@ class MetricStore:
                     f"DELETE FROM measures.{table} WHERE trial_id = ANY($1::bigint[])",
                     list(trial_ids),
                 )
+
+
+def _summary(row: asyncpg.Record) -> dict[str, Any]:
+    return {
+        "count": row["count"],
+        "sum": row["sum"],
+        "min": row["min"],
+        "max": row["max"],
+        "mean": row["sum"] / row["count"],
+        "last": row["last"],
+        "type": "number",
+    }
 
 
 def _stored(row: asyncpg.Record) -> Stored:
