@@ -136,7 +136,8 @@ COUNT = "SELECT count(*) FROM measures.metrics WHERE trial_id = $1 AND kind = $2
 
 SUMMARIES_KEPT = 1_000
 
-# Evenly spaced points, the first and the last among them; $6 is how many at most.
+# Evenly spaced points, the first and the last among them; $6 is how many at most. With more points than that, the
+# i-th stands at round(i * spacing), so a place is one of them when the i nearest to it leads back to it.
 SERIES = """
 SELECT steps, metrics, reported_at FROM (
     SELECT m.*, row_number() OVER (ORDER BY steps) - 1 AS place, count(*) OVER () AS points FROM (
@@ -145,7 +146,7 @@ SELECT steps, metrics, reported_at FROM (
         ORDER BY steps, run_id DESC) m
     WHERE cardinality($5::text[]) = 0 OR metrics ?| $5) p
 WHERE points <= $6 OR ($6 = 1 AND place = points - 1)
-   OR ($6 > 1 AND place IN (SELECT round(i * (points - 1)::numeric / ($6 - 1)) FROM generate_series(0, $6 - 1) i))
+   OR ($6 > 1 AND place = round(round(place * ($6 - 1) / (points - 1.0)::float8) * (points - 1) / ($6 - 1.0)::float8))
 ORDER BY steps
 """
 
