@@ -14,7 +14,7 @@ import structlog
 
 from resolute.bus import Bus
 from resolute.eventlog import EventLog
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.message import Recorded
 
 log_ = structlog.get_logger()
@@ -34,15 +34,21 @@ class Consumer(Protocol):
         ...
 
 
+SAVE_EVERY_S = 0.2
+"""A place in the log is saved no more often: what is handled again after a crash has the same causes, and no effect."""
+
+
 class Reactions:
     """A consumer that asks things of others: event by event, at least once, each ask with the event's id as cause.
 
     A reaction that fails for want of a service is tried again for as long as it takes. One that fails for another
-    reason twice is set aside for a person to read, so that one bad event does not stop the rest.
+    reason twice, here or in the service it asked, is set aside for a person to read, so that one bad event does not
+    stop the rest.
     """
 
     def __init__(self, name: str, log: EventLog, react: React) -> None:
         self._name, self._log, self._react = name, log, react
+        self._saved_at_s = -SAVE_EVERY_S
 
     async def position(self) -> int:
         return await self._log.load_position(self._name)
@@ -50,7 +56,10 @@ class Reactions:
     async def handle(self, batch: Sequence[Recorded]) -> None:
         for recorded in batch:
             await self._once(recorded)
-        await self._log.save_position(self._name, batch[-1].position)
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._saved_at_s >= SAVE_EVERY_S:
+            await self._log.save_position(self._name, batch[-1].position)
+            self._saved_at_s = now_s
 
     async def _once(self, recorded: Recorded) -> None:
         failures = 0
@@ -60,11 +69,11 @@ class Reactions:
                 return await self._react(recorded)
             except Unavailable as error:
                 await patience.wait(self._name, error)
-            except ResoluteError as error:
-                # An answer, though not the hoped-for one: the world moved on before this reaction came.
-                log_.info("reaction refused", consumer=self._name, event_id=recorded.id, why=error.message)
-                return
             except Exception as error:
+                if isinstance(error, ResoluteError) and not isinstance(error, Failed):
+                    # An answer, though not the hoped-for one: the world moved on before this reaction came.
+                    log_.info("reaction refused", consumer=self._name, event_id=recorded.id, why=error.message)
+                    return
                 failures += 1
                 log_.exception("reaction failed", consumer=self._name, event_id=recorded.id)
                 if failures == 2:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from resolute import codec
 from resolute.eventlog import Appended
 from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested, CheckpointFilesRemoved
-from resolute.proto.errors import NotFound, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import (
     CreateExperiment,
     DescribeRun,
@@ -33,39 +33,21 @@ from resolute.searcher.settings import Settings
 from resolute.service import Aggregates, Context, Follower, Reactions
 
 NAME = "searcher"
-SAVE_EVERY = 1000
 
 
 async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
     searcher = Searcher(context)
     subscription = await context.bus.serve(NAME, searcher.handle)
-    following = (
-        Reactions(NAME, context.log, searcher.react),
-        Deletions(f"{NAME}-deletions", context.log, searcher.delete),
-    )
+    # Removing the files of a big experiment takes long, and nobody else shall wait for it.
+    following = ((NAME, searcher.react), (f"{NAME}-deletions", searcher.delete))
     try:
         async with asyncio.TaskGroup() as tasks:
-            for consumer in following:
-                tasks.create_task(Follower(consumer, context.log, context.bus).run())
+            for name, react in following:
+                tasks.create_task(Follower(Reactions(name, context.log, react), context.log, context.bus).run())
             context.on_ready(NAME)
     finally:
         await subscription.close()
-
-
-class Deletions(Reactions):
-    """Followed apart from the rest: removing the files of a big experiment takes long, and nobody else shall wait.
-
-    Deletions are rare, so its position is saved rarely; what is read again after a restart is passed over again.
-    """
-
-    _passed = 0
-
-    async def handle(self, batch: Sequence[Recorded]) -> None:
-        self._passed += len(batch)
-        if self._passed >= SAVE_EVERY or any(isinstance(r.event, ExperimentDeletionRequested) for r in batch):
-            await super().handle(batch)
-            self._passed = 0
 
 
 class Searcher:
@@ -128,7 +110,7 @@ class Searcher:
             return
         try:
             await self._bus.request(ask.command, cause.then(ask.step))
-        except Unavailable:
+        except (Unavailable, Failed):
             raise
         except ResoluteError as error:  # an answer, and asking again will not change it
             outcome = _without_a_run(recorded.event, error)
