@@ -7,7 +7,8 @@ ResoluteError
 ├── InvalidConfig    the user's YAML or request; carries the path, `searcher.max_length`           400
 ├── Forbidden        the caller is someone, but not someone who may do this                        403
 ├── WrongVersion     someone else wrote first; the shell reads again and decides again
-└── Unavailable      Postgres or NATS is away; the shell waits and tries again                     503
+├── Unavailable      Postgres or NATS is away; the shell waits and tries again                     503
+└── Failed           another service met a bug while it decided: that is no answer                 500
 ```
 
 Errors cross the bus by name (`code`) and message, so that a refusal decided in one service reaches the
@@ -72,6 +73,10 @@ class Unavailable(ResoluteError):
     http_status = 503
 
 
+class Failed(ResoluteError):
+    """Another service met a bug of its own. It has not answered: who needs an answer asks again."""
+
+
 _BY_CODE: dict[str, type[ResoluteError]] = {
     kind.code: kind for kind in (Refused, NotFound, InvalidConfig, Forbidden, Unavailable)
 }
@@ -79,4 +84,4 @@ _BY_CODE: dict[str, type[ResoluteError]] = {
 
 def from_code(code: str, message: str) -> ResoluteError:
     """The error that another service answered with."""
-    return _BY_CODE.get(code, ResoluteError)(message)
+    return _BY_CODE.get(code, Failed)(message)

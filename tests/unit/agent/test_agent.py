@@ -17,7 +17,7 @@ from resolute.agent.ledger import Ledger
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
 from resolute.agent.settings import AgentSettings
 from resolute.bus import MemoryBus, subjects
-from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, Unavailable
 from resolute.proto.message import Reply
 from resolute.proto.pool import (
     AgentHello,
@@ -89,6 +89,7 @@ class Scene:
     refuse_line: str = ""
     answer_after_s: float = 0
     away: bool = False
+    failing: int = 0
     logs_away: bool = False
     running: asyncio.Task[None] | None = None
 
@@ -134,6 +135,9 @@ class Scene:
     async def _report(self, report: TaskReport) -> Reply:
         if self.away:
             raise Unavailable("the scheduler is away")
+        if self.failing:
+            self.failing -= 1
+            raise Failed("a bug of the scheduler's")
         self.reports.append((report.resources_id, report.what, report.exit_code))
         self.reasons.append(report.reason)
         return Reply(1)
@@ -141,6 +145,9 @@ class Scene:
     async def _logs(self, batch: LogBatch) -> LogsStored:
         if self.logs_away:
             raise Unavailable("the gateway is away")
+        if self.failing:
+            self.failing -= 1
+            raise Failed("a bug of the gateway's")
         if any(self.refuse_line and line.text == self.refuse_line for line in batch.lines):
             raise InvalidConfig("not this line")
         self.batches.append(len(batch.lines))
@@ -163,6 +170,18 @@ async def scene(folder: Path) -> AsyncIterator[Scene]:
         yield made
     finally:
         await made.stop_agent()
+
+
+async def test_an_end_and_its_lines_are_told_again_when_a_service_fails_over_them(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        s.runtime.output["r1"] = ["the last word"]
+        s.failing = 2
+        s.runtime.end("r1", 0)
+        await s.until(lambda: s.texts() == ["the last word"])
+        s.failing = 2
+        await s.until(lambda: s.reports[1:] == [("r1", "exited", 0)])
 
 
 async def test_what_is_ordered_is_started_reported_and_its_end_too(tmp_path: Path):

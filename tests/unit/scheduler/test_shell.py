@@ -12,7 +12,7 @@ import pytest
 from resolute import codec
 from resolute.bus import MemoryBus, subjects
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.errors import NotFound
+from resolute.proto.errors import Failed, NotFound
 from resolute.proto.experiment import DescribeRun, TaskSpec
 from resolute.proto.message import Cause, Command, Reply
 from resolute.proto.pool import (
@@ -162,6 +162,21 @@ async def test_what_the_searcher_will_not_describe_is_ended_not_left_holding_slo
         await stage.hello(hello())
         await stage.request(asks("one"))
         await stage.until(lambda: any(order.stop for order in stage.orders))
+
+
+async def test_a_searcher_that_fails_to_describe_a_run_is_asked_again():
+    async with staged() as stage:
+
+        def broken(command: DescribeRun) -> TaskSpec:
+            raise Failed("a bug")
+
+        stage.describe = broken
+        await stage.hello(hello())
+        await stage.request(asks("one"))
+        assert (await stage.hello(hello())).start == ()
+        stage.describe = lambda command: spec(command.allocation_id)
+        answer = await stage.hello(hello())
+        assert ([order.spec.allocation_id for order in answer.start], answer.stop) == (["one"], ())
 
 
 async def test_an_agent_that_falls_silent_is_lost_and_one_that_beats_is_not():

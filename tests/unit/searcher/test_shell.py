@@ -11,7 +11,7 @@ import pytest
 
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.errors import Failed, InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import (
     ConfirmDeleted,
     DeleteExperiment,
@@ -145,6 +145,21 @@ async def test_a_scheduler_that_refuses_a_run_fails_the_trial_with_its_words() -
         await house.until(lambda: bool(house.events(ExperimentEnded)))
         assert house.events(ExperimentEnded)[0].outcome == "ERROR"
         assert "no pool 'attic'" in house.events(ExperimentEnded)[0].reason
+
+
+async def test_a_scheduler_that_fails_over_a_run_is_asked_again() -> None:
+    asked: list[Command] = []
+
+    def fail_once(command: Command) -> None:
+        asked.append(command)
+        if len(asked) == 1:
+            raise Failed("a bug of the scheduler's")
+
+    async with a_house() as house:
+        house.answer = fail_once
+        await house.ask(submission(config()), "cmd-1")
+        await house.until(lambda: len(asked) == 2)
+        assert house.events(ExperimentEnded) == []
 
 
 async def test_a_run_is_described_as_it_stands_and_refused_once_it_is_over() -> None:

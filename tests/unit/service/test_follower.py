@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from resolute.bus import MemoryBus, Weather
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.errors import Refused, Unavailable
+from resolute.proto.errors import Failed, Refused, Unavailable
 from resolute.proto.experiment import TrialRunStarted
 from resolute.proto.message import Cause, Recorded
 from resolute.service import Follower, Reactions
@@ -190,3 +190,19 @@ async def test_a_reaction_waits_for_a_service_that_is_away_and_takes_a_refusal_f
     await react_to(log, react)
     assert asked == [1, 1, 1, 2]
     assert log.aside == []
+
+
+async def test_a_bug_in_the_service_that_was_asked_is_no_answer_of_its() -> None:
+    log = MemoryEventLog()
+    failures = iter([Failed("KeyError"), None, Failed("KeyError"), Failed("KeyError again")])
+    asked: list[int] = []
+
+    def react(recorded: Recorded) -> None:
+        asked.append(recorded.position)
+        if (failure := next(failures, None)) is not None:
+            raise failure
+
+    await happen(log, 3)
+    await react_to(log, react)
+    assert asked == [1, 1, 2, 2, 3]
+    assert log.aside == [("searcher", 2, "Failed('KeyError again')")]

@@ -23,7 +23,7 @@ from resolute.bus import envelope, facts, subjects
 from resolute.bus.bus import CommandHandler
 from resolute.bus.link import Close, Credentials, Kept, Link
 from resolute.bus.micro import serve_on
-from resolute.proto.errors import Forbidden, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, Forbidden, ResoluteError, Unavailable
 from resolute.proto.message import COMMANDS, Cause, Command, Recorded, Reply
 
 log_ = structlog.get_logger()
@@ -180,7 +180,7 @@ class NatsBus:
             headers, body = envelope.of_error(error), error.message.encode()
         except Exception as error:
             log_.exception("bus: a handler failed", subject=message.subject)
-            failure = ResoluteError(f"{message.subject}: {type(error).__name__}: {error}")
+            failure = Failed(f"{message.subject}: {type(error).__name__}: {error}")
             headers, body = envelope.of_error(failure), failure.message.encode()
         if not message.reply:
             if headers:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from resolute.bus import Bus, subjects
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.message import Reply
 from resolute.proto.pool import LogBatch, LogsStored, TaskReport
 from resolute.service import Patience
@@ -15,6 +15,8 @@ from resolute.service import Patience
 log_ = structlog.get_logger()
 
 ANSWER_S = 5.0
+FAILURES_MAX = 5
+"""How often the gateway may fail over the same lines before they are what it fails over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Desk:
             try:
                 await self.bus.ask(subjects.agent(self.agent_id, "report"), report, Reply, ANSWER_S)
                 return
-            except Unavailable as error:
+            except (Unavailable, Failed) as error:
                 await patience.wait(f"report of {report.resources_id}", error)
             except ResoluteError as error:
                 log_.warning("report refused", what=report.what, resources_id=report.resources_id, why=error.message)
@@ -38,6 +40,7 @@ class Desk:
     async def store(self, batch: LogBatch) -> bool:
         """Whether the lines are durable now; False when the gateway will not have them, however often they come."""
         patience = Patience()
+        failures = 0
         while True:
             try:
                 await self.bus.ask(subjects.agent(self.agent_id, "logs"), batch, LogsStored, ANSWER_S)
@@ -45,5 +48,9 @@ class Desk:
             except Unavailable as error:
                 await patience.wait("log lines", error)
             except ResoluteError as error:
+                failures += isinstance(error, Failed)
+                if 0 < failures < FAILURES_MAX:
+                    await patience.wait("log lines", error)
+                    continue
                 log_.error("log lines refused", lines=len(batch.lines), why=error.message)
                 return False

@@ -12,7 +12,7 @@ import structlog
 from resolute import codec
 from resolute.bus import subjects
 from resolute.eventlog import Appended
-from resolute.proto.errors import NotFound, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import DescribeRun, TaskSpec
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import (
@@ -110,7 +110,7 @@ class Scheduler:
         """The order to start one share; None while the searcher cannot say what to run, or says that it must not."""
         try:
             spec = await self._describe(allocation)
-        except Unavailable as error:
+        except (Unavailable, Failed) as error:
             log_.warning("no task specification yet", allocation_id=allocation.id, why=error.message)
             return None
         except ResoluteError as error:
