@@ -107,7 +107,8 @@ async def running(
 ) -> AsyncIterator[Running]:
     """With `services` the searcher, the scheduler, the checkpoint store and the relay run as well."""
     log, bus = log or MemoryEventLog(), MemoryBus()
-    known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **settings)
+    told = {"persistence_s": 0.1, **settings}
+    known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **told)
     context = Context(log, bus)
     pool = await connect(known)
     others = [asyncio.create_task(serve(context)) for serve in (SERVICES if services else ())]

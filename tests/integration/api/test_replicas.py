@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import resolute.searcher.shell as searcher
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import serve
 from resolute.bus import MemoryBus
@@ -16,6 +17,7 @@ from resolute.proto.experiment import ExperimentDeleted
 from resolute.service import Context
 from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
+from tests.integration.api.test_experiments import submit
 
 
 async def test_what_one_gateway_wrote_the_other_shows_at_once_and_each_event_is_shown_once(postgres_dsn: str) -> None:
@@ -59,6 +61,18 @@ async def test_a_deleted_experiment_takes_its_measurements_with_it(postgres_dsn:
         someone = await cluster.nobody.login("determined")
         assert (await someone.call("GET", "/api/v1/experiments/1")).status == 404
         assert (await someone.call("GET", "/api/v1/trials/1")).status == 404
+
+
+async def test_a_searcher_that_is_away_for_a_moment_costs_a_moment_and_nothing_happens_twice(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, persistence_s=20) as cluster:
+        someone = await cluster.nobody.login("determined")
+        submitting = asyncio.create_task(submit(someone, activate=False))
+        await asyncio.wait({submitting}, timeout=0.3)
+        assert not submitting.done()
+        searching = asyncio.create_task(searcher.serve(cluster.gateway.context))
+        assert (await submitting)["experiment"]["id"] == 1
+        assert (await someone.get("/api/v1/experiments"))["pagination"]["total"] == 1
+        searching.cancel()
 
 
 async def test_a_port_in_use_is_told_plainly(postgres_dsn: str) -> None:

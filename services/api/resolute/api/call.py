@@ -27,8 +27,6 @@ log_ = structlog.get_logger()
 
 T = TypeVar("T")
 
-PERSISTENCE_S = 20.0
-
 TRACEPARENT = web.RequestKey("traceparent", str)
 """Under this key a request keeps the thread of its own span, which all that follows from it continues."""
 
@@ -120,8 +118,9 @@ class Call:
         """
         cause = self.cause.then(step) if step else self.cause
         gateway = self.gateway
-        reply = await persistently(lambda: gateway.context.bus.request(command, cause))
-        await persistently(lambda: gateway.read.reached(reply.position))
+        persistence_s = gateway.settings.persistence_s
+        reply = await persistently(lambda: gateway.context.bus.request(command, cause), persistence_s)
+        await persistently(lambda: gateway.read.reached(reply.position), persistence_s)
         return reply
 
     async def stream(self, results: AsyncIterator[Any]) -> web.StreamResponse:
@@ -149,10 +148,10 @@ class Call:
         return response
 
 
-async def persistently(work: Callable[[], Awaitable[T]]) -> T:
-    """The outcome of `work`, tried for PERSISTENCE_S; then Unavailable."""
+async def persistently(work: Callable[[], Awaitable[T]], for_s: float) -> T:
+    """The outcome of `work`, tried again for so long; then Unavailable."""
     patience = Patience()
-    deadline = asyncio.get_running_loop().time() + PERSISTENCE_S
+    deadline = asyncio.get_running_loop().time() + for_s
     while True:
         try:
             return await work()

@@ -40,7 +40,7 @@ class ReadModel:
         """`schema`: where the tables are; another than the usual one is how a rebuilt model stands beside it."""
         self._pool, self._log, self._schema = pool, log, schema
         self._position = 0
-        self._catching_up = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()
 
     async def prepare(self) -> None:
         """Make the tables when they are not there, or were grown by other projections than these: then they grow
@@ -71,6 +71,10 @@ class ReadModel:
 
         An event that no row can be made of is set aside for a person to read, and the others are shown.
         """
+        async with self._one_at_a_time:
+            await self._handle(batch)
+
+    async def _handle(self, batch: Sequence[Recorded]) -> None:
         try:
             await self._apply(batch)
         except ResoluteError:
@@ -78,7 +82,7 @@ class ReadModel:
         except Exception as error:
             if len(batch) > 1:
                 for recorded in batch:
-                    await self.handle([recorded])
+                    await self._handle([recorded])
                 return
             log_.exception("an event that cannot be shown", event_id=batch[0].id, kind=type(batch[0].event).__name__)
             await self._log.set_aside(self._schema, batch[0].position, repr(error))
@@ -104,7 +108,7 @@ class ReadModel:
     async def reached(self, position: int) -> None:
         """Return once the tables show everything up to `position`."""
         while self._position < position:
-            async with self._catching_up:
+            async with self._one_at_a_time:
                 if self._position < position:
                     await self._step()
 
@@ -116,7 +120,7 @@ class ReadModel:
         """One page nearer. Another gateway may have gone ahead: then its position is the place to read from."""
         events = await self._log.read_all(self._position or await self.position(), PAGE)
         if events:
-            await self.handle(events)
+            await self._handle(events)
 
     async def rows(self, sql: str, *args: Any) -> list[asyncpg.Record]:
         with outages():

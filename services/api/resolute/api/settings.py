@@ -38,6 +38,8 @@ class ApiSettings(BaseSettings):
     """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
     login_failures_max: int = 10
     """Within a minute, for one user name from one address; then 429."""
+    persistence_s: float = 20
+    """How long a service that is away is asked again before the caller is told to come back later."""
     pool_connections_max: int = 10
     telemetry_enabled: bool = False
 

@@ -150,7 +150,7 @@ def loads(raw: bytes) -> Any:
 
 def dumps(document: Any, *, pretty: bool = False) -> bytes:
     if pretty:  # four spaces of indent, which orjson does not have
-        return json.dumps(document, indent=4, ensure_ascii=False).encode()
+        return json.dumps(orjson.loads(dumps(document)), indent=4, ensure_ascii=False).encode()
     return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Handler, Route
 from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
@@ -147,7 +149,7 @@ async def _collect(call: Call, experiment_id: int) -> None:
     row = await row_of(call.gateway.read, experiment_id)
     if row["state"] not in ENDED:
         return
-    storage = (await experiment_of(call.gateway.read, experiment_id))["config"]["checkpoint_storage"]
+    storage = orjson.loads(row["config"])["checkpoint_storage"]
     await call.send(
         ApplyRetention(
             experiment_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import asyncpg
+import orjson
 
 from resolute.api.readmodel import ReadModel
 from resolute.api.views.shown import shown_config
@@ -22,7 +23,8 @@ LEFT JOIN read_v1.projects p ON p.id = e.project_id
 LEFT JOIN read_v1.workspaces w ON w.id = p.workspace_id
 LEFT JOIN read_v1.users u ON u.id = e.owner_id"""
 
-SELECT = f"""SELECT e.*, f.config, f.original_config, {PHASE} AS phase,
+SELECT = f"""SELECT e.*, f.config, f.original_config, f.config -> 'hyperparameters' AS hyperparameters,
+    f.config #>> '{{searcher,max_trials}}' AS max_trials, {PHASE} AS phase,
     p.name AS project, p.owner_id AS project_owner_id, p.workspace_id,
     w.name AS workspace, coalesce(p.archived OR w.archived, false) AS parent_archived,
     coalesce(u.display_name, '') AS display_name, coalesce(u.username, e.owner) AS username,
@@ -78,6 +80,7 @@ async def job_summary(read: ReadModel, job_id: str) -> dict[str, Any] | None:
 
 def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
     config = shown_config(row["config"])
+    hyperparameters = row["hyperparameters"]
     shown: dict[str, Any] = {
         "id": row["id"],
         "jobId": row["job_id"],
@@ -91,12 +94,12 @@ def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
         "endTime": timestamp(row["ended_at"]),
         "numTrials": row["trials"],
         "trialIds": [],
-        "progress": _progress(row, config),
+        "progress": _progress(row),
         "forkedFrom": row["parent_id"],
         "resourcePool": row["resource_pool"],
         "searcherType": row["searcher_type"],
         "searcherMetric": row["searcher_metric"],
-        "hyperparameters": config.get("hyperparameters") or {},
+        "hyperparameters": orjson.Fragment(hyperparameters) if hyperparameters else {},
         "config": config,
         "originalConfig": row["original_config"],
         "unmanaged": row["unmanaged"],
@@ -130,11 +133,11 @@ def _whose(row: asyncpg.Record) -> dict[str, Any]:
     }
 
 
-def _progress(row: asyncpg.Record, config: dict[str, Any]) -> float | None:
+def _progress(row: asyncpg.Record) -> float | None:
     """The mean progress of all the trials there will be; 1 once it has completed."""
     if row["state"] == "COMPLETED":
         return 1.0
     if row["progress"] is None:
         return None
-    expected = max(int(config.get("searcher", {}).get("max_trials") or 1), int(row["trials"]), 1)
+    expected = max(int(row["max_trials"] or 1), int(row["trials"]), 1)
     return min(float(row["progress"]) / expected, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import orjson
 
@@ -15,7 +14,8 @@ SET = re.compile(
 """A field that may hold a secret, and is set. Most configurations have none, and then they need no walking."""
 
 
-def shown_config(document: str) -> dict[str, Any]:
-    """The configuration in `document`, masked."""
-    config: dict[str, Any] = orjson.loads(document)
-    return masked(config) if SET.search(document) else config
+def shown_config(document: str) -> orjson.Fragment:
+    """The configuration in `document`, masked, as it goes out: most need no reading on the way."""
+    if SET.search(document):
+        return orjson.Fragment(orjson.dumps(masked(orjson.loads(document))))
+    return orjson.Fragment(document)
