@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from pydantic import SecretStr
 
@@ -60,6 +62,14 @@ async def test_guessing_is_slowed_down(postgres_dsn: str) -> None:
         answers = [await cluster.nobody.call("POST", "/api/v1/auth/login", wrong) for _ in range(5)]
         assert [answer.status for answer in answers] == [401, 401, 401, 429, 429]
         await cluster.nobody.login("determined")
+
+
+async def test_guesses_made_at_once_are_slowed_down_too(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, login_failures_max=3) as cluster:
+        wrong = {"username": "admin", "password": "x", "isHashed": False}
+        guesses = (cluster.nobody.call("POST", "/api/v1/auth/login", wrong) for _ in range(12))
+        answers = await asyncio.gather(*guesses)
+        assert sorted(answer.status for answer in answers) == [401] * 3 + [429] * 9
 
 
 async def test_someone_who_was_deactivated_is_out_and_stays_out(postgres_dsn: str) -> None:

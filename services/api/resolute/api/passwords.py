@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
@@ -52,6 +53,12 @@ class Guesses:
     def __init__(self, allowed: int, clock: Callable[[], float]) -> None:
         self._allowed, self._clock = allowed, clock
         self._failures: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, username: str, address: str) -> asyncio.Lock:
+        """Held from asking whether there were too many until the outcome is told: guesses made at once are counted
+        one by one."""
+        return self._turns.setdefault((username, address), asyncio.Lock())
 
     def too_many(self, username: str, address: str) -> bool:
         failures = self._failures.get((username, address))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import asyncpg
 from aiohttp import web
 
 from resolute.api import passwords, wire
@@ -11,6 +12,9 @@ from resolute.api.call import Call
 from resolute.api.routing import ANYONE, SIGNED_IN, Route
 from resolute.api.views.users import user_json, user_of
 from resolute.api.wire import WireError
+
+if TYPE_CHECKING:
+    from resolute.api.gateway import Gateway
 
 BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
 FROM read_v1.users WHERE username = $1"""
@@ -20,19 +24,26 @@ async def login(call: Call) -> web.StreamResponse:
     """A token for whoever knows the password; also set as the cookie `auth`."""
     gateway, username = call.gateway, str(call.body.get("username") or "")
     address = call.request.remote or ""
+    form = passwords.client_form(str(call.body.get("password") or ""), hashed=bool(call.body.get("isHashed")))
+    async with gateway.guesses.turn(username, address):
+        user = await _guessed(gateway, username, address, form)
+    if not user["active"]:
+        raise WireError(wire.PERMISSION_DENIED, "user is not active")
+    return await _opened(call, user["id"], username)
+
+
+async def _guessed(gateway: Gateway, username: str, address: str, form: str) -> asyncpg.Record:
+    """The user whose name and password these are."""
     if gateway.guesses.too_many(username, address):
         raise WireError(
             wire.RESOURCE_EXHAUSTED, "too many failed logins for this user from this address: wait a minute"
         )
-    form = passwords.client_form(str(call.body.get("password") or ""), hashed=bool(call.body.get("isHashed")))
     user = await gateway.read.row(BY_NAME, username)
     if not await gateway.sessions.password_fits(user["id"] if user else None, form) or user is None:
         gateway.guesses.failed(username, address)
         raise WireError(wire.UNAUTHENTICATED, "invalid credentials")
     gateway.guesses.succeeded(username, address)
-    if not user["active"]:
-        raise WireError(wire.PERMISSION_DENIED, "user is not active")
-    return await _opened(call, user["id"], username)
+    return user
 
 
 async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse:
