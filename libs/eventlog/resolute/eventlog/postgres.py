@@ -61,9 +61,9 @@ class PostgresEventLog:
 
     def __init__(self, dsn: str, pool: asyncpg.Pool, patience_s: float, attempt_s: float) -> None:
         self._dsn, self._pool, self._patience_s, self._attempt_s = dsn, pool, patience_s, attempt_s
-        self._writer: asyncpg.Connection | None = None
         self._ear = Ear(lambda: _connect(dsn, _SESSION), READ["head"])
-        self._commits = GroupCommit(self._send, self._find_cause, self._ear.learn)
+        self._writer = Writer(dsn, patience_s, attempt_s)
+        self._commits = GroupCommit(self._writer.append, self._find_cause, self._ear.learn)
 
     @classmethod
     async def open(
@@ -103,8 +103,7 @@ class PostgresEventLog:
     async def close(self) -> None:
         await self._commits.close()
         await self._ear.close()
-        if self._writer is not None:
-            self._writer.terminate()
+        self._writer.close()
         self._pool.terminate()
 
     # ---------------------------------------------------------------- appending
@@ -112,20 +111,6 @@ class PostgresEventLog:
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
         check_names(stream, cause)
         return await self._commits.append(stream, events, expected_version, cause)
-
-    async def _send(self, *arguments: Any) -> Sequence[Any]:
-        """One round trip, one transaction. Repeating it is safe: what a first attempt wrote is known by its cause."""
-        return await patiently(lambda: self._send_once(arguments), self._patience_s, self._attempt_s)
-
-    async def _send_once(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        if self._writer is None or self._writer.is_closed():
-            self._writer = await _connect(self._dsn, _WRITER_SESSION)
-        try:
-            rows: Sequence[Any] = await self._writer.fetch(KEEP["append"], *arguments)
-        except asyncio.CancelledError:
-            self._writer.terminate()  # it took too long; an answer that comes later must not be taken for another's
-            raise
-        return rows
 
     async def _find_cause(self, stream: str, cause_id: str) -> list[Recorded]:
         return [recorded_from(row) for row in await self._fetch(READ["read_cause"], stream, cause_id)]
@@ -230,6 +215,32 @@ class PostgresEventLog:
                 return broken
             after = batch[-1].position
         return compare_heads(walked, expected)
+
+
+class Writer:
+    """One connection for appending, made when it is first needed, and again after it broke."""
+
+    def __init__(self, dsn: str, patience_s: float, attempt_s: float) -> None:
+        self._dsn, self._patience_s, self._attempt_s = dsn, patience_s, attempt_s
+        self._connection: asyncpg.Connection | None = None
+
+    async def append(self, *arguments: str) -> Sequence[Any]:
+        """One round trip, one transaction. Repeating it is safe: what a first attempt wrote is known by its cause."""
+        return await patiently(lambda: self._once(arguments), self._patience_s, self._attempt_s)
+
+    async def _once(self, arguments: Sequence[str]) -> Sequence[Any]:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await _connect(self._dsn, _WRITER_SESSION)
+        try:
+            rows: Sequence[Any] = await self._connection.fetch(KEEP["append"], *arguments)
+        except asyncio.CancelledError:
+            self._connection.terminate()  # it took too long; its late answer must not be taken for another's
+            raise
+        return rows
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
 
 
 async def _migrate(dsn: str) -> None:
