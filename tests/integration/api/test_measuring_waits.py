@@ -10,6 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from resolute.api import lookup
+from resolute.api.gateway import Gateway
+from resolute.api.lookup import AllocationRef
 from resolute.proto.pool import KillAllocation, PreemptAllocation, PreemptionAcknowledged
 from tests.integration.api.whole import POOL, Whole, whole
 
@@ -35,6 +38,31 @@ async def test_a_wish_for_its_slots_reaches_a_waiting_trial_at_once(
         assert time.perf_counter() - asked_at < 0.25  # milliseconds, on a machine that is busy with other things
         await trial.post(f"/api/v1/allocations/{allocation_id}/signals/ack_preemption", {"allocationId": allocation_id})
         assert len(await cluster.told(PreemptionAcknowledged)) == 1
+
+
+async def test_a_wish_that_comes_while_the_gateway_looks_is_not_overheard(
+    postgres_dsn: str, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        look, looked = lookup.allocation, list[AllocationRef]()
+
+        async def look_slowly(gateway: Gateway, allocation_id: str) -> AllocationRef:
+            found = await look(gateway, allocation_id)
+            looked.append(found)
+            if len(looked) == 1:
+                before = gateway.signals.heard(allocation_id)
+                await cluster.ask(PreemptAllocation(POOL, allocation_id, "a test wants the slot"), "preempt")
+                await cluster.until(lambda: gateway.signals.heard(allocation_id) > before)
+            return found
+
+        monkeypatch.setattr(lookup, "allocation", look_slowly)
+        began = time.perf_counter()
+        assert await trial.get(preemption(order.spec.allocation_id, 60)) == {"preempt": True}
+        assert time.perf_counter() - began < 3
+        assert len(looked) == 2
 
 
 async def test_a_wait_that_ends_without_news_says_so(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:

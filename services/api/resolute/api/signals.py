@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 
 from resolute.proto.message import Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted, PreemptionRequested
 
 WORTH_WAKING = (PreemptionRequested, AllocationStarted, AllocationExited)
+
+REMEMBERED = 10_000
 
 
 class Signals:
@@ -15,15 +18,22 @@ class Signals:
 
     def __init__(self) -> None:
         self._events: dict[str, asyncio.Event] = {}
-        self.position = 0
-        """Of the newest fact that woke somebody: a read model that has reached it shows why."""
+        self._heard: OrderedDict[str, int] = OrderedDict()
 
     def deliver(self, recorded: Recorded) -> None:
         """For the bus to call with every fact."""
         event = recorded.event
         if isinstance(event, WORTH_WAKING):
-            self.position = max(self.position, recorded.position)
+            self._heard[event.allocation_id] = max(self.heard(event.allocation_id), recorded.position)
+            self._heard.move_to_end(event.allocation_id)
+            if len(self._heard) > REMEMBERED:
+                self._heard.popitem(last=False)
             self.wake(event.allocation_id)
+
+    def heard(self, allocation_id: str) -> int:
+        """The position of the newest fact about the allocation: a read model that has reached it shows it. Who looks
+        and then waits compares this before and after: news that came while he looked wakes nobody any more."""
+        return self._heard.get(allocation_id, 0)
 
     def wake(self, allocation_id: str) -> None:
         if (waiting := self._events.pop(allocation_id, None)) is not None:
@@ -33,7 +43,8 @@ class Signals:
         """Wait for news of the allocation; False when `timeout_s` passes without."""
         event = self._events.setdefault(allocation_id, asyncio.Event())
         try:
-            await asyncio.wait_for(event.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await event.wait()
         except TimeoutError:
             return False
         return True

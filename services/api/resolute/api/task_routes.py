@@ -31,6 +31,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
     allocation_id, resources_id = call.path["allocationId"], call.path["resourcesId"]
     deadline = _now() + RENDEZVOUS_S
     while True:
+        heard = await _heard(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id)
         if resources_id not in allocation.resources:
             raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
@@ -45,7 +46,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
                     "slots": [share.slots for share in shares],
                 }
             }
-        if not await _news(call, allocation_id, deadline):
+        if not await _news(call, allocation_id, heard, deadline):
             raise Refused(f"cannot meet in allocation {allocation_id}: not all of it started within {RENDEZVOUS_S} s")
 
 
@@ -98,10 +99,11 @@ async def preemption_signal(call: Call) -> dict[str, Any]:
         raise InvalidConfig(f"timeoutSeconds: expected 0 to {LONGEST_POLL_S}; found {timeout_s}")
     deadline = _now() + timeout_s
     while True:
+        heard = await _heard(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id)
         if allocation.preempting or allocation.ended:
             return {"preempt": True}
-        if not await _news(call, allocation_id, deadline):
+        if not await _news(call, allocation_id, heard, deadline):
             return {"preempt": False}
 
 
@@ -111,15 +113,21 @@ async def acknowledge_preemption(call: Call) -> dict[str, Any]:
     return {}
 
 
-async def _news(call: Call, allocation_id: str, deadline: float) -> bool:
-    """Wait for news of the allocation until `deadline`; the read model shows it when this answers yes."""
+async def _heard(call: Call, allocation_id: str) -> int:
+    """The newest news of the allocation; the read model shows it."""
+    heard = call.gateway.signals.heard(allocation_id)
+    await call.gateway.read.reached(heard)
+    return heard
+
+
+async def _news(call: Call, allocation_id: str, heard: int, deadline: float) -> bool:
+    """Wait until `deadline` for news of the allocation beyond `heard`. Now and then it answers yes without any: what
+    the bus lost, the read model will have learnt."""
     left = deadline - _now()
     if left <= 0:
         return False
-    signals = call.gateway.signals
-    if await signals.wait(allocation_id, min(left, 5.0)):
-        await call.gateway.read.reached(signals.position)
-    # Also without news: what the bus lost, the read model will have learnt.
+    if call.gateway.signals.heard(allocation_id) == heard:
+        await call.gateway.signals.wait(allocation_id, min(left, 5.0))
     return True
 
 

@@ -125,7 +125,8 @@ class LogStore:
         """Wait until this gateway stores a line of the task, or `timeout_s` passes: others may have stored one."""
         event = self._grown.setdefault(task_id, asyncio.Event())
         try:
-            await asyncio.wait_for(event.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await event.wait()
         except TimeoutError:
             return
 
