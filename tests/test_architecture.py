@@ -1,0 +1,179 @@
+"""Who may lean on whom. Knowledge flows downhill; the table says how, and the imports are compared with it.
+
+Services never import one another: they meet in messages. What decides imports nothing that could wait, draw lots or
+tell the time.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+MAY_LEAN_ON: dict[str, set[str]] = {
+    "proto": set(),
+    "codec": {"proto"},
+    "config": {"proto"},
+    "storage": {"proto"},
+    "bus": {"proto", "codec"},
+    "eventlog": {"proto", "codec"},
+    "service": {"proto", "bus", "eventlog"},
+    "relay": {"proto", "bus", "eventlog", "service"},
+    "searcher": {"proto", "codec", "config", "bus", "eventlog", "service"},
+    "scheduler": {"proto", "codec", "config", "bus", "eventlog", "service"},
+    "checkpoint": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
+    "agent": {"proto", "codec", "bus", "service"},
+    "api": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
+    # These two put the parts together: the one runs them, the other is asked to show what they remember.
+    "deploy": {
+        "proto",
+        "codec",
+        "config",
+        "bus",
+        "service",
+        "cli",
+        "relay",
+        "searcher",
+        "scheduler",
+        "checkpoint",
+        "api",
+    },
+    "cli": {"proto", "config", "deploy", "eventlog", "api"},
+}
+
+SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "agent", "api")
+
+DECIDING = ("searcher", "scheduler", "checkpoint")
+SHELLS = {"shell.py", "__main__.py", "settings.py"}
+"""Of a deciding service these alone may await, read the environment, and know the log and the bus."""
+PURE = {"proto", "config"}
+PURE_NAMES = {"resolute.service.refuse"}
+IMPURE = {"asyncio", "os", "socket", "subprocess", "threading", "time", "secrets", "urllib", "http"}
+CHANCE_AND_CLOCKS = {
+    "uuid1",
+    "uuid4",
+    "now",
+    "utcnow",
+    "today",
+    "random",
+    "randint",
+    "choice",
+    "shuffle",
+    "SystemRandom",
+}
+"""Functions of modules that also have harmless ones: `uuid5`, `Random(seed)`, `timedelta`."""
+
+
+@dataclass(frozen=True)
+class Import:
+    file: Path
+    name: str
+    """In full: `resolute.service.refuse`, `torch.nn`."""
+    at_import: bool
+    """Whether it runs when the module is imported, and not only inside a function."""
+
+    @property
+    def unit(self) -> str:
+        """Of our own modules: the folder they are in."""
+        return self.name.split(".")[1]
+
+
+def test_every_folder_leans_only_on_what_the_table_says() -> None:
+    found: dict[str, set[str]] = {unit: set() for unit in MAY_LEAN_ON}
+    for unit in MAY_LEAN_ON:
+        for imported in imports_of(sources(unit)):
+            if imported.name.startswith("resolute.") and imported.unit != unit:
+                found[unit].add(imported.unit)
+    surplus = {unit: leans - MAY_LEAN_ON[unit] for unit, leans in found.items() if leans - MAY_LEAN_ON[unit]}
+    assert surplus == {}
+
+
+def test_no_folder_is_missing_from_the_table() -> None:
+    folders = {
+        folder.name for parent in ("libs", "services") for folder in (ROOT / parent).iterdir() if folder.is_dir()
+    }
+    assert folders - {"harness"} == set(MAY_LEAN_ON) - {"proto"}
+
+
+def test_services_meet_in_messages_only() -> None:
+    for service in SERVICES:
+        assert MAY_LEAN_ON[service].isdisjoint(set(SERVICES) - {service})
+
+
+@pytest.mark.parametrize("service", DECIDING)
+def test_what_decides_neither_waits_nor_looks_at_the_clock(service: str) -> None:
+    inner = [file for file in sources(service) if file.name not in SHELLS]
+    assert inner, f"{service} has modules besides its shell"
+    for imported in imports_of(inner):
+        ours = imported.name.startswith("resolute.")
+        pure = imported.unit in PURE | {service} or imported.name in PURE_NAMES if ours else True
+        assert pure, f"{imported.file.relative_to(ROOT)} imports {imported.name}"
+        assert imported.name not in ("uuid.uuid1", "uuid.uuid4")
+        assert imported.name.split(".")[0] not in IMPURE, f"{imported.file.relative_to(ROOT)} imports {imported.name}"
+    for file in inner:
+        nodes = list(ast.walk(tree(file)))
+        assert not any(isinstance(node, ast.Await | ast.AsyncFunctionDef) for node in nodes), f"{file} awaits"
+        uncertain = {called for node in nodes if (called := _called_on_a_module(node)) in CHANCE_AND_CLOCKS}
+        assert not uncertain, f"{file.relative_to(ROOT)} calls {', '.join(map(str, uncertain))}"
+
+
+def test_messages_are_made_of_the_standard_library() -> None:
+    assert {name for name in foreign(imports_of(sources("proto"))) if not name.startswith("resolute.proto")} == set()
+
+
+def test_a_task_needs_nothing_of_ours_installed() -> None:
+    """The harness runs in the user's environment: torch and its friends only where they are what is asked for."""
+    files = [file for file in (ROOT / "libs" / "harness").rglob("*.py") if "pytorch" not in file.parts]
+    at_import = [imported for imported in imports_of(files) if imported.at_import]
+    assert {name for name in foreign(at_import) if not name.startswith("determined")} == set()
+    anywhere = foreign(imports_of((ROOT / "libs" / "harness").rglob("*.py")))
+    assert not any(name.startswith("resolute") for name in anywhere)
+
+
+def sources(unit: str) -> list[Path]:
+    places = [ROOT / "proto"] if unit == "proto" else [ROOT / "libs" / unit, ROOT / "services" / unit]
+    return [file for place in places for file in sorted(place.rglob("*.py"))]
+
+
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(), str(file))
+
+
+def imports_of(files: list[Path] | Iterator[Path]) -> list[Import]:
+    return [Import(file, name, at_import) for file in files for name, at_import in _imported(tree(file), True)]
+
+
+def foreign(imports: list[Import]) -> set[str]:
+    """What is imported and not part of Python."""
+    return {imported.name for imported in imports if imported.name.split(".")[0] not in sys.stdlib_module_names}
+
+
+def _imported(node: ast.AST, at_import: bool) -> Iterator[tuple[str, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from ((alias.name, at_import) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.level == 0 and child.module:
+            yield from ((f"{child.module}.{alias.name}", at_import) for alias in child.names)
+        elif not _is_for_types(child):
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from _imported(child, at_import and not inside)
+
+
+def _called_on_a_module(node: ast.AST) -> str | None:
+    """`now` of `datetime.now()`, `uuid4` of `uuid.uuid4()`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    owner = node.func.value
+    named = isinstance(owner, ast.Name) and owner.id in {"datetime", "date", "uuid", "random"}
+    return node.func.attr if named else None
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    """`if TYPE_CHECKING:` never runs."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
