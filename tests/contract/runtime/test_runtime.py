@@ -260,3 +260,18 @@ async def test_a_task_whose_supervisor_is_killed_ends_with_it(make: MakeRuntime)
     found = await ended(runtime, launch)
     assert found == Exit(None, "the process that supervised it was killed")
     await until(lambda: not any(psutil.pid_exists(int(pid)) for pid in pids.split()))
+
+
+async def test_variables_that_no_process_can_have_are_the_tasks_trouble_not_the_agents(runtime: TaskRuntime):
+    with pytest.raises(CannotStart, match="cannot start"):
+        await runtime.start(python("print()", **{"A=B": "c"}))
+
+
+async def test_records_cut_off_by_a_full_disk_are_read_all_the_same(runtime: TaskRuntime):
+    launch = python("print('whole')")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    with (Path(runtime.folder(launch.resources_id)).parent / "log").open("ab") as log:
+        log.write(b"1700000000" + b"1700000001.123456 o two in one\n" + b"1e999 o never\n" + b"nan e\n" + b"\n")
+    assert (await texts_of(runtime, launch))[0] == "whole"
+    assert len(await lines_of(runtime, launch)) == 5

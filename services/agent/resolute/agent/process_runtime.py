@@ -43,7 +43,7 @@ class ProcessRuntime:
         try:
             (folder / "run" / "workdir").mkdir(parents=True, mode=0o700, exist_ok=True)
             self._shims[launch.resources_id] = self._spawn(launch, folder)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a variable that no process can have
             raise CannotStart(f"cannot start {launch.command[0]} in {folder}: {error}") from error
         while not (folder / "pid").exists():
             if not _locked(folder):
@@ -166,7 +166,7 @@ def _line(record: bytes) -> Line:
     try:
         stamp, kind, text = record.rstrip(b"\n").split(b" ", 2)
         return Line(datetime.fromtimestamp(float(stamp), UTC), _STREAMS[kind], text.decode(errors="replace"))
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         # Half a record, from when the disk was full.
         return Line(datetime.fromtimestamp(0, UTC), "stdout", record.decode(errors="replace").rstrip("\n"))
 
