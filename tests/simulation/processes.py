@@ -122,8 +122,8 @@ class ProcessLog:
         await self._moment()  # written; whether the writer learns of it is another matter
         return appended
 
-    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
-        return await (await self._moment()).read_stream(stream, after_version)
+    async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
+        return await (await self._moment()).read_stream(stream, after_version, limit)
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return await (await self._moment()).read_all(after, limit)

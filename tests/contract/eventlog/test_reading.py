@@ -29,6 +29,7 @@ async def test_reading_goes_on_after_what_was_seen(log: EventLog) -> None:
     assert [r.position for r in await log.read_all(7)] == [8, 9, 10]
     assert [r.position for r in await log.read_all(2, limit=3)] == [3, 4, 5]
     assert await log.read_stream("experiment-1", 10) == []
+    assert [r.version for r in await log.read_stream("experiment-1", 2, limit=3)] == [3, 4, 5]
     assert await log.read_all(10) == []
 
 

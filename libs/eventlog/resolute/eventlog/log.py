@@ -52,8 +52,9 @@ class EventLog(Protocol):
         """
         ...
 
-    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
-        """The stream's events with a version above `after_version`, in order; empty for an unknown stream."""
+    async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
+        """The stream's events with a version above `after_version`, in order, all or the first `limit` of them;
+        empty for an unknown stream."""
         ...
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:

@@ -85,8 +85,9 @@ class MemoryEventLog:
         walked: dict[str, Head] = {}
         return follow(self.rows, walked) or compare_heads(walked, self._heads)
 
-    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
-        return self._streams[stream][after_version:] if stream in self._streams else []
+    async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
+        history = self._streams[stream][after_version:] if stream in self._streams else []
+        return history[:limit]
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return self._all[after : after + limit]

@@ -117,8 +117,8 @@ class PostgresEventLog:
 
     # ---------------------------------------------------------------- reading
 
-    async def read_stream(self, stream: str, after_version: int = 0) -> list[Recorded]:
-        return [recorded_from(row) for row in await self._fetch(READ["read_stream"], stream, after_version)]
+    async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
+        return [recorded_from(row) for row in await self._fetch(READ["read_stream"], stream, after_version, limit)]
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         recorded = [recorded_from(row) for row in await self._fetch(READ["read_all"], after, limit)]
@@ -195,7 +195,7 @@ class PostgresEventLog:
 
     async def stream_rows(self, stream: str) -> list[Row]:
         """One stream undecoded."""
-        return [row_from(columns) for columns in await self._fetch(READ["read_stream"], stream, 0)]
+        return [row_from(columns) for columns in await self._fetch(READ["read_stream"], stream, 0, None)]
 
     async def rows_mentioning(self, fields: Sequence[str], value: str) -> list[Row]:
         """Every event with `value` in one of these fields of its data, whatever its stream. Walks the whole log."""

@@ -15,8 +15,12 @@ from typing import Generic, TypeVar
 from resolute.eventlog import Appended, EventLog
 from resolute.proto.errors import Refused, ResoluteError, WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
+from resolute.service.snapshots import Snapshots
 
 S = TypeVar("S")
+
+PAGE = 2_000
+"""Events read at once: a stream of millions is folded without ever being held whole."""
 
 
 @dataclass(slots=True)
@@ -35,10 +39,12 @@ class Aggregates(Generic[S]):
         initial: Callable[[], S],
         evolve: Callable[[S, Event], S],
         *,
+        snapshots: Snapshots[S] | None = None,
         keep: int = 1000,
     ) -> None:
         """`keep`: how many streams stay folded; the least recently used is forgotten first."""
         self._log, self._initial, self._evolve, self._keep = log, initial, evolve, keep
+        self._snapshots = snapshots
         self._folded: OrderedDict[str, Folded[S]] = OrderedDict()
 
     async def state(self, stream: str) -> S:
@@ -81,7 +87,7 @@ class Aggregates(Generic[S]):
         if outcome.repeated:
             await self._catch_up(stream, folded)
         else:
-            self._absorb(stream, folded, outcome.events)
+            await self._absorb(stream, folded, outcome.events)
         return outcome
 
     async def _nothing_to_write(
@@ -96,11 +102,22 @@ class Aggregates(Generic[S]):
 
     async def _catch_up(self, stream: str, folded: Folded[S]) -> bool:
         """Whether there was anything new."""
-        missing = await self._log.read_stream(stream, folded.version)
-        self._absorb(stream, folded, missing)
-        return bool(missing)
+        before = folded.version
+        if before == 0 and self._snapshots is not None and (found := await self._snapshots.load(stream)) is not None:
+            folded.state, folded.version = found
+        while events := await self._log.read_stream(stream, folded.version, PAGE):
+            await self._absorb(stream, folded, events)
+            if len(events) < PAGE:
+                break
+        return folded.version > before
 
-    def _absorb(self, stream: str, folded: Folded[S], events: Sequence[Recorded]) -> None:
+    async def _absorb(self, stream: str, folded: Folded[S], events: Sequence[Recorded]) -> None:
+        before = folded.version
+        self._fold(stream, folded, events)
+        if self._snapshots is not None:
+            await self._snapshots.keep(stream, folded.state, before, folded.version)
+
+    def _fold(self, stream: str, folded: Folded[S], events: Sequence[Recorded]) -> None:
         try:
             for recorded in events:
                 assert recorded.version == folded.version + 1, f"{stream}: a gap before {recorded.version}"

@@ -30,7 +30,7 @@ from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, PoolWish
 from resolute.scheduler.fifo import fifo
 from resolute.scheduler.leases import Leases
 from resolute.scheduler.settings import SchedulerSettings
-from resolute.service import Aggregates, Context, Follower, Reactions, tokens
+from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, tokens
 
 log_ = structlog.get_logger()
 
@@ -48,7 +48,12 @@ async def serve(context: Context, settings: SchedulerSettings | None = None) -> 
 class Scheduler:
     def __init__(self, context: Context, settings: SchedulerSettings) -> None:
         self._context, self._settings = context, settings
-        self._pools = Aggregates(context.log, pool.Pool, pool.evolve)
+        self._pools = Aggregates(
+            context.log,
+            pool.Pool,
+            pool.evolve,
+            snapshots=Snapshots(context.log, context.secret, "resolute.scheduler"),
+        )
         self._policy = fifo(settings.preemption)
         self._leases = Leases(settings.agent_reconnect_wait_s)
         self._specs: OrderedDict[str, TaskSpec] = OrderedDict()

@@ -30,7 +30,7 @@ from resolute.searcher.methods import method_for
 from resolute.searcher.reactions import describe, react
 from resolute.searcher.reports import CloseTrial
 from resolute.searcher.settings import Settings
-from resolute.service import Aggregates, Context, Follower, Reactions
+from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots
 
 NAME = "searcher"
 
@@ -53,7 +53,9 @@ async def serve(context: Context) -> None:
 class Searcher:
     def __init__(self, context: Context) -> None:
         self._log, self._bus = context.log, context.bus
-        self._experiments = Aggregates(context.log, Experiment, evolve)
+        self._experiments = Aggregates(
+            context.log, Experiment, evolve, snapshots=Snapshots(context.log, context.secret, "resolute.searcher")
+        )
         self._stock: list[int] = []
 
     async def handle(self, command: Command, cause: Cause) -> Reply:

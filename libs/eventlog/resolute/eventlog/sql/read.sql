@@ -3,7 +3,7 @@
 -- name: read_stream
 SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
        traceparent, recorded_at, prev_hash
-  FROM eventlog.events WHERE stream = $1 AND version > $2 ORDER BY version;
+  FROM eventlog.events WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3;
 
 -- name: read_all
 SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,

@@ -1,0 +1,85 @@
+"""Snapshots: a folded state kept beside the log, so that a long stream need not be folded from its beginning.
+
+A snapshot is a cache. One that is missing, of other code, or not ours is passed over, and the fold begins at the first
+event. States are pickled, and unpickling runs code: so each snapshot is sealed with the cluster's secret (HMAC-SHA256,
+RFC 2104), and one that somebody wrote into the database is never opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import pickle
+import sys
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Generic, TypeVar
+
+import structlog
+
+from resolute.eventlog import EventLog, Snapshot
+from resolute.proto.errors import Unavailable
+
+S = TypeVar("S")
+log_ = structlog.get_logger()
+
+EVERY = 5_000
+"""Events between two snapshots of a stream: some 0.1 s of folding."""
+
+_SEAL_BYTES = hashlib.sha256().digest_size
+
+
+class Snapshots(Generic[S]):
+    """The snapshots of one kind of aggregate, whose code is `package`."""
+
+    def __init__(self, log: EventLog, secret: bytes, package: str, *, every: int = EVERY) -> None:
+        self._log, self._secret, self._every = log, secret, every
+        self._schema = schema_of(package)
+
+    async def load(self, stream: str) -> tuple[S, int] | None:
+        """The state and the version it was folded up to."""
+        found = await self._log.load_snapshot(stream, self._schema)
+        if found is None:
+            return None
+        seal, state = found.state[:_SEAL_BYTES], found.state[_SEAL_BYTES:]
+        if not hmac.compare_digest(seal, self._seal(stream, found.version, state)):
+            log_.warning("a snapshot without this cluster's seal is passed over", stream=stream)
+            return None
+        opened: S = pickle.loads(state)  # sealed by this cluster, above
+        return opened, found.version
+
+    async def keep(self, stream: str, state: S, before: int, version: int) -> None:
+        """Keep `state` when going from version `before` to `version` passed the place for the next snapshot."""
+        if version // self._every > before // self._every:
+            pickled = pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+            sealed = self._seal(stream, version, pickled) + pickled
+            try:
+                await self._log.save_snapshot(Snapshot(stream, version, self._schema, sealed))
+            except Unavailable as error:
+                # Nobody waits for a cache; what was decided stands without it.
+                log_.info("no snapshot kept", stream=stream, why=error.message)
+
+    def _seal(self, stream: str, version: int, state: bytes) -> bytes:
+        message = f"{stream}\n{version}\n{self._schema}\n".encode() + state
+        return hmac.digest(self._secret, message, "sha256")
+
+
+@cache
+def schema_of(package: str) -> str:
+    """Names the code that folds: other code, or another Python, would make another state of the same events."""
+    digest = hashlib.sha256(sys.version.encode())
+    for portion in (package, "resolute.proto"):
+        for name, text in sorted(_sources(resources.files(portion))):
+            digest.update(f"{name}\n".encode() + text)
+    return f"{package}:{digest.hexdigest()[:32]}"
+
+
+def _sources(folder: Traversable, prefix: str = "") -> list[tuple[str, bytes]]:
+    found = []
+    for entry in folder.iterdir():
+        if entry.is_dir() and entry.name != "__pycache__":
+            found += _sources(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".py"):
+            found.append((prefix + entry.name, entry.read_bytes()))
+    return found
