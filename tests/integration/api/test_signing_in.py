@@ -72,6 +72,24 @@ async def test_guesses_made_at_once_are_slowed_down_too(postgres_dsn: str) -> No
         assert sorted(answer.status for answer in answers) == [401] * 3 + [429] * 9
 
 
+async def test_a_blank_password_does_not_open_the_gateway_to_a_page_of_the_web(postgres_dsn: str) -> None:
+    """A page's own name may be made to lead to 127.0.0.1: the browser then tells that name."""
+    async with running(postgres_dsn) as cluster:
+        blank = {"username": "admin", "password": ""}
+        for host in ("evil.example:8080", "evil.example", "[::1", "10.0.0.7:8080"):
+            answer = await cluster.nobody.call("POST", "/api/v1/auth/login", blank, headers={"Host": host})
+            assert answer.status in (400, 403), host
+            assert "token" not in (answer.body if isinstance(answer.body, dict) else {})
+        for host in ("localhost:8080", "127.0.0.1", "[::1]:8080"):
+            answer = await cluster.nobody.call("POST", "/api/v1/auth/login", blank, headers={"Host": host})
+            assert answer.status == 200, host
+        admin = await cluster.nobody.login("admin")
+        assert (await admin.call("POST", "/api/v1/users/1/password", data=b'"form"')).status == 200
+        real = {"username": "admin", "password": "form", "isHashed": True}
+        answer = await cluster.nobody.call("POST", "/api/v1/auth/login", real, headers={"Host": "cluster.example"})
+        assert answer.status == 200
+
+
 async def test_someone_who_was_deactivated_is_out_and_stays_out(postgres_dsn: str) -> None:
     async with running(postgres_dsn) as cluster:
         admin, someone = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")

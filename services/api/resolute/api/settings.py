@@ -46,12 +46,17 @@ class ApiSettings(BaseSettings):
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the gateway."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether `host`, a name or an address, is this machine as only it can see itself."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def load() -> ApiSettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import asyncpg
 from aiohttp import web
@@ -10,6 +11,7 @@ from aiohttp import web
 from resolute.api import passwords, wire
 from resolute.api.call import Call
 from resolute.api.routing import ANYONE, SIGNED_IN, Route
+from resolute.api.settings import is_loopback
 from resolute.api.views.users import user_json, user_of
 from resolute.api.wire import WireError
 
@@ -27,9 +29,24 @@ async def login(call: Call) -> web.StreamResponse:
     form = passwords.client_form(str(call.body.get("password") or ""), hashed=bool(call.body.get("isHashed")))
     async with gateway.guesses.turn(username, address):
         user = await _guessed(gateway, username, address, form)
+    if not form and not _called_by_its_own_name(call):
+        raise WireError(
+            wire.PERMISSION_DENIED,
+            f"a blank password is taken only from who calls the gateway localhost or 127.0.0.1; found "
+            f"{call.request.host!r}. Set a password, then any name will do",
+        )
     if not user["active"]:
         raise WireError(wire.PERMISSION_DENIED, "user is not active")
     return await _opened(call, user["id"], username)
+
+
+def _called_by_its_own_name(call: Call) -> bool:
+    """A page of the web may give its own name the address 127.0.0.1, and a proxy may lend the gateway another name:
+    neither must open what is open only to this machine."""
+    try:
+        return is_loopback(urlsplit(f"//{call.request.host}").hostname)
+    except ValueError:
+        return False
 
 
 async def _guessed(gateway: Gateway, username: str, address: str, form: str) -> asyncpg.Record:
