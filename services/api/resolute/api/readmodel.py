@@ -72,7 +72,8 @@ class ReadModel:
         An event that no row can be made of is set aside for a person to read, and the others are shown.
         """
         async with self._one_at_a_time:
-            await self._handle(batch)
+            if batch[-1].position > self._position:  # what a handler waited for is shown by the time it is heard
+                await self._handle(batch)
 
     async def _handle(self, batch: Sequence[Recorded]) -> None:
         try:
