@@ -18,6 +18,7 @@ NOT_BENCHES = {
     "mlflow_peer",
     "one_gateway",
     "raw_http",
+    "report",
     "stage",
 }
 """What the benches are made of."""

@@ -37,7 +37,7 @@ def measure(idle_s: float) -> list[Figure]:
             Figure("ready, a cluster that is made", first, "s", 5, at_most=True),
             Figure("ready, a cluster that was down", again, "s", 5, at_most=True),
             Figure(f"resident memory of {len(processes)} processes", sum(resident.values()), "MiB", 300, at_most=True),
-            Figure("  of it, shared pages counted once (PSS)", sum(map(_pss_mib, processes)), "MiB"),
+            Figure("memory, shared pages counted once (PSS)", sum(map(_pss_mib, processes)), "MiB"),
             Figure(f"processor time, idle over {idle_s:g} s", 100 * sum(spent.values()) / idle_s, "%", 2, at_most=True),
         ]
 

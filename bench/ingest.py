@@ -11,11 +11,13 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import asyncpg
 import orjson
+import psutil
 import uvloop
 
 from bench import mlflow_peer
@@ -62,7 +64,16 @@ def batches(trials: list[Trial], client: int) -> Iterator[bytes]:
         yield request("POST", path, token, orjson.dumps({"reports": reports}))
 
 
-async def ours(postgres: Postgres, nats_url: str, connections: int, seconds: float) -> tuple[Load, Load, Load]:
+@dataclass(frozen=True, slots=True)
+class Ours:
+    single: Load
+    points: Load
+    batch: Load
+    cpu_us: float
+    """The gateway's processor time for a single report, in microseconds."""
+
+
+async def ours(postgres: Postgres, nats_url: str, connections: int, seconds: float) -> Ours:
     dsn = postgres.fresh_database()
     log = await PostgresEventLog.open(dsn)
     trials = await tell_of_trials(log, 3 * connections)
@@ -70,10 +81,13 @@ async def ours(postgres: Postgres, nats_url: str, connections: int, seconds: flo
     few, wide, many = (trials[n * connections :] for n in range(3))
     with gateway(dsn, nats_url) as served:
         at = partial(load, "127.0.0.1", served.port, connections=connections, seconds=seconds)
-        single, points = await at(partial(singles, few, 3)), await at(partial(singles, wide, 100))
-        batch = await at(partial(batches, many))
+        process = psutil.Process(served.pid)
+        before_s = sum(process.cpu_times()[:2])
+        single = await at(partial(singles, few, 3))
+        cpu_us = 1e6 * (sum(process.cpu_times()[:2]) - before_s) / single.asked
+        points, batch = await at(partial(singles, wide, 100)), await at(partial(batches, many))
     await _check_kept(dsn, [single, points, batch])
-    return single, points, batch
+    return Ours(single, points, batch, cpu_us)
 
 
 async def _check_kept(dsn: str, loads: list[Load]) -> None:
@@ -98,11 +112,13 @@ async def theirs(postgres: Postgres, programs: Path, seconds: float) -> tuple[Lo
 
 async def measure(connections: int, seconds: float, peer: bool = True) -> list[Figure]:
     with servers() as (postgres, nats):
-        single, points, batch = await ours(postgres, nats.url, connections, seconds)
+        found = await ours(postgres, nats.url, connections, seconds)
+        single, points, batch = found.single, found.points, found.batch
         figures = [
             Figure(f"single reports, {connections} clients", single.per_s, "reports/s", 3000),
-            Figure("  p50 until it is durable", single.percentile_ms(50), "ms"),
-            Figure("  p99", single.percentile_ms(99), "ms"),
+            Figure("single reports, p50 until durable", single.percentile_ms(50), "ms"),
+            Figure("single reports, p99 until durable", single.percentile_ms(99), "ms"),
+            Figure("single reports, processor time of the gateway", found.cpu_us, "µs a report"),
             Figure("points, 100 a report", 100 * points.per_s, "points/s", 100_000),
             Figure("points, batch route, 100 steps of 10", BATCH_POINTS * batch.per_s, "points/s", 100_000),
         ]

@@ -74,6 +74,8 @@ class Load:
 
     seconds: float = 0.0
     latencies_s: list[float] = field(default_factory=list)
+    asked: int = 0
+    """All requests, those of the warm-up too."""
     lost: int = 0
     """Requests that the server closed the connection on."""
 
@@ -110,6 +112,7 @@ async def load(
         connection = await connect(host, port)
         for prepared in requests(number):
             asked = time.perf_counter()
+            made.asked += 1
             try:
                 answer = await connection.ask(prepared)
             except ConnectionError:
