@@ -21,7 +21,9 @@ RUN_STARTED = "UPDATE read_v1.runs SET started_at = $3 WHERE trial_id = $1 AND r
 RUN_ENDED = """UPDATE read_v1.runs SET ended_at = $3, outcome = $4, exit_code = $5, reason = $6
 WHERE trial_id = $1 AND run_id = $2"""
 
-RESTARTED = "UPDATE read_v1.trials SET restarts = restarts + 1 WHERE id = $1"
+# A run after one that failed is a restart; one after a pause, or after its host was lost, is not.
+RESTARTED = """UPDATE read_v1.trials SET restarts = restarts + 1
+WHERE id = $1 AND EXISTS (SELECT FROM read_v1.runs WHERE trial_id = $1 AND run_id = $2 AND outcome = 'failed')"""
 
 # A run repeated the steps after a checkpoint: of two reports of one step the later counts.
 VALIDATED = """INSERT INTO read_v1.validations (trial_id, steps_completed, run_id, experiment_id, metric, reported_at)
@@ -67,6 +69,9 @@ def project(recorded: Recorded) -> list[Statement]:
                     requested_at=at,
                 ),
                 update("trials", "id", run.trial_id, run_id=run.run_id, state="ACTIVE"),
+                statement(
+                    RESTARTED, run.trial_id, run.run_id - 1, touches=(f"trials:{run.trial_id}", f"runs:{run.trial_id}")
+                ),
             ]
         case TrialRunStarted(trial_id=trial_id, run_id=run_id):
             return [statement(RUN_STARTED, trial_id, run_id, at, touches=(f"runs:{trial_id}",))]
@@ -110,7 +115,7 @@ def _validated(experiment_id: int, validated: TrialValidated, recorded: Recorded
 
 
 def _run_ended(ended: TrialRunEnded, recorded: Recorded) -> list[Statement]:
-    statements = [
+    return [
         statement(
             RUN_ENDED,
             ended.trial_id,
@@ -123,6 +128,3 @@ def _run_ended(ended: TrialRunEnded, recorded: Recorded) -> list[Statement]:
         ),
         update("trials", "id", ended.trial_id, reason=ended.reason),
     ]
-    if ended.outcome == "failed":
-        statements.append(statement(RESTARTED, ended.trial_id, touches=(f"trials:{ended.trial_id}",)))
-    return statements
