@@ -122,6 +122,21 @@ async def test_a_patch_leaves_alone_what_is_null(postgres_dsn: str) -> None:
         assert (await someone.get("/api/v1/experiment/labels"))["labels"] == ["a/b", "foo"]
 
 
+async def test_a_limit_of_slots_is_taken_away_by_null(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await submit(someone)
+
+        async def limit() -> Any:
+            return await cluster.gateway.read.value("SELECT coalesce(max_slots, -1) FROM read_v1.allocations")
+
+        await someone.call("PATCH", "/api/v1/experiments/1", {"id": 1, "resources": {"maxSlots": 2}})
+        await cluster.until(limit, 2)
+        answer = await someone.call("PATCH", "/api/v1/experiments/1", {"id": 1, "resources": {"maxSlots": None}})
+        assert answer.body["experiment"]["config"]["resources"]["max_slots"] is None
+        await cluster.until(limit, -1)
+
+
 async def test_the_code_comes_back_as_it_went_in(postgres_dsn: str) -> None:
     async with running(postgres_dsn, services=True) as cluster:
         someone = await cluster.nobody.login("determined")

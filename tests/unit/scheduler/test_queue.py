@@ -102,6 +102,12 @@ def test_raising_a_limit_lets_the_job_on_at_once():
     story.when(ChangeJob("default", "j", {"max_slots": 2})).then(JobChanged, SlotsAssigned)
 
 
+def test_a_job_whose_limit_is_taken_away_has_none_any_more():
+    story = given(hello(slots=3), asks("a", job="j", max_slots=1), asks("b", job="j", max_slots=1))
+    story.when(ChangeJob("default", "j", {"max_slots": None})).then(JobChanged, SlotsAssigned)
+    story.when(asks("c", job="j", max_slots=1)).then(AllocationRequested, SlotsAssigned)
+
+
 def test_a_new_priority_reorders_what_waits_and_what_comes():
     story = given(hello(slots=1), asks("one"), asks("two"), asks("three", job="j"))
     story.given(ChangeJob("default", "j", {"priority": 1}), asks("four", job="j"))

@@ -141,6 +141,13 @@ def test_edits_change_the_configuration_that_later_runs_go_by() -> None:
     assert story.starts(1).exits(1, code=1).experiment.state is State.ERROR
 
 
+def test_a_limit_taken_away_is_no_limit_for_later_runs() -> None:
+    story = given(created(resources={"slots_per_trial": 1, "resource_pool": "default", "max_slots": 1}))
+    assert story.experiment.settings.max_slots == 1
+    story = story.when(EditExperiment(ID, {"max_slots": None})).then(ExperimentEdited({"max_slots": None}))
+    assert story.experiment.settings.max_slots is None
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

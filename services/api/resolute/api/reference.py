@@ -19,7 +19,7 @@ as an OpenAPI document at `/api/v1/api.swagger.json`.
 - A token comes from `POST /api/v1/auth/login` and goes in `Authorization: Bearer …`, or in the cookie `auth`. A task
   shows its own in `Grpc-Metadata-x-allocation-token: Bearer …`, and it opens what concerns that task.
 - Bodies are JSON whatever their content type says; keys are taken in camelCase and snake_case, and unknown ones are
-  ignored. In a PATCH, `null` means the same as a key left out: leave it.
+  ignored. In a PATCH, `null` means the same as a key left out: leave it (but `maxSlots: null` means no limit).
 - 64-bit integers are strings; instants are RFC 3339 in UTC; NaN and the infinities are strings.
 - Lists take `limit` and `offset` (negative: from the end) and answer with `pagination`. Limit 0 is the operation's
   own default, -1 everything, -2 the page's numbers alone.

@@ -103,7 +103,8 @@ async def _chosen(call: Call) -> Sequence[int]:
 
 
 async def patch_experiment(call: Call) -> dict[str, Any]:
-    """Rename, describe, label, or change limits and retention. Absent and null both mean: leave it."""
+    """Rename, describe, label, or change limits and retention. Absent and null both mean: leave it;
+    but `resources.maxSlots: null` is no limit."""
     experiment_id = call.int("experimentId")
     changes = changes_of(call.body)
     if changes:
@@ -119,9 +120,11 @@ def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:
     if patch.get("maxRestarts") is not None:
         changes["max_restarts"] = _whole(patch["maxRestarts"], "maxRestarts")
     resources = {camel(key): value for key, value in (patch.get("resources") or {}).items()}
-    for key, name in (("maxSlots", "max_slots"), ("priority", "priority")):
-        if resources.get(key) is not None:
-            changes[name] = _whole(resources[key], f"resources.{key}")
+    if "maxSlots" in resources:
+        most = resources["maxSlots"]
+        changes["max_slots"] = None if most is None else _whole(most, "resources.maxSlots")
+    if resources.get("priority") is not None:
+        changes["priority"] = _whole(resources["priority"], "resources.priority")
     if resources.get("weight") is not None:
         changes["weight"] = float(resources["weight"])
     if resources.get("resourcePool"):
