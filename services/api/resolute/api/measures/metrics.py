@@ -124,8 +124,8 @@ ON CONFLICT (trial_id) DO UPDATE SET
 
 COLUMNS = """
 SELECT name, count(*) AS count, sum(value) AS sum, min(value) AS min, max(value) AS max,
-       (max(ARRAY[steps, value]))[2] AS last
-FROM (SELECT DISTINCT ON (steps) steps::double precision AS steps, metrics FROM measures.metrics
+       (max(ARRAY[steps::double precision, value]))[2] AS last
+FROM (SELECT DISTINCT ON (steps) steps, metrics FROM measures.metrics
       WHERE trial_id = $1 AND kind = $2 ORDER BY steps, run_id DESC) m,
      LATERAL (SELECT key AS name, CASE WHEN jsonb_typeof(val) = 'number' THEN val::double precision END AS value
               FROM jsonb_each(m.metrics) AS e (key, val)) v
