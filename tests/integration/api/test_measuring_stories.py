@@ -187,10 +187,16 @@ async def test_a_checkpoint_is_announced_then_completed_and_stands_among_the_wor
         assert completed.resources == {"state/model_weights.pt": 10, "notes.txt": 5}
         for body, field in (
             ({**done, "metadata": {}}, "metadata.steps_completed"),
+            ({**done, "metadata": {"steps_completed": 2**31}}, "metadata.steps_completed"),
+            ({**done, "metadata": {"steps_completed": -1}}, "metadata.steps_completed"),
             ({**done, "resources": {"a": "big"}}, "resources.a"),
+            ({**done, "resources": {"a": str(2**62), "b": str(2**62)}}, "resources"),
         ):
             answer = await trial.call("POST", "/api/v1/checkpoints", body)
             assert (answer.status, answer.error.partition(":")[0]) == (400, field)
+        other_run = f"{spec.task_id}.7"
+        answer = await trial.call("POST", "/api/v1/checkpoints", {**done, "allocationId": other_run})
+        assert answer.status == 403, "a run speaks for itself, not for a later one"
         values = {"avgMetrics": {"loss": 0.5}, "batchMetrics": []}
         for kind in ("training", "validation"):
             body = {"trialRunId": 1, "stepsCompleted": 100, "metrics": values}

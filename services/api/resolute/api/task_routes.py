@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from typing import Any
 
 from resolute.api import lookup
@@ -235,14 +236,19 @@ async def report_checkpoint(call: Call) -> dict[str, Any]:
 
 def run_of(allocation_id: str) -> int:
     """The run's number: the last part of `<task id>.<run>`; 0 where there is none, as off the cluster."""
-    last = allocation_id.rpartition(".")[2]
-    return int(last) if last.isdigit() else 0
+    found = _RUN.search(allocation_id)
+    return int(found[1]) if found else 0
+
+
+_RUN = re.compile(r"\.([0-9]{1,9})$", re.ASCII)
 
 
 def _steps(metadata: Any) -> int:
     steps = metadata.get("steps_completed") if isinstance(metadata, dict) else None
-    if not isinstance(steps, int):
-        raise InvalidConfig(f"metadata.steps_completed: expected the number of batches trained; found {steps!r}")
+    if not isinstance(steps, int) or isinstance(steps, bool) or not 0 <= steps < 2**31:
+        raise InvalidConfig(
+            f"metadata.steps_completed: expected the number of batches trained, 0 to {2**31 - 1}; found {steps!r}"
+        )
     return steps
 
 
@@ -251,9 +257,12 @@ def sizes(resources: Any, field: str) -> dict[str, int]:
     if not isinstance(resources, dict):
         raise InvalidConfig(f"{field}: expected an object of sizes by file")
     try:
-        return {str(path): int(size) for path, size in resources.items()}
-    except (TypeError, ValueError):
+        found = {str(path): int(size) for path, size in resources.items()}
+    except (TypeError, ValueError, OverflowError):
         raise InvalidConfig(f"{field}: expected sizes in bytes; found {resources!r}") from None
+    if sum(map(abs, found.values())) >= 2**63:
+        raise InvalidConfig(f"{field}: expected sizes in bytes, fewer than 2^63 in all")
+    return found
 
 
 async def patch_checkpoints(call: Call) -> dict[str, Any]:
@@ -319,7 +328,7 @@ ROUTES = (
         "POST",
         f"{API}/checkpoints",
         report_checkpoint,
-        SIGNED_IN.to("create checkpoint") | TASK.own("task", "body.taskId"),
+        SIGNED_IN.to("create checkpoint") | TASK.own("task", "body.taskId").own("allocation", "body.allocationId"),
     ),
     Route(
         "PatchCheckpoints",
