@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolute.config import masked, merge
+from resolute.config import load_yaml, masked, masked_yaml, merge
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ("the upper scalar wins", {"a": 1}, {"a": 2, "b": 3}, {"a": 1, "b": 3}),
@@ -82,3 +82,13 @@ def test_secrets_are_masked_in_a_copy() -> None:
     }  # fmt: skip
     assert shown["environment"]["registry_auth"] == {"username": "me", "password": "********"}
     assert config["checkpoint_storage"]["secret_key"] == "s"  # type: ignore[index]
+
+
+def test_a_configuration_as_it_was_written_hides_its_secrets_too() -> None:
+    plain = "name: plain   # as I like it\nhyperparameters: {lr: 1e-3}\n"
+    assert masked_yaml(plain) == plain
+    secret = "name: a\nenvironment:\n  registry_auth: {username: me, password: hunter2}\ndata: {secrets: {k: v2}}\n"
+    shown = masked_yaml(secret)
+    assert "hunter2" not in shown
+    assert "v2" not in shown
+    assert load_yaml(shown) == masked(load_yaml(secret))

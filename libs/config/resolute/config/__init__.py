@@ -14,7 +14,7 @@ from .experiment import (
 )
 from .hyperparameters import Space, count_grid, grid, parse_space, sample
 from .lengths import Length
-from .masking import masked
+from .masking import masked, masked_yaml
 from .merge import merge
 from .searcher import SearcherConfig
 
@@ -33,6 +33,7 @@ __all__ = [
     "is_trial_class",
     "load_yaml",
     "masked",
+    "masked_yaml",
     "merge",
     "parse_experiment",
     "parse_space",

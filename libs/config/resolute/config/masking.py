@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+import yaml
+
+from .document import load_yaml
+
 MASK = "********"
 _SECRETS = (
     ("data", "secrets", "*"),
@@ -27,6 +31,13 @@ def masked(config: Mapping[str, Any]) -> dict[str, Any]:
     for path in _SECRETS:
         _mask(shown, path)
     return shown
+
+
+def masked_yaml(text: str) -> str:
+    """A configuration as somebody wrote it; where secrets are set in it, written anew with each as `********`."""
+    read = load_yaml(text)
+    shown = masked(read)
+    return text if shown == read else str(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))
 
 
 def _mask(value: Any, path: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import asyncpg
 import orjson
 
 from resolute.api.readmodel import ReadModel
-from resolute.api.views.shown import shown_config
+from resolute.api.views.shown import shown_config, shown_original
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
 
@@ -101,7 +101,7 @@ def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
         "searcherMetric": row["searcher_metric"],
         "hyperparameters": orjson.Fragment(hyperparameters) if hyperparameters else {},
         "config": config,
-        "originalConfig": row["original_config"],
+        "originalConfig": shown_original(row["original_config"], row["config"]),
         "unmanaged": row["unmanaged"],
         "checkpointCount": row["checkpoints"],
         "checkpointSize": int64(int(row["bytes"])),

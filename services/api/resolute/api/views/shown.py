@@ -6,7 +6,7 @@ import re
 
 import orjson
 
-from resolute.config import masked
+from resolute.config import masked, masked_yaml
 
 SET = re.compile(
     r'"(?:secrets|access_key|secret_key|connection_string|credential|registry_auth|pachyderm)": *(?!null|{})'
@@ -19,3 +19,8 @@ def shown_config(document: str) -> orjson.Fragment:
     if SET.search(document):
         return orjson.Fragment(orjson.dumps(masked(orjson.loads(document))))
     return orjson.Fragment(document)
+
+
+def shown_original(text: str, document: str) -> str:
+    """The configuration as it was submitted, `document` being what became of it: its secrets hidden as there."""
+    return masked_yaml(text) if SET.search(document) else text
