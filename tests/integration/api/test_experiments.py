@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import io
 import tarfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
 
 CONFIG = """
@@ -71,6 +73,53 @@ async def test_a_wrong_configuration_is_refused_with_the_path_and_creates_nothin
         answer = await someone.call("POST", "/api/v1/experiments", {"config": missing, "modelDefinition": TRAIN})
         assert (answer.status, "gone.py" in answer.error) == (400, True)
         assert (await someone.get("/api/v1/experiments"))["pagination"]["total"] == 0
+
+
+async def test_a_pool_that_is_not_there_is_refused_and_one_without_agents_is_shown(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, pools=("default", "gpu")) as cluster:
+        someone = await cluster.nobody.login("determined")
+        elsewhere = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, resource_pool: tpu")
+        answer = await someone.call("POST", "/api/v1/experiments", {"config": elsewhere, "modelDefinition": TRAIN})
+        assert (answer.status, answer.error) == (400, "resources.resource_pool: no pool 'tpu'; there are default, gpu")
+        patch = {"resources": {"resourcePool": "tpu"}}
+        answer = await someone.call("PATCH", "/api/v1/experiments/1", patch)
+        assert (answer.status, answer.error) == (400, "resources.resourcePool: no pool 'tpu'; there are default, gpu")
+        pools = (await someone.get("/api/v1/resource-pools"))["resourcePools"]
+        assert [(pool["name"], pool["numAgents"]) for pool in pools] == [("default", 0), ("gpu", 0)]
+
+
+async def test_a_storage_that_nobody_can_open_is_refused(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        config = CONFIG + "checkpoint_storage: {type: s3, bucket: models}\n"
+        answer = await someone.call("POST", "/api/v1/experiments", {"config": config, "modelDefinition": TRAIN})
+        assert answer.status == 400
+        assert answer.error.startswith("checkpoint_storage.type: expected shared_fs or directory")
+
+
+async def test_a_trial_to_start_from_becomes_its_latest_checkpoint(postgres_dsn: str, tmp_path: Path) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        someone = await cluster.nobody.login("determined")
+
+        async def starts_from(source: str) -> Any:
+            config = CONFIG.replace("batches: 100}", f"batches: 100}}, {source}")
+            body = {"config": config, "modelDefinition": TRAIN, "validateOnly": True}
+            answer = await someone.call("POST", "/api/v1/experiments", body)
+            return answer.body["config"]["searcher"] if answer.status == 200 else (answer.status, answer.error)
+
+        searcher = await starts_from("source_trial_id: 1")
+        assert (searcher["source_checkpoint_uuid"], searcher.get("source_trial_id")) == (a_search.BEST, None)
+        searcher = await starts_from(f"source_checkpoint_uuid: {a_search.BEST}")
+        assert searcher["source_checkpoint_uuid"] == a_search.BEST
+        path = "searcher.source_trial_id"
+        assert await starts_from("source_trial_id: 77") == (404, f"{path}: trial 77 not found")
+        none = f"{path}: expected a trial with a completed checkpoint; found 2, which has none"
+        assert await starts_from("source_trial_id: 2") == (400, none)
+        status, says = await starts_from(f"source_checkpoint_uuid: {a_search.BEGUN}")
+        assert (status, says.endswith("which is ACTIVE")) == (400, True)
+        status, says = await starts_from("source_checkpoint_uuid: 44444444-4444-4444-8444-444444444444")
+        assert (status, says.startswith("searcher.source_checkpoint_uuid: checkpoint")) == (404, True)
 
 
 async def test_checking_only_creates_nothing(postgres_dsn: str) -> None:

@@ -50,6 +50,14 @@ def test_settings_of_another_cluster_in_the_environment_do_not_leak_in(
         assert "elsewhere" not in child.env.values()
 
 
+def test_the_gateway_knows_the_pools_that_the_scheduler_has(places: Places) -> None:
+    told = cluster.service_environment(places, Cluster("test", pools=("gpu", "cpu")))
+    assert json.loads(told["RESOLUTE_API_POOLS"]) == json.loads(told["RESOLUTE_SCHEDULER_POOLS"]) == ["gpu", "cpu"]
+    assert told["RESOLUTE_API_DEFAULT_POOL"] == "gpu"
+    told = cluster.service_environment(places, Cluster("test", pools=("gpu", "cpu"), default_pool="cpu"))
+    assert told["RESOLUTE_API_DEFAULT_POOL"] == "cpu"
+
+
 def test_nats_is_told_public_keys_only(places: Places) -> None:
     config = cluster.nats_config(places, CLUSTER)
     for file in places.secrets.iterdir():

@@ -53,6 +53,8 @@ class Cluster:
     """Whether every service is a process of its own."""
     restart: bool = True
     pools: tuple[str, ...] = ("default",)
+    default_pool: str | None = None
+    """Where those go that name none; the first of `pools` unless told."""
     preemption: bool = False
     agent_reconnect_wait_s: float = 25.0
     checkpoint_storage: dict[str, Any] | None = None
@@ -153,6 +155,8 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
         "RESOLUTE_API_HOST": cluster.host,
         "RESOLUTE_API_PORT": str(cluster.port),
+        "RESOLUTE_API_POOLS": json.dumps(cluster.pools),
+        "RESOLUTE_API_DEFAULT_POOL": cluster.default_pool or cluster.pools[0],
         "RESOLUTE_API_DATABASE_URL": database,
         "RESOLUTE_API_CLUSTER_NAME": cluster.name,
         "RESOLUTE_API_CLUSTER_ID": cluster.id,

@@ -228,6 +228,7 @@ def _master_config(path: Path | None) -> dict[str, Any]:
     config = _parsed(path)
     return {
         "pools": tuple(pool.pool_name for pool in config.resource_pools),
+        "default_pool": config.resource_manager.default_compute_resource_pool,
         "preemption": config.resource_manager.scheduler.preemption,
         "agent_reconnect_wait_s": config.resource_pools[0].agent_reconnect_wait,
         "checkpoint_storage": config.checkpoint_storage,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 
 from resolute.proto.errors import InvalidConfig
@@ -31,7 +31,9 @@ class ApiSettings(BaseSettings):
         default_factory=lambda: {"type": "shared_fs", "host_path": "/tmp", "storage_path": "determined-checkpoint"}
     )
     """The cluster's default `checkpoint_storage`."""
-    default_pool: str = "default"
+    pools: tuple[str, ...] = Field(default=("default",), min_length=1)
+    """The resource pools there are: the scheduler's own list, so that a submission to another is refused at once."""
+    default_pool: str = Field(default="default", validate_default=True)
     scheduler_type: str = "priority"
     session_lifetime_days: float = 7
     task_token_grace_s: float = 60
@@ -42,6 +44,14 @@ class ApiSettings(BaseSettings):
     """How long a service that is away is asked again before the caller is told to come back later."""
     pool_connections_max: int = 10
     telemetry_enabled: bool = False
+
+    @field_validator("default_pool")
+    @classmethod
+    def _exists(cls, name: str, read: ValidationInfo) -> str:
+        pools = read.data.get("pools", ())
+        if pools and name not in pools:
+            raise ValueError(f"expected one of the pools ({', '.join(pools)}); found {name!r}")
+        return name
 
     @property
     def loopback(self) -> bool:

@@ -126,7 +126,7 @@ async def _on_slot(call: Call, make: Make) -> dict[str, Any]:
 async def get_resource_pools(call: Call) -> dict[str, Any]:
     """The resource pools, with what they have and what they do."""
     settings = call.gateway.settings
-    rows = await call.gateway.read.rows(POOLS, settings.default_pool)
+    rows = await call.gateway.read.rows(POOLS, settings.pools)
     page = wire.page_of(len(rows), offset=call.query.number("offset"), limit=call.query.number("limit"))
     pools = [
         pool_json(row, default=settings.default_pool, scheduler=settings.scheduler_type) for row in wire.cut(rows, page)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.call import Call
+from resolute.api.handlers.admission import admitted
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.experiments import experiment_of
 from resolute.api.wire import timestamp
@@ -43,6 +44,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     parent = await _parent(call, body.get("parentId"))
     unmanaged = bool(body.get("unmanaged"))
     config = parse_experiment(load_yaml(text), await _defaults(call), managed=not unmanaged)
+    config = await admitted(config, call.gateway.settings, call.gateway.read)
     project = await _project(call, config, parent)
     blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
     warnings = await _warnings(call, config)

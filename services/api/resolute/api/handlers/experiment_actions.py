@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from resolute.api.call import Call
+from resolute.api.handlers.admission import check_pool
 from resolute.api.routing import SIGNED_IN, Handler, Route
 from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
 from resolute.api.views.listing import Where, pattern, state_names
@@ -107,6 +108,8 @@ async def patch_experiment(call: Call) -> dict[str, Any]:
     but `resources.maxSlots: null` is no limit."""
     experiment_id = call.int("experimentId")
     changes = changes_of(call.body)
+    if "resource_pool" in changes:
+        check_pool("resources.resourcePool", changes["resource_pool"], call.gateway.settings)
     if changes:
         await call.send(EditExperiment(experiment_id, changes))
     if any(name.startswith("save_") for name in changes):

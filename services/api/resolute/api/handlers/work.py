@@ -110,7 +110,7 @@ async def get_jobs_v2(call: Call) -> dict[str, Any]:
 async def get_queue_stats(call: Call) -> dict[str, Any]:
     """How many jobs run and wait, by pool."""
     wanted = call.query.texts("resourcePools")
-    rows = await call.gateway.read.rows(POOLS, call.gateway.settings.default_pool)
+    rows = await call.gateway.read.rows(POOLS, call.gateway.settings.pools)
     return {
         "results": [
             {"resourcePool": row["name"], "stats": stats_json(row), "aggregates": []}

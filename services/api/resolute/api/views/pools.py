@@ -226,7 +226,7 @@ POOLS = """SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots, 
     coalesce(a.kind, '') AS kind,
     coalesce(u.used, 0) AS used, coalesce(u.auxiliary, 0) AS auxiliary, coalesce(q.queued, 0) AS queued,
     coalesce(q.scheduled, 0) AS scheduled
-FROM (SELECT $1::text AS name UNION SELECT pool FROM read_v1.agents WHERE alive
+FROM (SELECT unnest($1::text[]) AS name UNION SELECT pool FROM read_v1.agents WHERE alive
       UNION SELECT pool FROM read_v1.allocations WHERE ended_at IS NULL) pool
 LEFT JOIN (SELECT a.pool, count(DISTINCT a.agent_id) AS agents, count(s.slot_id) AS slots, max(s.kind) AS kind
            FROM read_v1.agents a LEFT JOIN read_v1.slots s USING (agent_id) WHERE a.alive GROUP BY a.pool) a
