@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from resolute.eventlog import MemoryEventLog, Snapshot
 from resolute.proto.message import Cause, Event
 from resolute.proto.pool import AgentEnabled
-from resolute.service import Aggregates, Snapshots
+from resolute.service import Aggregates, Snapshots, snapshots
+from resolute.service.snapshots import schema_of
 
 STREAM = "pool-default"
 
@@ -33,8 +38,8 @@ class Counting:
 
 
 def aggregates(log: MemoryEventLog, counting: Counting, secret: bytes = b"secret") -> Aggregates[Names]:
-    snapshots: Snapshots[Names] = Snapshots(log, secret, "resolute.service", every=10)
-    return Aggregates(log, Names, counting.evolve, snapshots=snapshots)
+    kept: Snapshots[Names] = Snapshots(log, secret, "resolute.service", every=10)
+    return Aggregates(log, Names, counting.evolve, snapshots=kept)
 
 
 async def told(log: MemoryEventLog, count: int) -> None:
@@ -74,3 +79,27 @@ async def test_a_snapshot_of_other_code_is_passed_over() -> None:
     await log.save_snapshot(Snapshot(STREAM, 25, "resolute.service:of-yesterday", b"whatever"))
     state = await aggregates(log, counting).state(STREAM)
     assert (len(state.seen), counting.folded) == (25, 5)
+
+
+async def test_without_a_secret_nothing_is_kept_that_anybody_could_have_sealed() -> None:
+    log, counting = MemoryEventLog(), Counting()
+    await told(log, 25)
+    forged = Snapshots[Names](log, b"", "resolute.service", every=10)
+    await log.save_snapshot(Snapshot(STREAM, 24, forged._schema, forged._seal(STREAM, 24, b"whatever") + b"whatever"))
+    state = await aggregates(log, counting, secret=b"").state(STREAM)
+    assert (len(state.seen), counting.folded) == (25, 25)
+    await forged.keep("pool-other", state, 0, 25)
+    assert await log.load_snapshot("pool-other", forged._schema) is None
+
+
+def test_a_snapshot_names_all_code_that_its_state_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States of experiments hold search spaces, which resolute.config reads."""
+    before = schema_of.__wrapped__("resolute.searcher")
+    sources = snapshots._sources
+
+    def changed(folder: Any, prefix: str = "") -> list[tuple[str, bytes]]:
+        edited = Path(str(folder)).name == "config"
+        return [(name, text + b"#" if edited else text) for name, text in sources(folder, prefix)]
+
+    monkeypatch.setattr(snapshots, "_sources", changed)
+    assert schema_of.__wrapped__("resolute.searcher") != before

@@ -27,6 +27,10 @@ log_ = structlog.get_logger()
 EVERY = 5_000
 """Events between two snapshots of a stream: some 0.1 s of folding."""
 
+SHARED = ("resolute.proto", "resolute.codec", "resolute.config")
+"""What every fold may rest on, beside its own package: messages, upcasts, and the readings of configurations that
+states hold."""
+
 _SEAL_BYTES = hashlib.sha256().digest_size
 
 
@@ -34,12 +38,13 @@ class Snapshots(Generic[S]):
     """The snapshots of one kind of aggregate, whose code is `package`."""
 
     def __init__(self, log: EventLog, secret: bytes, package: str, *, every: int = EVERY) -> None:
+        """Without a `secret` there is no seal, and so there are no snapshots."""
         self._log, self._secret, self._every = log, secret, every
         self._schema = schema_of(package)
 
     async def load(self, stream: str) -> tuple[S, int] | None:
         """The state and the version it was folded up to."""
-        found = await self._log.load_snapshot(stream, self._schema)
+        found = await self._log.load_snapshot(stream, self._schema) if self._secret else None
         if found is None:
             return None
         seal, state = found.state[:_SEAL_BYTES], found.state[_SEAL_BYTES:]
@@ -51,7 +56,7 @@ class Snapshots(Generic[S]):
 
     async def keep(self, stream: str, state: S, before: int, version: int) -> None:
         """Keep `state` when going from version `before` to `version` passed the place for the next snapshot."""
-        if version // self._every > before // self._every:
+        if self._secret and version // self._every > before // self._every:
             pickled = pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
             sealed = self._seal(stream, version, pickled) + pickled
             try:
@@ -69,7 +74,7 @@ class Snapshots(Generic[S]):
 def schema_of(package: str) -> str:
     """Names the code that folds: other code, or another Python, would make another state of the same events."""
     digest = hashlib.sha256(sys.version.encode())
-    for portion in (package, "resolute.proto"):
+    for portion in (package, *SHARED):
         for name, text in sorted(_sources(resources.files(portion))):
             digest.update(f"{name}\n".encode() + text)
     return f"{package}:{digest.hexdigest()[:32]}"
