@@ -90,6 +90,18 @@ async def test_a_blank_password_does_not_open_the_gateway_to_a_page_of_the_web(p
         assert answer.status == 200
 
 
+async def test_another_page_of_the_same_host_cannot_act_with_the_cookie(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        cookie = {"Cookie": f"auth={someone.token}"}
+        for asked_by, allowed in (("same-origin", True), ("none", True), ("same-site", False), ("cross-site", False)):
+            headers = {**cookie, "Sec-Fetch-Site": asked_by}
+            assert (await cluster.nobody.call("GET", "/api/v1/me", headers=headers)).status == 200
+            answer = await cluster.nobody.call("POST", "/api/v1/users/setting/reset", {}, headers=headers)
+            assert answer.status == (200 if allowed else 401), asked_by
+        assert (await cluster.nobody.call("POST", "/api/v1/users/setting/reset", {}, headers=cookie)).status == 200
+
+
 async def test_someone_who_was_deactivated_is_out_and_stays_out(postgres_dsn: str) -> None:
     async with running(postgres_dsn) as cluster:
         admin, someone = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")

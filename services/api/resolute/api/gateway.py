@@ -154,7 +154,14 @@ def _token(request: web.Request) -> str | None:
         scheme, _, token = request.headers.get(header, "").partition(" ")
         if scheme.lower() == "bearer" and token:
             return token.strip()
-    return request.cookies.get("auth")
+    return request.cookies.get("auth") if _asked_by_our_own_page(request) else None
+
+
+def _asked_by_our_own_page(request: web.Request) -> bool:
+    """Whether the cookie may speak. Browsers send it along with what any page of the same host asks for, whatever its
+    port, such as a page that a trial serves; but they say so (Fetch Metadata, W3C). Looking needs no such care."""
+    asked_by = request.headers.get("Sec-Fetch-Site", "none")
+    return request.method in ("GET", "HEAD") or asked_by in ("same-origin", "none")
 
 
 def _denial(route: Route, principal: Principal | None) -> str:

@@ -11,6 +11,7 @@ from resolute.api.call import Call
 from resolute.api.openapi import document
 from resolute.api.routing import ADMIN, ANYONE, Route
 from resolute.api.settings import VERSION
+from resolute.config import masked
 from resolute.proto.errors import Unavailable
 
 
@@ -62,7 +63,7 @@ async def get_master_config(call: Call) -> dict[str, Any]:
             "host": settings.host,
             "port": settings.port,
             "cluster_name": settings.cluster_name,
-            "checkpoint_storage": settings.checkpoint_storage,
+            **masked({"checkpoint_storage": settings.checkpoint_storage}),
             "resource_manager": {
                 "type": "agent",
                 "default_compute_resource_pool": settings.default_pool,
