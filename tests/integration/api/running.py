@@ -109,10 +109,13 @@ async def running(
     log, bus = log or MemoryEventLog(), MemoryBus()
     told = {"persistence_s": 0.1, **settings}
     known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **told)
-    context = Context(log, bus)
+    ready = asyncio.Semaphore(0)
+    context = Context(log, bus, on_ready=lambda name: ready.release())
     pool = await connect(known)
     others = [asyncio.create_task(serve(context)) for serve in (SERVICES if services else ())]
     try:
+        for _ in list(others):
+            await asyncio.wait_for(ready.acquire(), 10)
         gateway = await prepare(context, known, pool)
         others.append(asyncio.create_task(Follower(gateway.read, log, bus).run()))
         async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
