@@ -33,18 +33,32 @@ SET run_id = EXCLUDED.run_id, metric = EXCLUDED.metric, reported_at = EXCLUDED.r
 
 LATEST = "UPDATE read_v1.trials SET latest_metric = $2, latest_steps = $3 WHERE id = $1"
 
+# A repeated step may take the best away: then it is another step's, or nobody's.
 BEST_OF_TRIAL = """UPDATE read_v1.trials t SET best_metric = v.metric, best_steps = v.steps_completed
-FROM (SELECT v.metric, v.steps_completed FROM read_v1.validations v
-      JOIN read_v1.experiments e ON e.id = v.experiment_id
-      WHERE v.trial_id = $1 AND v.metric IS NOT NULL
-      ORDER BY v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END, v.steps_completed LIMIT 1) v
+FROM (SELECT) one LEFT JOIN (
+    SELECT v.metric, v.steps_completed FROM read_v1.validations v
+    JOIN read_v1.experiments e ON e.id = v.experiment_id
+    WHERE v.trial_id = $1 AND v.metric IS NOT NULL
+    ORDER BY v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END, v.steps_completed LIMIT 1) v ON true
 WHERE t.id = $1"""
 
-BEST_OF_EXPERIMENT = """UPDATE read_v1.experiments e SET best_trial_id = t.id, best_metric = t.best_metric
+# The trial that is best stays so while it gets no worse; when it does, all are compared. Of equals the first wins,
+# and NaN never does: it sorts behind everything, whatever its sign.
+_SIGN = "CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END"
+_FELL = (
+    f"(e.best_trial_id IS NOT DISTINCT FROM t.id AND (t.best_metric * {_SIGN} <= e.best_metric * {_SIGN}) IS NOT true)"
+)
+BEST_OF_EXPERIMENT = f"""UPDATE read_v1.experiments e SET (best_trial_id, best_metric) = (
+    SELECT t.id, t.best_metric WHERE NOT {_FELL}
+    UNION ALL (
+        SELECT o.id, o.best_metric FROM read_v1.trials o
+        WHERE {_FELL} AND o.experiment_id = e.id AND o.best_metric IS NOT NULL
+        ORDER BY o.best_metric * {_SIGN}, o.id LIMIT 1))
 FROM read_v1.trials t
-WHERE e.id = $1 AND t.id = $2 AND t.best_metric IS NOT NULL
-  AND (e.best_metric IS NULL OR e.best_trial_id = t.id
-       OR CASE WHEN e.smaller_is_better THEN t.best_metric < e.best_metric ELSE t.best_metric > e.best_metric END)"""
+WHERE e.id = $1 AND t.id = $2
+  AND (e.best_trial_id = t.id AND e.best_metric IS DISTINCT FROM t.best_metric
+       OR t.best_metric IS NOT NULL AND e.best_metric IS NULL
+       OR (t.best_metric * {_SIGN}, t.id) < (e.best_metric * {_SIGN}, e.best_trial_id))"""
 
 
 def project(recorded: Recorded) -> list[Statement]:
