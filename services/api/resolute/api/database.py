@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import asyncpg
-
+from resolute.eventlog.outages import OUTAGES
 from resolute.proto.errors import Unavailable
-
-AWAY = (
-    OSError,
-    TimeoutError,
-    asyncpg.exceptions.PostgresConnectionError,
-    asyncpg.exceptions.CannotConnectNowError,
-    asyncpg.exceptions.AdminShutdownError,
-    asyncpg.exceptions.CrashShutdownError,
-    asyncpg.exceptions.TooManyConnectionsError,
-    asyncpg.exceptions.InterfaceError,
-)
 
 
 @contextmanager
 def outages() -> Iterator[None]:
-    """Raises Unavailable for whatever means that the database is away; the statement may or may not have run."""
+    """Raises Unavailable for whatever means that the database is away, the same as to the log (a full disk, a deadlock
+    and a shutdown among it); the statement may or may not have run."""
     try:
         yield
-    except AWAY as error:
+    except OUTAGES as error:
         raise Unavailable(f"the database is away: {error}") from error
