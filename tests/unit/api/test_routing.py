@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from resolute.api.routing import (
     ADMIN,
     ANYONE,
+    PERMISSIONS,
     SELF,
     SIGNED_IN,
     TASK,
@@ -29,6 +30,16 @@ from resolute.api.table import ROUTES
 OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
 """What a stranger may call. Adding to it is a decision."""
 
+ABOUT_ONESELF = {
+    *("Logout", "CurrentUser", "GetMe", "LegacyMe"),
+    *("GetUserSetting", "PostUserSetting", "ResetUserSetting"),
+}
+
+WAITING_COUNTS_AS_EDITING = {"AllocationRendezvousInfo", "AllocationPreemptionSignal"}
+"""A task's own conversation with the cluster, by GET or POST."""
+
+ASKING_BY_POST = {"GetModelDefFile"}
+
 USER = Principal(2, "determined")
 ADMINISTRATOR = Principal(1, "admin", admin=True)
 TASK_OF_TRIAL_4 = Principal(2, "determined", task=TaskClaims("task-4", "alloc-9", trial_id=4, experiment_id=3))
@@ -37,6 +48,21 @@ TASK_OF_TRIAL_4 = Principal(2, "determined", task=TaskClaims("task-4", "alloc-9"
 def test_no_route_is_open_by_omission() -> None:
     assert {route.operation for route in ROUTES if Caller.ANYONE in route.access.callers} == OPEN
     assert all(route.access.callers for route in ROUTES)
+
+
+def test_every_door_has_a_permission_of_one_vocabulary_apart_from_what_is_open_or_about_oneself() -> None:
+    without = {route.operation for route in ROUTES if not route.access.permission}
+    assert without == OPEN | ABOUT_ONESELF
+    assert {route.access.permission for route in ROUTES if route.access.permission} == PERMISSIONS
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if route.access.permission], ids=lambda route: route.operation
+)
+def test_what_reads_needs_a_permission_to_view(route: Route) -> None:
+    views = route.access.permission.endswith(".view")
+    assert views or route.method != "GET" or route.operation in WAITING_COUNTS_AS_EDITING
+    assert not views or route.method == "GET" or route.operation in ASKING_BY_POST
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)

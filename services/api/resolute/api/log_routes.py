@@ -193,14 +193,12 @@ async def _one(result: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     yield result
 
 
-READ = SIGNED_IN.to("view experiment artifacts")
-SHIP = SIGNED_IN | TASK.own("task", "body.logs.taskId")
+READ = SIGNED_IN.to("experiment.artifacts.view")
+SHIP = SIGNED_IN.to("task.edit")
 
 ROUTES = (
-    Route(
-        "PostTaskLogs", "POST", "/api/v1/task/logs", post_task_logs, SIGNED_IN | TASK.own("task", "body.logs.taskId")
-    ),
-    Route("LegacyTaskLogs", "POST", "/task-logs", post_bare_task_logs, SIGNED_IN, raw_body=True),
+    Route("PostTaskLogs", "POST", "/api/v1/task/logs", post_task_logs, SHIP | TASK.own("task", "body.logs.taskId")),
+    Route("LegacyTaskLogs", "POST", "/task-logs", post_bare_task_logs, SHIP, raw_body=True),
     Route("TrialLogs", "GET", "/api/v1/trials/{trialId}/logs", trial_logs, READ),
     Route("TrialLogsFields", "GET", "/api/v1/trials/{trialId}/logs/fields", trial_log_fields, READ),
     Route("TaskLogs", "GET", "/api/v1/tasks/{taskId}/logs", task_logs, READ),

@@ -257,8 +257,8 @@ def workload_view(row: Stored) -> dict[str, Any]:
     }
 
 
-REPORT = SIGNED_IN.to("update experiment")
-READ = SIGNED_IN.to("view experiment metadata")
+REPORT = SIGNED_IN.to("experiment.edit")
+READ = SIGNED_IN.to("experiment.view")
 API = "/api/v1/trials"
 
 ROUTES = (

@@ -1,7 +1,8 @@
 """Who may call what: every route with its access, and the one function that decides.
 
 An access lists the kinds of caller that may come in, and names what a task or a user must own to count as its
-owner. `permission` says what a role will have to grant once roles exist; it is shown in the reference.
+owner. `permission` says what a role will have to grant once roles exist; it is shown in the reference. Its name is
+what is touched and how, `experiment.edit`, out of `PERMISSIONS`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     from resolute.api.call import Call
 
 Handler = Callable[["Call"], Awaitable[dict[str, Any] | web.StreamResponse]]
+
+
+PERMISSIONS = frozenset(
+    {
+        *("user.view", "user.create", "user.edit"),
+        *("workspace.view", "workspace.create", "project.view", "project.create"),
+        *("experiment.view", "experiment.create", "experiment.edit", "experiment.artifacts.view"),
+        *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
+        *("task.view", "task.edit"),
+        *("cluster.view", "cluster.edit", "cluster.config.view"),
+    }
+)
+"""All there are. Artifacts are what code left behind or brought along: logs, files."""
 
 
 class Caller(Enum):

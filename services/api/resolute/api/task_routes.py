@@ -278,9 +278,9 @@ async def patch_checkpoints(call: Call) -> dict[str, Any]:
 
 
 API = "/api/v1"
-OWN_TRIAL = SIGNED_IN.to("update experiment") | TASK.own("trial", "trialId")
-OWN_RUN = SIGNED_IN.to("update experiment") | TASK.own("trial", "runId")
-OWN_ALLOCATION = SIGNED_IN | TASK.own("allocation", "allocationId")
+OWN_TRIAL = SIGNED_IN.to("experiment.edit") | TASK.own("trial", "trialId")
+OWN_RUN = SIGNED_IN.to("experiment.edit") | TASK.own("trial", "runId")
+OWN_ALLOCATION = SIGNED_IN.to("task.edit") | TASK.own("allocation", "allocationId")
 ALLOCATION = f"{API}/allocations/{{allocationId}}"
 
 ROUTES = (
@@ -289,7 +289,7 @@ ROUTES = (
         "GET",
         f"{API}/tasks/{{taskId}}/context_directory",
         context_directory,
-        SIGNED_IN.to("view experiment artifacts") | TASK.own("task", "taskId"),
+        SIGNED_IN.to("experiment.artifacts.view") | TASK.own("task", "taskId"),
     ),
     Route(
         "AllocationRendezvousInfo",
@@ -319,22 +319,28 @@ ROUTES = (
         "POST",
         f"{API}/runs/start",
         prepare_for_reporting,
-        SIGNED_IN.to("update experiment") | TASK.own("trial", "body.runId"),
+        SIGNED_IN.to("experiment.edit") | TASK.own("trial", "body.runId"),
     ),
-    Route("GetRunMetadata", "GET", f"{API}/runs/{{runId}}/metadata", get_run_metadata, OWN_RUN),
+    Route(
+        "GetRunMetadata",
+        "GET",
+        f"{API}/runs/{{runId}}/metadata",
+        get_run_metadata,
+        SIGNED_IN.to("experiment.view") | TASK.own("trial", "runId"),
+    ),
     Route("PostRunMetadata", "POST", f"{API}/runs/{{runId}}/metadata", post_run_metadata, OWN_RUN),
     Route(
         "ReportCheckpoint",
         "POST",
         f"{API}/checkpoints",
         report_checkpoint,
-        SIGNED_IN.to("create checkpoint") | TASK.own("task", "body.taskId").own("allocation", "body.allocationId"),
+        SIGNED_IN.to("checkpoint.create") | TASK.own("task", "body.taskId").own("allocation", "body.allocationId"),
     ),
     Route(
         "PatchCheckpoints",
         "PATCH",
         f"{API}/checkpoints",
         patch_checkpoints,
-        SIGNED_IN.to("update experiment") | TASK.own("checkpoint", "body.checkpoints.uuid"),
+        SIGNED_IN.to("checkpoint.edit") | TASK.own("checkpoint", "body.checkpoints.uuid"),
     ),
 )

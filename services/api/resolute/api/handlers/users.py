@@ -182,15 +182,16 @@ async def reset_settings(call: Call) -> dict[str, Any]:
     return {}
 
 
+VIEW = SIGNED_IN.to("user.view")
 ADMIN_OR_SELF = ADMIN | SELF.own("user", "userId")
 
 ROUTES = (
-    Route("GetUsers", "GET", "/api/v1/users", get_users, SIGNED_IN),
+    Route("GetUsers", "GET", "/api/v1/users", get_users, VIEW),
     Route("GetUserSetting", "GET", "/api/v1/users/setting", get_settings, SIGNED_IN),
     Route("PostUserSetting", "POST", "/api/v1/users/setting", post_settings, SIGNED_IN),
     Route("ResetUserSetting", "POST", "/api/v1/users/setting/reset", reset_settings, SIGNED_IN),
-    Route("GetUser", "GET", "/api/v1/users/{userId}", get_user, SIGNED_IN),
-    Route("GetUserByUsername", "GET", "/api/v1/users/{username}/by-username", get_user_by_username, SIGNED_IN),
+    Route("GetUser", "GET", "/api/v1/users/{userId}", get_user, VIEW),
+    Route("GetUserByUsername", "GET", "/api/v1/users/{username}/by-username", get_user_by_username, VIEW),
     Route("PostUser", "POST", "/api/v1/users", post_user, ADMIN.to("user.create")),
     Route("PatchUser", "PATCH", "/api/v1/users/{userId}", patch_user, ADMIN_OR_SELF.to("user.edit")),
     Route("PatchUsers", "PATCH", "/api/v1/users", patch_users, ADMIN.to("user.edit")),

@@ -102,11 +102,13 @@ async def _project(call: Call, project_id: int) -> dict[str, Any]:
     return project_json(row)
 
 
+VIEW = SIGNED_IN.to("workspace.view")
+
 ROUTES = (
-    Route("GetWorkspaces", "GET", "/api/v1/workspaces", get_workspaces, SIGNED_IN),
-    Route("GetWorkspace", "GET", "/api/v1/workspaces/{id}", get_workspace, SIGNED_IN),
+    Route("GetWorkspaces", "GET", "/api/v1/workspaces", get_workspaces, VIEW),
+    Route("GetWorkspace", "GET", "/api/v1/workspaces/{id}", get_workspace, VIEW),
     Route("PostWorkspace", "POST", "/api/v1/workspaces", post_workspace, SIGNED_IN.to("workspace.create")),
-    Route("GetWorkspaceProjects", "GET", "/api/v1/workspaces/{id}/projects", get_workspace_projects, SIGNED_IN),
+    Route("GetWorkspaceProjects", "GET", "/api/v1/workspaces/{id}/projects", get_workspace_projects, VIEW),
     Route(
         "PostProject",
         "POST",
@@ -114,5 +116,5 @@ ROUTES = (
         post_project,
         SIGNED_IN.to("project.create"),
     ),
-    Route("GetProject", "GET", "/api/v1/projects/{id}", get_project, SIGNED_IN),
+    Route("GetProject", "GET", "/api/v1/projects/{id}", get_project, SIGNED_IN.to("project.view")),
 )
