@@ -151,7 +151,8 @@ def test_a_limit_taken_away_is_no_limit_for_later_runs() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"max_restarts": -1}, "max_restarts: expected a whole number, 0 or more; found -1"),
+        ({"max_restarts": -1}, "max_restarts: expected a whole number from 0 to 2147483647; found -1"),
+        ({"max_slots": 2**31}, "max_slots: expected a whole number from 0 to 2147483647, or null; found 2147483648"),
         ({"name": "  "}, "name: expected text, not empty"),
         ({"labels": [1]}, "labels: expected a list of words"),
         ({"weight": 0}, "weight: expected a number above 0"),

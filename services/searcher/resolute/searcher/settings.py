@@ -74,11 +74,17 @@ class Editable:
     fits: Callable[[Any], bool]
 
 
-def _is_int(least: int, most: int | None = None, *, optional: bool = False) -> Callable[[Any], bool]:
+MOST = 2**31 - 1
+"""What every table that shows such a number can hold."""
+
+_COUNT = f"a whole number from 0 to {MOST}"
+
+
+def _is_int(least: int, most: int = MOST, *, optional: bool = False) -> Callable[[Any], bool]:
     def fits(value: Any) -> bool:
         if value is None:
             return optional
-        return isinstance(value, int) and not isinstance(value, bool) and least <= value and (most or value) >= value
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
     return fits
 
@@ -100,8 +106,8 @@ EDITABLE: Mapping[str, Editable] = {
     "description": Editable(("description",), "text", _is_text),
     "notes": Editable((), "text", _is_text),
     "labels": Editable(("labels",), "a list of words", _are_labels),
-    "max_restarts": Editable(("max_restarts",), "a whole number, 0 or more", _is_int(0)),
-    "max_slots": Editable(("resources", "max_slots"), "a whole number, 0 or more, or null", _is_int(0, optional=True)),
+    "max_restarts": Editable(("max_restarts",), _COUNT, _is_int(0)),
+    "max_slots": Editable(("resources", "max_slots"), f"{_COUNT}, or null", _is_int(0, optional=True)),
     "weight": Editable(("resources", "weight"), "a number above 0", _is_weight),
     "priority": Editable(("resources", "priority"), "a whole number from 1 to 99", _is_int(1, 99)),
     "resource_pool": Editable(("resources", "resource_pool"), "the name of a resource pool", _is_text),
@@ -109,7 +115,7 @@ EDITABLE: Mapping[str, Editable] = {
         ("retention_policy", "log_retention_days"), "days from -1 (for ever) to 32767", _is_int(-1, 32767)
     ),
     **{
-        name: Editable(("checkpoint_storage", name), "a whole number, 0 or more", _is_int(0))
+        name: Editable(("checkpoint_storage", name), _COUNT, _is_int(0))
         for name in ("save_experiment_best", "save_trial_best", "save_trial_latest")
     },
 }
