@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
+from nats.aio.msg import Msg
 
 from resolute import codec
-from resolute.bus import roles, subjects
+from resolute.bus import envelope, roles, subjects
 from resolute.bus.link import Credentials
 from resolute.bus.nats import NatsBus
 from resolute.proto.errors import Unavailable
@@ -158,6 +159,27 @@ async def test_an_agent_cannot_have_its_answers_sent_in_the_services_name(
     assert [greeted.get_nowait().pool] == ["asked"]
     await service.publish(subjects.agent("agent-2", "orders"), AgentOrders())
     assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
+
+
+async def test_an_agent_cannot_ask_itself_for_leave_to_answer_in_a_services_ear(
+    service: NatsBus, agent: NatsBus
+) -> None:
+    """Who is asked may answer, wherever that is wanted: also who asks himself?"""
+    decided = await serve_everything(service)
+    command, mine = EnableAgent("default", "a"), subjects.agent("agent 1", "itself")
+    asked = asyncio.Event()
+
+    async def hear(message: Msg) -> None:
+        asked.set()
+
+    await agent._link.subscribe(mine, hear)
+    await agent._link.publish(mine, b"{}", reply=subjects.command(command))
+    await asyncio.wait_for(asked.wait(), 2)
+    headers = envelope.of_command(command, Cause("forged"))
+    await agent._link.publish(subjects.command(command), codec.to_bytes(command), headers)
+    await agent._link.client.flush()
+    await service.request(EnableAgent("default", "true"), Cause("test"))
+    assert decided == [EnableAgent("default", "true")]
 
 
 async def test_a_stranger_is_not_let_in(server: Nats) -> None:

@@ -17,7 +17,7 @@ from resolute.bus.link import Credentials
 
 _SERVICE_SUBJECTS = ["resolute.>", "_INBOX.>", "$JS.>", "$SRV.>"]
 _ANSWERS = {"max": 1, "expires": "10m"}
-"""Whoever is asked may answer once, wherever the one who asked wants to hear it."""
+"""A service that is asked may answer once, in an inbox of the one who asked. Nobody asks agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def agent_user(agent_id: str, public: str) -> dict[str, Any]:
         "permissions": {
             "publish": {"allow": [own]},
             "subscribe": {"allow": [own, f"{agent_inbox(agent_id)}.>"]},
-            "allow_responses": _ANSWERS,
+            # No allow_responses: an agent that asked itself would earn leave to publish wherever it wanted the answer.
         },
     }
 
