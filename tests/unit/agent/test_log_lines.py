@@ -6,7 +6,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.agent.log_lines import sequence, understand
+from resolute.agent.log_lines import last_words, sequence, understand
+from resolute.agent.runtime import Exit
 from resolute.agent.shim import LINE_BYTES_MAX, Lines
 
 
@@ -61,3 +62,19 @@ def test_nothing_is_added_and_nothing_is_lost(text):
 
 def test_a_line_too_long_comes_in_pieces():
     assert [len(piece) for piece in cut(b"x" * (LINE_BYTES_MAX + 5), b"\n")] == [LINE_BYTES_MAX, 5]
+
+
+@pytest.mark.parametrize(
+    ("found", "stop_reason", "said"),
+    [
+        (Exit(0), "", ""),
+        (Exit(0), "the experiment was paused", ""),
+        (Exit(1), "", "ERROR: the task ended with exit code 1"),
+        (Exit(137), "", "ERROR: the task ended with exit code 137 (SIGKILL)"),
+        (Exit(125, "no space left"), "", "ERROR: the task ended with exit code 125: no space left"),
+        (Exit(None, "gone"), "", "ERROR: the task ended, and nobody can know how: gone"),
+        (Exit(143), "killed", "INFO: the task was stopped (killed) and ended with exit code 143 (SIGTERM)"),
+    ],
+)
+def test_the_log_of_a_task_that_did_not_end_well_says_so_last(found, stop_reason, said):
+    assert last_words(found, stop_reason) == said

@@ -33,6 +33,8 @@ class Entry:
     """Up to where its output is stored."""
     lines: int = 0
     """How many lines that is."""
+    last_words: str = ""
+    """What its log is to say of its end, until that is stored."""
     reported_at_s: float | None = None
     """When the scheduler had recorded its end, in seconds since the epoch."""
 

@@ -1,11 +1,15 @@
-"""A line of a task's output, read for what it says about itself: which rank printed it, at which level."""
+"""A line of a task's output, read for what it says about itself: which rank printed it, at which level.
+
+And the one line that is ours: how a task ended, for whoever reads its log to find out.
+"""
 
 from __future__ import annotations
 
 import re
+import signal
 
 from resolute.agent.ledger import Entry
-from resolute.agent.runtime import Line
+from resolute.agent.runtime import Exit, Line
 from resolute.proto.pool import LogLine
 
 _RANK = re.compile(r"\[rank=(\d{1,9})\] ?")
@@ -51,3 +55,26 @@ def understand(text: str) -> tuple[int | None, str, str]:
         name = found[1] or found[2]
         level, text = _ALIASES.get(name, name), text[found.end() :]
     return rank, level, text
+
+
+def last_words(found: Exit, stop_reason: str) -> str:
+    """The line that closes a task's log; empty for a task that ended well."""
+    if found.code == 0:
+        return ""
+    if stop_reason:
+        return f"INFO: the task was stopped ({stop_reason}) and {_ended(found)}"
+    return f"ERROR: the task {_ended(found)}"
+
+
+def _ended(found: Exit) -> str:
+    why = f": {found.reason}" if found.reason else ""
+    if found.code is None:
+        return f"ended, and nobody can know how{why}"
+    return f"ended with exit code {found.code}{_signal(found.code)}{why}"
+
+
+def _signal(code: int) -> str:
+    try:
+        return f" ({signal.Signals(code - 128).name})"
+    except ValueError:
+        return ""

@@ -11,13 +11,14 @@ import asyncio
 import signal
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import structlog
 
 from resolute.agent.desk import Desk
 from resolute.agent.ledger import Entry, Ledger
-from resolute.agent.log_lines import read_line
-from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, TaskRuntime
+from resolute.agent.log_lines import last_words, read_line
+from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line, TaskRuntime
 from resolute.agent.settings import AgentSettings
 from resolute.proto.pool import LogBatch, TaskReport
 
@@ -94,6 +95,7 @@ class Task:
         if found is None:
             await self._report("started")
             found = await self._office.runtime.exit(self.entry.resources_id)
+        self._write(replace(self.entry, last_words=last_words(found, self.entry.stop_reason)))
         self._ended.set()
         # The last lines should be there before the end is known; but no exit waits for them for ever.
         await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)
@@ -127,6 +129,7 @@ class Task:
                 limit = await self._hand_over(chunk, limit)
                 pause_s = LOOK_S_MIN
             elif last_look:
+                await self._close()
                 return
             else:
                 await self._pause(pause_s)
@@ -141,6 +144,14 @@ class Task:
             return len(lines) // 2
         self._write(replace(self.entry, mark=chunk.mark, lines=first + len(lines)))
         return min(limit * 2, LINES_MAX)
+
+    async def _close(self) -> None:
+        """After its own lines one of ours, where its end needs a word. Said again, it is the same line."""
+        if self.entry.last_words:
+            said = Line(datetime.now(UTC), "stderr", self.entry.last_words)
+            line = read_line(self.entry, self._office.settings.id, self.entry.lines, said)
+            await self._office.desk.store(LogBatch((replace(line, source="agent"),)))
+            self._write(replace(self.entry, last_words="", lines=self.entry.lines + 1))
 
     async def _pause(self, pause_s: float) -> None:
         try:
