@@ -121,6 +121,7 @@ def test_files_come_back_from_the_wire_as_they_were(tmp_path: Path) -> None:
         ([{"path": "a", "mode": "x"}], "a: "),
         ([{"path": "a", "type": 51}], "a: expected a file, link or directory; found type 51"),
         ([{"path": "a"}, {"path": "./a"}], "a appears twice"),
+        ([{"path": "a", "mtime": str(10**20)}], "a: expected mtime below 34359738368; found 100000000000000000000"),
         ([{"path": "l", "type": 50, "content": "Li4vdXA="}], "l: this link leads out of the context"),
         ([{"path": "l", "type": 50, "content": "YQ=="}, {"path": "l/b"}], "l/b: lies below a link"),
     ],

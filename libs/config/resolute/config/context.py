@@ -28,6 +28,9 @@ from resolute.proto.errors import InvalidConfig
 CONTEXT_LIMIT_BYTES = 99_614_720
 """95 MiB of file contents."""
 
+_MOST = 2**35
+"""Seconds from the year 881 to 3058: every calendar and file system on the way can say them."""
+
 _FILE, _LINK, _DIRECTORY = ord(tarfile.REGTYPE), ord(tarfile.SYMTYPE), ord(tarfile.DIRTYPE)
 
 _IGNORED_UNLESS_ASKED_FOR = (
@@ -80,6 +83,9 @@ class ContextFile:
             kind = int(raw.get("type") or _FILE)
         except (binascii.Error, ValueError, TypeError) as error:
             raise InvalidConfig(f"modelDefinition: {path}: {error}") from error
+        for name, number in numbers.items():
+            if abs(number) >= _MOST:
+                raise InvalidConfig(f"modelDefinition: {path}: expected {name} below {_MOST}; found {number}")
         if kind not in (_FILE, _LINK, _DIRECTORY):
             raise InvalidConfig(f"modelDefinition: {path}: expected a file, link or directory; found type {kind}")
         if kind == _LINK and not _link_stays_inside(path, content):
