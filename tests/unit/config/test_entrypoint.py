@@ -13,7 +13,8 @@ FOUND_OR_UNKNOWABLE = [
     "python3 train.py --lr 0.1", "python train.py", "/usr/bin/python3.11 -u -W ignore ./train.py", "model_def:Trial",
     "pkg.trial:Trial", "pkg:Trial", "python3 -m determined.launch.torch_distributed --trial model_def:Trial",
     "python3 -m determined.launch.torch_distributed --nnodes 1 -- --trial model_def:Trial",
-    "python3 -m determined.launch.torch_distributed python3 train.py", "python3 -m determined.launch.horovod train.py",
+    "python3 -m determined.launch.torch_distributed python3 train.py",
+    "python3 -m determined.launch.torch_distributed train.py",
     "python3 -m some.module", "python3 -c pass", "cd src && python3 other.py", "bash run.sh", "./run.sh", "sleep 5",
     "OMP_NUM_THREADS=1 python3 train.py", ["python3", "train.py"], "python3 /opt/train.py", "python3 ../train.py",
     "installed.package.trial:Trial", "python3 app", "python3 $FILE", 'python3 "unclosed', None,
@@ -28,7 +29,7 @@ MISSING = {
     "pkg.other:Trial": "the file pkg/other.py",
     "python3 -m determined.launch.torch_distributed --trial mnist:Trial": "the file mnist.py",
     "python3 -m determined.launch.torch_distributed -- python3 nope.py": "the file nope.py",
-    "python3 -m determined.launch.horovod --fusion-threshold-mb 1 -- nope.py": "the file nope.py",
+    "python3 -m determined.launch.torch_distributed --nnodes 1 -- nope.py": "the file nope.py",
     "bash nope.sh": "the file nope.sh",
     "./nope.sh": "the file nope.sh",
 }
@@ -53,3 +54,11 @@ def test_a_startup_hook_may_fetch_the_script() -> None:
 def test_an_argv_is_checked_word_by_word() -> None:
     with pytest.raises(InvalidConfig, match=r"the file a b\.py"):
         check_entrypoint(["python3", "a b.py"], FILES)
+
+
+@pytest.mark.parametrize("launcher", ["horovod", "deepspeed", "autohorovod"])
+def test_a_launcher_of_another_release_is_refused_with_what_to_write_in_its_place(launcher):
+    with pytest.raises(InvalidConfig) as refused:
+        check_entrypoint(["python3", "-m", f"determined.launch.{launcher}", "--trial", "m:T"], {"m.py"})
+    assert f"found determined.launch.{launcher}" in refused.value.message
+    assert "determined.launch.torch_distributed" in refused.value.message

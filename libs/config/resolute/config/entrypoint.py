@@ -6,6 +6,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from resolute.proto.errors import InvalidConfig
 
@@ -13,6 +14,8 @@ _TRIAL_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"(?:.*/)?python(?:\d(?:\.\d+)?)?")
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash"})
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?~\n]")
+_LAUNCHER = "determined.launch."
+_LAUNCHERS = frozenset({"torch_distributed", "wrap_rank"})  # wrap_rank launches nothing: it prefixes a rank's output
 _TAKES_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})  # python's own options with a word after them
 
 
@@ -22,17 +25,30 @@ def is_trial_class(entrypoint: str | Sequence[str] | None) -> bool:
 
 
 def check_entrypoint(entrypoint: str | Sequence[str] | None, files: Collection[str]) -> None:
-    """Raise InvalidConfig when the script or trial class is certainly not in the context of `files`.
+    """Raise InvalidConfig when the script or trial class is certainly not in the context of `files`, or the launcher
+    not in this release.
 
     `files` are the context's paths, relative, with forward slashes. Nothing is said where nothing can be
     known: shell syntax, absolute paths, installed modules, and contexts whose startup hook may fetch more.
     """
-    missing = _missing(_words(entrypoint), frozenset(posixpath.normpath(path) for path in files))
+    words = _words(entrypoint)
+    _check_launcher(words)
+    missing = _missing(words, frozenset(posixpath.normpath(path) for path in files))
     if missing is None or "startup-hook.sh" in files:
         return
     shown = entrypoint if isinstance(entrypoint, str) else shlex.join(entrypoint or ())
     hint = "Add it, or correct the name; .detignore may be leaving it out."
     raise InvalidConfig(f"entrypoint: expected {missing} in the context directory; found {shown!r}. {hint}")
+
+
+def _check_launcher(words: Sequence[str]) -> None:
+    for option, module in pairwise(words):
+        name = module.removeprefix(_LAUNCHER)
+        if option == "-m" and name != module and name not in _LAUNCHERS:
+            raise InvalidConfig(
+                f"entrypoint: expected a launcher of this release (torch_distributed); found {module}. "
+                f"Write python3 -m {_LAUNCHER}torch_distributed in its place, or module:Class for a trial on one slot."
+            )
 
 
 def _words(entrypoint: str | Sequence[str] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Trains a trial class: `python -m determined.exec.harness --trial module:Class`."""
+"""Trains a trial class: `python -m determined.exec.harness module:Class`, or `--trial module:Class`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ class NoSuchTrial(Exception):
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 0 for trained, preempted or ended early, 1 for an error, which is in the log."""
     parser = argparse.ArgumentParser(prog="determined.exec.harness")
-    parser.add_argument("--trial", required=True, help="module:Class")
-    spec = parser.parse_args(words).trial
+    named = parser.add_mutually_exclusive_group(required=True)
+    named.add_argument("--trial", metavar="module:Class")
+    named.add_argument("entrypoint", nargs="?", metavar="module:Class")
+    arguments = parser.parse_args(words)
+    spec = arguments.trial or arguments.entrypoint
     info = get_cluster_info()
     if info is None or info.task_type != "TRIAL":
         parser.error("this trains a trial on a cluster; try `det experiment create --local --test-mode` here")
