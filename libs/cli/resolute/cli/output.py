@@ -12,6 +12,9 @@ from resolute.cli import terminal
 
 Row = Sequence[Any]
 
+WELL = frozenset({"COMPLETED", "STOPPING_COMPLETED", "QUEUED", "PULLING", "STARTING", "RUNNING", "ACTIVE"})
+"""States that need no explanation."""
+
 
 def show_table(headers: Sequence[str], rows: Iterable[Row], *, as_csv: bool = False) -> None:
     """Print rows under their headers, aligned for people or as CSV."""
@@ -53,6 +56,12 @@ def table(headers: Sequence[str], rows: Sequence[Row]) -> list[str]:
 def state(name: str) -> str:
     """`STATE_STOPPING_CANCELED` as people say it."""
     return name.removeprefix("STATE_")
+
+
+def why(what: str, shown: dict[str, Any]) -> str:
+    """What became of `what`, and why, where it did not go well; empty otherwise."""
+    said, reason = state(shown["state"]), shown.get("stateReason")
+    return f"{what} is {said}: {reason}" if reason and said not in WELL else ""
 
 
 def _lines(row: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> list[str]:

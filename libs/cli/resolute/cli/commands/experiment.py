@@ -75,7 +75,8 @@ def wait_for(opened: Session, experiment_id: int, interval_s: float) -> int:
                 break
             progress.say(f"{state} {times.percent(experiment.get('progress'))}")
             time.sleep(interval_s)
-    print(f"Experiment {experiment_id} ended in state {state}")
+    why = f": {experiment['stateReason']}" if state != "COMPLETED" and experiment.get("stateReason") else ""
+    print(f"Experiment {experiment_id} ended in state {state}{why}")
     return 0 if state == "COMPLETED" else 1
 
 

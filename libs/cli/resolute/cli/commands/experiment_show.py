@@ -121,12 +121,25 @@ def describe(args: Namespace) -> None:
     if args.json:
         output.show_json(answers)
         return
-    for title, headers, rows in _tables(opened, [answer["experiment"] for answer in answers], args.metrics):
+    experiments = [answer["experiment"] for answer in answers]
+    for title, headers, rows in _tables(opened, experiments, args.metrics):
         if args.outdir:
             _write_csv(args.outdir / f"{title.lower()}.csv", headers, rows)
         else:
             print(f"{title}:" if title == "Experiment" else f"\n{title}:")
             output.show_table(headers, rows, as_csv=args.csv)
+    if not args.csv and not args.outdir:
+        _explain(opened, experiments)
+
+
+def _explain(opened: Session, experiments: Sequence[dict[str, Any]]) -> None:
+    """Why an experiment is where it is, and where to look for more, unless it went well."""
+    for experiment in experiments:
+        if why := output.why(f"Experiment {experiment['id']}", experiment):
+            print(f"\n{why}")
+            failed = {"states": ["STATE_ERROR"], "limit": 1}
+            for trial in opened.get(f"{path(experiment['id'])}/trials", failed).get("trials") or []:
+                print(f"`det trial logs {trial['id']}` shows what trial {trial['id']} wrote.")
 
 
 def _tables(opened: Session, experiments: Sequence[dict[str, Any]], metrics: bool) -> Iterator[Table]:

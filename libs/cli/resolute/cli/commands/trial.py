@@ -35,6 +35,8 @@ def describe(args: Namespace) -> None:
         [_trial_row(trial)],
         as_csv=args.csv,
     )
+    if (why := output.why(f"Trial {args.trial_id}", trial)) and not args.csv:
+        print(f"\n{why}")
     print("\nWorkloads:")
     headers = [
         "# of Batches", "Report Time", "Checkpoint", "Checkpoint UUID", "Checkpoint Metadata",

@@ -112,6 +112,8 @@ def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
         shown["bestTrialSearcherMetric"] = number(row["best_metric"])
     if row["ended_at"] is not None:
         shown["duration"] = int((row["ended_at"] - row["started_at"]).total_seconds())
+    if row["reason"]:
+        shown["stateReason"] = row["reason"]  # ours: other clients pass over it
     if row["external_id"] is not None:
         shown["externalExperimentId"] = row["external_id"]
     if row["model_definition_bytes"] is not None:

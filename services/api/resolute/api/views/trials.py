@@ -103,6 +103,8 @@ def _trial_json(row: asyncpg.Record, summary: TrialSummary) -> dict[str, Any]:
         "summaryMetrics": None,
         "searcherMetricValue": number(row["best_metric"]),
     }
+    if row["reason"]:
+        shown["stateReason"] = row["reason"]  # ours: other clients pass over it
     if summary.metadata is not None:
         shown["metadata"] = summary.metadata
     return {key: value for key, value in shown.items() if key != "searcherMetricValue" or value is not None}
