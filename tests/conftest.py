@@ -13,14 +13,17 @@ from tests.servers import Nats, Postgres
 def postgres_server() -> Iterator[Postgres]:
     """The session's one Postgres. Leave it running: a test that kills wants `own_postgres`."""
     server = Postgres()
+    server.trust_the_machine()
     yield server
     server.close()
 
 
 @pytest.fixture
-def postgres_dsn(postgres_server: Postgres) -> str:
+def postgres_dsn(postgres_server: Postgres) -> Iterator[str]:
     """The DSN of an empty database, this test's own."""
-    return postgres_server.fresh_database()
+    dsn = postgres_server.fresh_database()
+    yield dsn
+    postgres_server.forget_database(dsn)
 
 
 @pytest.fixture

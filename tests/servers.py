@@ -45,6 +45,16 @@ class Postgres:
         self.psql(f"CREATE DATABASE {name};")
         return str(self._server.get_uri(database=name))
 
+    def forget_database(self, dsn: str) -> None:
+        """Drop a database of `fresh_database`, whoever still holds it."""
+        name = dsn.partition("?")[0].rpartition("/")[2]
+        self.psql(f"DROP DATABASE {name} WITH (FORCE);")
+
+    def trust_the_machine(self) -> None:
+        """No fsync from now on: for a server that will not be killed, and whose data nobody wants."""
+        self.psql("ALTER SYSTEM SET fsync = off;")
+        self.psql("SELECT pg_reload_conf();")
+
     def psql(self, statement: str) -> str:
         return str(self._server.psql(statement))
 

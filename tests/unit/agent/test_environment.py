@@ -110,3 +110,9 @@ def test_the_agents_own_settings_and_secrets_stay_with_the_agent():
 
 def test_the_harness_is_found_where_it_is_installed():
     assert Path(harness_directory(), "determined", "__init__.py").is_file()
+
+
+def test_a_task_finds_the_interpreter_it_runs_with_first():
+    site = replace(SITE, programs="/venv/bin")
+    assert of(site=site)["PATH"] == "/venv/bin:/bin"
+    assert of(site=site, PATH="/mine")["PATH"] == "/mine"

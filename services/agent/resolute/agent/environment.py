@@ -32,6 +32,8 @@ class Site:
     """What tasks inherit of the host's environment: see `inheritable`."""
     harness: str
     """The directory that `determined` is imported from."""
+    programs: str = ""
+    """The directory of the interpreter that tasks run with: what they call `python3` should be the same one."""
 
 
 def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
@@ -72,7 +74,9 @@ def _devices(slots: Sequence[Slot], site: Site) -> dict[str, str]:
 
 def _paths(chosen: Mapping[str, str], site: Site, folder: str) -> dict[str, str]:
     behind = chosen.get("PYTHONPATH", site.inherited.get("PYTHONPATH", ""))
+    path = chosen.get("PATH") or os.pathsep.join(filter(None, [site.programs, site.inherited.get("PATH", os.defpath)]))
     return {
+        "PATH": path,
         "DET_RUN_DIR": folder,
         "DET_WORKDIR": f"{folder}/workdir",
         "PYTHONPATH": os.pathsep.join(filter(None, [site.harness, behind])),

@@ -37,6 +37,7 @@ def make(bus: Bus, settings: AgentSettings) -> Agent:
         cores=cores(),
         inherited=environment.inheritable(os.environ),
         harness=environment.harness_directory(),
+        programs=os.path.dirname(settings.python),
     )
     return Agent(
         bus,
