@@ -250,3 +250,19 @@ def test_a_stricter_policy_shows_what_it_deletes_before_it_asks(master: Any, det
     assert dict(master.asked[-1].query) == {
         "save_experiment_best": "1", "save_trial_best": "2", "save_trial_latest": "3",
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("story")
+def test_what_did_not_go_well_says_why_to_people(
+    master: Any, det: Callable[..., Any], experiment: Callable[..., Any]
+) -> None:
+    why = "run 6 failed with exit code 1; max_restarts is 5"
+    failed = {"state": "STATE_ERROR", "stateReason": why}
+    master.on(f"GET {EXPERIMENT}", {"experiment": experiment(**failed)})
+    master.on("GET /api/v1/trials/1", {"trial": {"id": 1, "experimentId": 7, **failed}})
+    told = det("e describe 7").out
+    assert f"Experiment 7 is ERROR: {why}\n" in told
+    assert "`det trial logs 1`" in told
+    assert f"Trial 1 is ERROR: {why}\n" in det("t describe 1").out
+    assert det("e wait 7").out == f"Experiment 7 ended in state ERROR: {why}\n"
+    assert why not in det("e describe 7 --csv").out
