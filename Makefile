@@ -32,6 +32,7 @@ check: venv             ## lints, formats, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
+	$(BIN)/codespell README.md CHANGELOG.md docs changes proto libs services tests bench examples
 	$(BIN)/pytest tests/test_architecture.py
 
 format: venv            ## put imports and lines in order
