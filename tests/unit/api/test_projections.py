@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import hypothesis
 import orjson
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 
 from resolute.api.projections.batches import groups
 from resolute.api.projections.statement import Statement, statement
-from resolute.api.views.shown import shown_config
+from resolute.api.views.shown import SET, shown_config
+from resolute.config import ClusterDefaults, load_yaml, parse_experiment
 
 ROWS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=2, unique=True).map(tuple)
 SCRIPTS = st.lists(st.tuples(st.sampled_from(["X", "Y", "Z"]), ROWS), max_size=30).map(
@@ -49,3 +52,13 @@ def test_the_same_change_of_many_rows_is_one_journey() -> None:
 def test_a_configuration_is_shown_without_its_secrets(document: str, shown: str | None) -> None:
     config = orjson.loads(orjson.dumps(shown_config(document)))
     assert config["checkpoint_storage"] == {"type": "s3", "secret_key": shown}
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_a_configuration_without_secrets_is_not_read_to_be_shown(separators: tuple[str, str]) -> None:
+    raw = load_yaml("{entrypoint: train, searcher: {name: single, metric: loss, max_length: {batches: 1}}}")
+    storage = {"type": "shared_fs", "host_path": "/tmp"}
+    complete = parse_experiment(raw, ClusterDefaults(checkpoint_storage=storage, created_at_s=7)).merged
+    assert SET.search(json.dumps(complete, separators=separators)) is None
+    complete["environment"]["registry_auth"] = {"username": "me", "password": "hunter2"}
+    assert SET.search(json.dumps(complete, separators=separators)) is not None
