@@ -9,7 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from resolute.api import wire
-from resolute.proto.errors import InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
+from resolute.api.call import told
+from resolute.proto.errors import Failed, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
 
 
 @pytest.mark.parametrize(
@@ -94,3 +95,9 @@ def test_keys_are_taken_in_both_spellings_and_documents_left_alone() -> None:
     assert wire.normalised({"resources": {"my_file.pt": 3, "sub_dir/": 0}}) == {
         "resources": {"my_file.pt": 3, "sub_dir/": 0}
     }
+
+
+def test_a_bug_of_another_service_is_told_as_an_outage_and_keeps_its_words_to_itself() -> None:
+    code, message = told(Failed("IndexError: tuple index out of range"))
+    assert code == wire.UNAVAILABLE
+    assert "IndexError" not in message

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from resolute.api import wire
 from resolute.api.routing import Principal
-from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
 from resolute.service import Patience
 
@@ -163,6 +163,10 @@ async def persistently(work: Callable[[], Awaitable[T]], for_s: float) -> T:
 
 def told(error: Exception) -> tuple[wire.Code, str]:
     """What the caller is told of `error`; a bug's own words stay in the gateway's log."""
+    if isinstance(error, Failed):
+        # Not an answer: a trial that asks again may be heard by a service that has been mended meanwhile.
+        log_.error("a service failed", error=error.message)
+        return wire.UNAVAILABLE, "a service met an error of its own, and its log says more; asking again is safe"
     if isinstance(error, ResoluteError):
         return wire.code_of(error), error.message
     if isinstance(error, asyncpg.DataError):
