@@ -20,7 +20,7 @@ import uvloop
 from bench.commands import ask, login
 from bench.figures import Figure, tell
 from bench.raw_http import load, request
-from bench.stage import CONFIG, gateway, servers
+from bench.stage import CONFIG, YAML, gateway, servers
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.checkpoint import CheckpointCompleted
 from resolute.proto.experiment import (
@@ -46,6 +46,7 @@ FROM generate_series(1, $1) trial, unnest(ARRAY['training', 'validation']) kind,
 
 LISTS = {
     "experiments, newest 100": "/api/v1/experiments?sortBy=SORT_BY_START_TIME&orderBy=ORDER_BY_DESC&limit=100",
+    "experiments, a page of 200": "/api/v1/experiments?limit=200",
     "experiments, a page deep down": "/api/v1/experiments?offset=5000&limit=100",
     "experiments by state and user": "/api/v1/experiments?states=STATE_ERROR&users=determined&limit=50",
     "experiments by name": "/api/v1/experiments?name=experiment%20777&limit=50",
@@ -79,7 +80,7 @@ async def tell_of_experiments(log: PostgresEventLog, count: int) -> None:
 
 def _life(experiment_id: int) -> Iterator[Event]:
     name = f"experiment {experiment_id}"
-    yield ExperimentCreated(experiment_id, f"job-{experiment_id}", name, CONFIG, str(CONFIG), 2, "determined", 1, 7)
+    yield ExperimentCreated(experiment_id, f"job-{experiment_id}", name, CONFIG, YAML, 2, "determined", 1, 7)
     yield ExperimentActivated()
     outcome = "ERROR" if experiment_id % 10 == 0 else "COMPLETED"
     chance = Random(experiment_id)

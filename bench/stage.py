@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from resolute.config import ClusterDefaults, load_yaml, parse_experiment
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.experiment import ExperimentCreated, TrialCreated, TrialRunRequested
 from resolute.proto.message import Cause, Event
@@ -23,16 +23,19 @@ from tests.servers import Nats, Postgres
 
 SECRET = "a secret for benches"
 
-CONFIG: dict[str, Any] = {
-    "name": "bench",
-    "entrypoint": "python3 train.py",
-    "searcher": {"name": "random", "metric": "loss", "smaller_is_better": True, "max_trials": 16},
-    "hyperparameters": {"learning_rate": {"type": "log", "base": 10, "minval": -4, "maxval": -1}},
-    "resources": {"slots_per_trial": 1, "resource_pool": "default", "priority": 42, "weight": 1},
-    "checkpoint_storage": {"type": "shared_fs", "host_path": "/checkpoints", "save_experiment_best": 0},
-    "environment": {"image": {"cpu": "python:3.11", "cuda": "python:3.11"}, "environment_variables": {}},
-    "labels": ["bench", "night"],
-}
+YAML = """
+name: bench
+entrypoint: python3 train.py
+searcher: {name: random, metric: loss, max_length: {batches: 100}, max_trials: 16}
+hyperparameters: {learning_rate: {type: log, base: 10, minval: -4, maxval: -1}}
+labels: [bench, night]
+"""
+
+CONFIG = parse_experiment(
+    load_yaml(YAML),
+    ClusterDefaults(checkpoint_storage={"type": "shared_fs", "host_path": "/checkpoints"}, created_at_s=7),
+).merged
+"""Complete, as a submission is recorded: a list of experiments is mostly this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ async def tell_of_trials(log: PostgresEventLog, experiments: int, trials_each: i
     pool_version = 0
     for experiment_id in range(1, experiments + 1):
         name = f"experiment {experiment_id}"
-        created = ExperimentCreated(experiment_id, f"job-{experiment_id}", name, CONFIG, "", 2, "determined", 1, 7)
+        created = ExperimentCreated(experiment_id, f"job-{experiment_id}", name, CONFIG, YAML, 2, "determined", 1, 7)
         events: list[Event] = [created]
         asked: list[Event] = []
         for n in range(trials_each):
