@@ -52,7 +52,7 @@ def trials(local: Local) -> list[psutil.Process]:
 def join(local: Local, name: str) -> None:
     done = local.det("agent-up", "127.0.0.1", "--master-port", str(local.port), "--agent-name", name, "--slots", "1")
     assert done.returncode == 0, done.stderr
-    wait_for(lambda: name in agents(local), what=f"{name} to join", within_s=30)
+    wait_for(lambda: name in agents(local), what=f"{name} to be shown, which has joined", within_s=2)
 
 
 def test_an_agent_joins_and_leaves_while_the_cluster_runs(running: Local) -> None:

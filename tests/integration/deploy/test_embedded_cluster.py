@@ -45,7 +45,8 @@ class Local:
         )
 
     def up(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return self.det("cluster-up", "--master-port", str(self.port), "--agents", "0", *args, **env)
+        agents = () if "--agents" in args else ("--agents", "0")
+        return self.det("cluster-up", "--master-port", str(self.port), *agents, *args, **env)
 
     def experiment(self, *words: str) -> str:
         """What `det experiment …` prints."""
@@ -120,8 +121,18 @@ def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
     assert "yesterday" in local.workspaces()
     assert local.det("cluster-down", "--delete-db").returncode == 0
     assert not local.places.root.exists()
-    assert local.up().returncode == 0
+    assert local.up("--agents", "2", "--slots", "1", "--no-gpu").returncode == 0
     assert "yesterday" not in local.workspaces()
+    session = local.session()
+    wait_for(lambda: len(session.get("/api/v1/agents")["agents"]) == 2, what="up to be up with agents", within_s=2)
+
+
+def test_deleting_a_cluster_takes_nothing_else_from_its_directory(local: Local) -> None:
+    local.places.root.mkdir()
+    (local.places.root / "thesis.tex").write_text("years of work")
+    assert local.up().returncode == 0
+    assert "thesis.tex" in local.det("cluster-down", "--delete-db").stdout
+    assert [entry.name for entry in local.places.root.iterdir()] == ["thesis.tex"]
 
 
 def test_everything_that_is_killed_comes_back(running: Local) -> None:

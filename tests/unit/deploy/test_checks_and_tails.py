@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.deploy import checks, tails
+from resolute.deploy import checks, cluster, processes, tails
 from resolute.deploy.places import Places
 from resolute.proto.errors import Refused
 
@@ -29,6 +29,12 @@ def test_a_port_in_use_is_refused_with_who_uses_it() -> None:
     assert checks.free_port(port) == port
 
 
+@pytest.mark.parametrize("port", [-1, 0, 99999])
+def test_a_number_that_is_no_port_is_refused(port: int) -> None:
+    with pytest.raises(Refused, match="a port is a number from 1 to 65535"):
+        checks.port_is_free("127.0.0.1", port)
+
+
 def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**9, 10**9, 5 * 2**20))
     with pytest.raises(Refused, match=r"cannot start on a full disk: .* has 5 MiB left"):
@@ -37,6 +43,9 @@ def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    beneath = Places(tmp_path / "file" / "data")
+    assert processes.supervisor_pid(beneath) is None
+    assert cluster.load(beneath) is None
     with pytest.raises(Refused, match=r"cannot write to .*file/data: Not a directory; .*--data-dir"):
         checks.data_directory(Places(tmp_path / "file" / "data"))
 

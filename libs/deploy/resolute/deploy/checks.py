@@ -46,6 +46,8 @@ def data_directory(places: Places) -> None:
 
 
 def port_is_free(host: str, port: int) -> None:
+    if not 0 < port < 2**16:
+        raise Refused(f"cannot listen on {host}:{port}: a port is a number from 1 to 65535 (--master-port)")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

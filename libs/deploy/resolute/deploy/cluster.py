@@ -74,7 +74,7 @@ def load(places: Places) -> Cluster | None:
     """The cluster of this directory; None where there has been none. Raises Refused for one we cannot use."""
     try:
         found = json.loads(places.description.read_text())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise Refused(f"cannot read {places.description}: {error}") from error

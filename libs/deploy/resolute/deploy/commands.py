@@ -19,7 +19,7 @@ from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Log
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.deploy.progress import Progress
-from resolute.deploy.readiness import marks, wait_until_ready, wait_until_started
+from resolute.deploy.readiness import marks, wait_for_agents, wait_until_ready, wait_until_started
 from resolute.proto.errors import NotFound, Refused
 
 HOST_VARIABLE = "RESOLUTE_API_HOST"
@@ -71,8 +71,10 @@ def cluster_down(args: ClusterDown) -> int:
     progress.say(f"cluster {known.name!r} is down" if was_up else f"cluster {known.name!r} was not running")
     if args.delete_db:
         _forget(places)
-        shutil.rmtree(places.root, ignore_errors=True)
-        progress.say(f"{places.root} is deleted")
+        left = _clear(places)
+        progress.say(
+            f"{places.root} is deleted" if not left else f"its data are deleted; {left} in {places.root} stays"
+        )
     return 0
 
 
@@ -92,8 +94,14 @@ def agent_up(args: AgentUp) -> int:
     agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart)
     changed = cluster.with_agent(known, agent)
     make_private(places.agent(agent.name))
+    before = marks(places)
     _tell_nats(places, changed)
     _change_agents(places, changed)
+    try:
+        wait_for_agents(places, [agent.name], before)
+    except BaseException:
+        _change_agents(places, known)
+        raise
     print(f"agent {args.agent_name!r} started, for {known.url}")
     return 0
 
@@ -219,6 +227,20 @@ def _forget(places: Places) -> None:
     for folder in (places.nats, places.root / "agents"):
         shutil.rmtree(folder, ignore_errors=True)
     make_private(places.nats)
+
+
+def _clear(places: Places) -> str:
+    """Delete what the cluster made in its directory; answers what others keep there, which is not ours to delete."""
+    for folder in (places.run, places.secrets, places.logs, places.nats, places.root / "agents", places.storage):
+        shutil.rmtree(folder, ignore_errors=True)
+    places.description.unlink(missing_ok=True)
+    try:
+        left = sorted(entry.name for entry in places.root.iterdir())
+        if not left:
+            places.root.rmdir()
+    except OSError as error:
+        return f"something that cannot be removed ({error.strerror})"
+    return ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
 
 
 def _master_config(path: Path | None) -> dict[str, Any]:

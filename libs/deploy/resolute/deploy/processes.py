@@ -42,7 +42,7 @@ def supervisor_pid(places: Places) -> int | None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return int(lock.read() or 0) or None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return None
 

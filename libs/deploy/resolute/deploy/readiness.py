@@ -6,6 +6,7 @@ import http.client
 import json
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from resolute.deploy import processes
@@ -44,11 +45,47 @@ def wait_until_ready(
             if up and part not in said:
                 said.add(part)
                 progress.say(f"{part} ready")
-        if "gateway" in said:
+        if "gateway" in said and agents_are_known(places, [agent.name for agent in cluster.agents]):
+            if cluster.agents:
+                progress.say(f"{len(cluster.agents)} agent{'s' * (len(cluster.agents) > 1)} ready")
             return
         time.sleep(0.05)
+    if "gateway" in said:
+        raise Unavailable(_silent(places, [agent.name for agent in cluster.agents], before))
     why = _last_lines(places.logs / "services.log", before)
     raise Unavailable(f"the cluster did not answer on {cluster.url} within {PATIENCE_S:g} s:\n{why}")
+
+
+def wait_for_agents(places: Places, names: Sequence[str], before: Marks) -> None:
+    """Return once the scheduler knows all of them. Raises Unavailable, with the last lines of those that fail."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not agents_are_known(places, names):
+        for status in processes.statuses(places):
+            if status.name in names:
+                _give_up_if_hopeless(places, status, before)
+        if time.monotonic() > deadline:
+            raise Unavailable(_silent(places, names, before))
+        time.sleep(0.05)
+
+
+def agents_are_known(places: Places, names: Sequence[str]) -> bool:
+    """Whether the scheduler has heard of the very processes that run as these agents now."""
+    pids = {status.name: status.pid for status in processes.statuses(places)}
+    return all(_known_as(places, name) == pids.get(name, 0) for name in names)
+
+
+def _known_as(places: Places, name: str) -> int | None:
+    """The process of the agent that the scheduler has heard of last."""
+    try:
+        return int((places.agent(name) / "agent.lock").read_text() or 0)
+    except (OSError, ValueError):
+        return None
+
+
+def _silent(places: Places, names: Sequence[str], before: Marks) -> str:
+    missing = [name for name in names if not agents_are_known(places, [name])]
+    why = "\n".join(_last_lines(places.logs / f"{name}.log", before) for name in missing)
+    return f"the scheduler has not heard of {', '.join(missing)} within {PATIENCE_S:g} s:\n{why}"
 
 
 def wait_until_started(places: Places, supervisor: subprocess.Popen[bytes], before: Marks) -> None:

@@ -61,20 +61,28 @@ async def run(settings: AgentSettings, stop_tasks: bool) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    with _alone_in(settings):
+    with _alone_in(settings) as lock:
         bus = await _open(settings, stopping)
         if bus is None:
             return
         try:
-            await _work(make(bus, settings), bus, settings, stopping, stop_tasks)
+            await _work(make(bus, settings), bus, settings, stopping, stop_tasks, lock)
         finally:
             await bus.close()
 
 
-async def _work(agent: Agent, bus: NatsBus, settings: AgentSettings, stopping: asyncio.Event, stop_tasks: bool) -> None:
+async def _work(
+    agent: Agent, bus: NatsBus, settings: AgentSettings, stopping: asyncio.Event, stop_tasks: bool, lock: int
+) -> None:
     said_hello = asyncio.Event()
+
+    def on_ready() -> None:
+        if not said_hello.is_set():
+            said_hello.set()
+            _say_who(lock)
+
     async with _health(settings, bus, said_hello):
-        working = asyncio.create_task(agent.run(said_hello.set))
+        working = asyncio.create_task(agent.run(on_ready))
         asked = asyncio.create_task(stopping.wait())
         await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
@@ -105,8 +113,8 @@ async def _open(settings: AgentSettings, stopping: asyncio.Event) -> NatsBus | N
 
 
 @contextmanager
-def _alone_in(settings: AgentSettings) -> Iterator[None]:
-    """Two agents over one work directory would both look after its tasks."""
+def _alone_in(settings: AgentSettings) -> Iterator[int]:
+    """Two agents over one work directory would both look after its tasks. Yields the lock, an open file."""
     try:
         settings.work_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(settings.work_dir / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -114,7 +122,7 @@ def _alone_in(settings: AgentSettings) -> Iterator[None]:
         raise InvalidConfig(f"work_dir: cannot use {settings.work_dir}: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield lock
     except BlockingIOError:
         raise Refused(
             f"cannot start agent {settings.id}: another agent works in {settings.work_dir}; "
@@ -122,6 +130,15 @@ def _alone_in(settings: AgentSettings) -> Iterator[None]:
         ) from None
     finally:
         os.close(lock)
+
+
+def _say_who(lock: int) -> None:
+    """The scheduler knows this agent now: whoever started it finds its process id in the lock."""
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
+    except OSError as error:  # a full disk is no reason to stop
+        log_.warning("the lock cannot be written", why=str(error))
 
 
 @asynccontextmanager
