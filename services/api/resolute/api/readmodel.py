@@ -30,7 +30,7 @@ POSITION = "SELECT position FROM read_v1.progress"
 
 GROWN_BY = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1"
 
-ADVANCE = "UPDATE read_v1.progress SET position = $1"
+ADVANCE = "BEGIN; UPDATE read_v1.progress SET position = {to:d} WHERE position = {believed:d}"
 
 
 class ReadModel:
@@ -91,20 +91,38 @@ class ReadModel:
 
     async def _apply(self, batch: Sequence[Recorded], *, skip: bool = False) -> None:
         with outages():
-            async with self._pool.acquire() as connection, connection.transaction():
-                position = await connection.fetchval(self._in_schema(f"{POSITION} FOR UPDATE"))
-                fresh = [recorded for recorded in batch if recorded.position > position]
-                if fresh:
-                    if fresh[0].position != position + 1:
-                        # The tables were grown anew meanwhile, and are not there yet.
-                        self._position = position
-                        raise Unavailable(f"the tables stand at {position}, not before {fresh[0].position}: read again")
-                    changes = () if skip else (change for recorded in fresh for change in project(recorded))
-                    for sql, arguments in groups(changes):
-                        await connection.executemany(self._in_schema(sql), arguments)
-                    position = fresh[-1].position
-                    await connection.execute(self._in_schema(ADVANCE), position)
-        self._position = max(self._position, position)
+            async with self._pool.acquire() as connection:
+                while fresh := [recorded for recorded in batch if recorded.position > self._position]:
+                    follows = fresh[0].position == self._position + 1
+                    if follows and await self._written(connection, fresh, skip=skip):
+                        self._position = fresh[-1].position
+                        return
+                    # Another gateway went ahead, or the tables were grown anew meanwhile and are not there yet.
+                    believed, self._position = self._position, await self._stands_at(connection)
+                    if self._position == believed:
+                        raise Unavailable(f"the tables stand at {believed}, not before {fresh[0].position}: read again")
+
+    async def _stands_at(self, connection: asyncpg.Connection) -> int:
+        return int(await connection.fetchval(self._in_schema(POSITION)))
+
+    async def _written(self, connection: asyncpg.Connection, fresh: Sequence[Recorded], *, skip: bool) -> bool:
+        """Whether `fresh` was applied: it is not when the tables do not stand where we believe.
+
+        The transaction begins in one journey with its first statement, which locks the position's row.
+        """
+        changes = () if skip else [change for recorded in fresh for change in project(recorded)]
+        advance = ADVANCE.format(to=fresh[-1].position, believed=self._position)
+        try:
+            if await connection.execute(self._in_schema(advance)) != "UPDATE 1":
+                await connection.execute("ROLLBACK")
+                return False
+            for sql, arguments in groups(changes):
+                await connection.executemany(self._in_schema(sql), arguments)
+            await connection.execute("COMMIT")
+        except BaseException:
+            connection.terminate()  # whatever happened, nobody is given a connection in the midst of a transaction
+            raise
+        return True
 
     async def reached(self, position: int) -> None:
         """Return once the tables show everything up to `position`."""

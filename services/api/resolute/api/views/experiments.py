@@ -39,6 +39,9 @@ CROSS JOIN LATERAL (
     WHERE t.experiment_id = e.id) g
 LEFT JOIN LATERAL (SELECT size_bytes FROM api.blobs WHERE sha256 = e.model_definition) b ON true"""
 
+ONE = f"""SELECT x.*, ARRAY(SELECT t.id FROM read_v1.trials t WHERE t.experiment_id = x.id ORDER BY t.id) AS trial_ids
+FROM ({SELECT} WHERE e.id = $1) x"""
+
 COUNT = f"SELECT count(*) {FROM}"
 
 STATES = (
@@ -64,9 +67,10 @@ async def row_of(read: ReadModel, experiment_id: int) -> asyncpg.Record:
 
 
 async def experiment_of(read: ReadModel, experiment_id: int) -> dict[str, Any]:
-    shown = experiment_json(await row_of(read, experiment_id))
-    shown["trialIds"] = [row["id"] for row in await read.rows(TRIAL_IDS, experiment_id)]
-    return shown
+    row = await read.row(ONE, experiment_id)
+    if row is None:
+        raise NotFound(f"experiment {experiment_id} not found")
+    return {**experiment_json(row), "trialIds": row["trial_ids"]}
 
 
 async def job_summary(read: ReadModel, job_id: str) -> dict[str, Any] | None:
