@@ -16,15 +16,18 @@ def on_the_wire(password: str) -> str:
     return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
 
 
-def ask(prompt: str) -> str:
-    """A password typed at the terminal, unseen."""
+LOG_IN = "set DET_USER and DET_PASS"
+
+
+def ask(prompt: str, otherwise: str = LOG_IN) -> str:
+    """A password typed at the terminal, unseen; `otherwise` is what one does without a terminal."""
     if not sys.stdin.isatty():
-        raise CliError("a password is needed and there is no terminal to ask at; set DET_USER and DET_PASS")
+        raise CliError(f"a password is needed and there is no terminal to ask at; {otherwise}")
     return getpass.getpass(prompt)
 
 
-def ask_twice(user: str) -> str:
-    first = ask(f"New password for user '{user}': ")
-    if ask("Confirm password: ") != first:
+def ask_twice(user: str, otherwise: str) -> str:
+    first = ask(f"New password for user '{user}': ", otherwise)
+    if ask("Confirm password: ", otherwise) != first:
         raise CliError("the two passwords differ; nothing was changed")
     return first

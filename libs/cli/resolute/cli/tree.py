@@ -7,6 +7,7 @@ nothing that this one command does not need.
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +70,7 @@ def truth(text: str) -> bool:
     """`true` or `false`, as the options that take a word want it."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    raise ValueError(f"expected true or false, found {text!r}")
+    raise ArgumentTypeError(f"expected true or false, found {text!r}")
 
 
 def int_or_none(text: str) -> int | None:
@@ -80,5 +81,5 @@ def existing_file(text: str) -> Path:
     """A file that can be opened; `-` is standard input."""
     path = Path(text)
     if text != "-" and not path.is_file():
-        raise ValueError(f"no such file: {text}")
+        raise ArgumentTypeError(f"no such file: {text}")
     return path

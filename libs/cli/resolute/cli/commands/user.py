@@ -88,7 +88,7 @@ def create(args: Namespace) -> None:
     if args.remote:
         secret = {}
     else:
-        chosen = password.ask_twice(args.username) if args.password is None else args.password
+        chosen = password.ask_twice(args.username, "say --password") if args.password is None else args.password
         secret = {"password": password.on_the_wire(chosen), "isHashed": True}
     user = {"username": args.username, "admin": args.admin, "active": True, "remote": args.remote}
     created = opened.post("/api/v1/users", {"user": user, **secret}).get("user") or {}
@@ -99,7 +99,9 @@ def change_password(args: Namespace) -> None:
     opened = session(args)
     target = args.target_user or opened.user
     found = _find(opened, target)
-    opened.post(f"/api/v1/users/{found['id']}/password", password.on_the_wire(password.ask_twice(target)))
+    opened.post(
+        f"/api/v1/users/{found['id']}/password", password.on_the_wire(password.ask_twice(target, "change it at one"))
+    )
     print(f"Changed password of user '{target}'")
 
 

@@ -25,7 +25,10 @@ LOG = Command(
                 _WHERE,
                 _CLUSTER_NAME,
                 arg("-n", "--lines", type=int, default=20, metavar="N", help="how many past events to begin with"),
-                flag("--no-follow", help="print what there is, and stop"),
+                one_of(
+                    flag("-f", "--follow", help="go on with what happens, as it does unless told otherwise"),
+                    flag("--no-follow", help="print what there is, and stop"),
+                ),
                 JSON,
             ),
         ),
