@@ -11,6 +11,8 @@ from typing import Any, Literal
 import orjson
 import structlog
 
+from resolute.service.recent import OWN
+
 _SECRET_KEY = re.compile(r"(?i)(^|_)(password|passwd|secret|seed|token|authorization|cookie|credentials?)($|_)")
 _URL_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
 
@@ -40,8 +42,18 @@ def configure(service: str, level: str = "info", form: Literal["json", "text", "
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(text)],
         )
     )
+    OWN.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                _sentence,
+            ],
+        )
+    )
     root = logging.getLogger()
-    root.handlers[:] = [handler]
+    root.handlers[:] = [handler, OWN]
     root.setLevel(level.upper())
     logging.getLogger("aiohttp.access").setLevel("WARNING")
     logging.getLogger("nats").setLevel("WARNING")
@@ -76,6 +88,13 @@ def _renderers(text: bool) -> list[structlog.typing.Processor]:
     if text:
         return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_to_json)]
+
+
+def _sentence(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+    """What happened, then what it was about; when, and how bad it was, stand beside it."""
+    told, trace = event.pop("event", ""), event.pop("exception", None)
+    about = [f"{key}={value}" for key, value in event.items() if key not in ("timestamp", "level")]
+    return " ".join([str(told), *about]) + (f"\n{trace}" if trace else "")
 
 
 def _to_json(event: Any, **_: Any) -> str:

@@ -43,6 +43,7 @@ NOT_TOLD_BY_THE_LOG = frozenset(
         "AllocationPreemptionSignal",  # waits for what has not happened yet
         "AllocationRendezvousInfo",
         "Health",  # of this moment
+        "MasterLogs",  # of this process, since it began
         "PreviewGC",  # asks another service
     }
 )

@@ -28,7 +28,7 @@ PERMISSIONS = frozenset(
         *("experiment.view", "experiment.create", "experiment.edit", "experiment.artifacts.view"),
         *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
         *("task.view", "task.edit"),
-        *("cluster.view", "cluster.edit", "cluster.config.view"),
+        *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view"),
     }
 )
 """All there are. Artifacts are what code left behind or brought along: logs, files."""

@@ -11,6 +11,7 @@ from resolute.api.handlers import (
     experiment_actions,
     experiments,
     master,
+    master_logs,
     model_definitions,
     trials,
     users,
@@ -21,6 +22,7 @@ from resolute.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
     *master.ROUTES,
+    *master_logs.ROUTES,
     *auth.ROUTES,
     *users.ROUTES,
     *workspaces.ROUTES,
