@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from resolute.cli.parser import parse
+from resolute.cli.surface import DET, RESOLUTE
+
 ROOT = Path(__file__).parents[2]
+PROGRAMS = {"det": DET, "resolute": RESOLUTE}
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -26,3 +31,23 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_says_to_type_is_understood(page: Path) -> None:
+    for block in re.findall(r"^```\n(.*?)^```$", page.read_text(), re.M | re.S):
+        for line in block.splitlines():
+            words = (
+                shlex.split(line, comments=True)
+                if line.startswith(tuple(f"{program} " for program in PROGRAMS))
+                else []
+            )
+            if words:
+                assert parse(PROGRAMS[words[0]], words[1:]).command.run, line
+
+
+def test_the_words_of_make_are_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        for word in re.findall(r"(?:`|^)make ([a-z]+)", page.read_text(), re.M):
+            assert word in targets, f"{page.relative_to(ROOT)} says make {word}"

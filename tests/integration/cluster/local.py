@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from resolute.deploy import commands
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -79,6 +81,12 @@ class LocalCluster:
                 f"{program} {' '.join(args)} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
             )
         return done.stdout
+
+    def resolute_environment(self) -> dict[str, str]:
+        """For who types `det` and `resolute` as they are, without saying which cluster."""
+        url = commands.database_url("test", self.data)
+        assert url is not None
+        return {**self.env, "RESOLUTE_DATABASE_URL": url}
 
     def create(self, config: dict[str, Any], context: Path, *flags: str) -> int:
         """Submit an experiment; its id."""
