@@ -97,7 +97,10 @@ def test_an_experiment_is_steered_and_waited_for(ours: PublicClient) -> None:
     ours.det("e", "label", "remove", str(experiment_id), "a label")
     ours.det("e", "cancel", str(experiment_id))
     ended = ours.run("e", "wait", str(experiment_id), "--polling-interval", "1")
-    assert (ended.returncode, ended.stdout) == (1, f"Experiment {experiment_id} ended in state CANCELED\n")
+    assert (ended.returncode, ended.stdout) == (
+        1,
+        f"Experiment {experiment_id} ended in state CANCELED: it was canceled\n",
+    )
 
 
 def test_what_the_state_does_not_allow_is_refused_with_the_state_named(ours: PublicClient, finished: int) -> None:
