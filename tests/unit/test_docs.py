@@ -36,16 +36,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_says_to_type_is_understood(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "is_file", lambda path: True)  # the files are the reader's
-    text = page.read_text()
-    for block in re.findall(r"^```\n(.*?)^```$", text, re.M | re.S):
-        for line in block.splitlines():
-            words = (
-                shlex.split(line, comments=True)
-                if line.startswith(tuple(f"{program} " for program in PROGRAMS))
-                else []
-            )
-            if words:
-                assert parse(PROGRAMS[words[0]], words[1:]).command.run, line
+    for language, text in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.M | re.S):
+        for line in () if language else text.splitlines():
+            program, _, words = line.partition(" ")
+            if program in PROGRAMS and "──" not in line:  # a drawing is not to be typed
+                assert parse(PROGRAMS[program], shlex.split(words, comments=True)).command.run, line
 
 
 def test_the_words_of_make_are_in_the_makefile() -> None:
