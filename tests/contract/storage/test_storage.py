@@ -77,6 +77,14 @@ def test_deleting_removes_every_file_and_may_be_repeated(storage: Storage, root:
     assert storage.delete(UUID) == {}
 
 
+def test_deleting_removes_what_was_cut_off_on_its_way_too(storage: Storage, root: Path) -> None:
+    torn = root / f"{UUID}.partial"
+    torn.mkdir(parents=True)
+    (torn / "half").write_bytes(b"x")
+    storage.delete(UUID)
+    assert not torn.exists()
+
+
 @pytest.mark.parametrize(
     ("globs", "left"),
     [

@@ -12,10 +12,12 @@ from resolute.proto.errors import NotFound
 from resolute.storage.globs import matching
 from resolute.storage.storage import check_path, check_uuid
 
+UNFINISHED = ".partial"
+
 
 class DirectoryStorage:
     """One directory, `<root>/<uuid>`, for each checkpoint. A link in its place holds no files: tasks write here,
-    and must not show what lies elsewhere.
+    and must not show what lies elsewhere. The harness writes to `<root>/<uuid>.partial` until all of it is there.
     """
 
     def __init__(self, root: Path) -> None:
@@ -31,6 +33,7 @@ class DirectoryStorage:
         home = self._home(uuid)
         if not globs or home.is_symlink():
             _remove(home)
+            _remove(home.with_name(f"{uuid}{UNFINISHED}"))
             return {}
         for path in sorted(matching(globs, _walk(home, links_out=True)), reverse=True):
             _remove_one(home / path)
