@@ -32,6 +32,13 @@ def test_the_file_has_the_shape_that_other_clients_read(tmp_path: Path) -> None:
     }
 
 
+def test_where_nobody_is_active_nobody_is_named(tmp_path: Path) -> None:
+    store = TokenStore(tmp_path / "auth.json")
+    store.put(HERE, Logins(None, {"ada": "t1"}))
+    assert json.loads(store.path.read_text())["masters"] == {HERE: {"tokens": {"ada": "t1"}}}
+    assert store.at(HERE) == Logins(None, {"ada": "t1"})
+
+
 def test_only_its_owner_can_read_the_tokens(tmp_path: Path) -> None:
     store = TokenStore(tmp_path / "determined" / "auth.json")
     store.put(HERE, Logins("ada", {"ada": "t1"}))

@@ -85,10 +85,7 @@ class TokenStore:
     def _write(self, masters: Mapping[str, Logins]) -> None:
         document = {
             "version": VERSION,
-            "masters": {
-                name: {"active_user": logins.active_user, "tokens": dict(logins.tokens)}
-                for name, logins in masters.items()
-            },
+            "masters": {name: {**_active(logins), "tokens": dict(logins.tokens)} for name, logins in masters.items()},
         }
         fresh = self.path.with_suffix(".new")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -101,6 +98,11 @@ class TokenStore:
         with open(self.path.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _active(logins: Logins) -> dict[str, str]:
+    """Left out where nobody is: other clients take a null there for a broken file, and delete it."""
+    return {} if logins.active_user is None else {"active_user": logins.active_user}
 
 
 def _logins(entry: Any) -> Logins:
