@@ -64,7 +64,7 @@ WHERE experiment_id = $1 AND metric IS NOT NULL ORDER BY reported_at, trial_id, 
 
 async def get_experiments(call: Call) -> dict[str, Any]:
     """The experiments, by owner, state, label, name and more, in any order, in pages."""
-    order = order_by(call, SORT, "e.id", tie="e.id")
+    order = order_by(call, SORT, "e.id", tie="e.id", never_null=("e.started_at",))
     source = FROM + SORT_JOINS.get(call.query.text("sortBy"), "")
     rows, page = await listed_by_key(call, SELECT, source, _wanted(call), order, key="e.id", default_limit=100)
     shown = [experiment_json(row) for row in rows]

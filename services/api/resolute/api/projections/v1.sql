@@ -71,6 +71,7 @@ CREATE TABLE read_v1.experiment_configs (   -- apart, so that the rows above sta
     config jsonb NOT NULL,
     original_config text NOT NULL
 );
+CREATE INDEX experiments_started ON read_v1.experiments (started_at, id);
 CREATE INDEX experiments_job ON read_v1.experiments (job_id);
 CREATE INDEX experiments_owner ON read_v1.experiments (owner);
 CREATE INDEX experiments_project ON read_v1.experiments (project_id);

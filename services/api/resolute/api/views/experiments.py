@@ -8,7 +8,7 @@ import asyncpg
 import orjson
 
 from resolute.api.readmodel import ReadModel
-from resolute.api.views.shown import shown_config, shown_original
+from resolute.api.views.shown import shown_both
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
 
@@ -83,7 +83,7 @@ async def job_summary(read: ReadModel, job_id: str) -> dict[str, Any] | None:
 
 
 def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
-    config = shown_config(row["config"])
+    config, original = shown_both(row["config"], row["original_config"])
     hyperparameters = row["hyperparameters"]
     shown: dict[str, Any] = {
         "id": row["id"],
@@ -105,7 +105,7 @@ def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
         "searcherMetric": row["searcher_metric"],
         "hyperparameters": orjson.Fragment(hyperparameters) if hyperparameters else {},
         "config": config,
-        "originalConfig": shown_original(row["original_config"], row["config"]),
+        "originalConfig": original,
         "unmanaged": row["unmanaged"],
         "checkpointCount": row["checkpoints"],
         "checkpointSize": int64(int(row["bytes"])),

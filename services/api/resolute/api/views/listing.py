@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +40,29 @@ def pattern(text: str) -> str:
     return f"%{escaped}%"
 
 
-def order_by(call: Call, columns: Mapping[str, str], default: str, *, key: str = "sortBy", tie: str) -> str:
-    """The ORDER BY that `sortBy` and `orderBy` ask for; `tie` makes it total, so that pages do not overlap."""
+def order_by(
+    call: Call,
+    columns: Mapping[str, str],
+    default: str,
+    *,
+    key: str = "sortBy",
+    tie: str,
+    never_null: Collection[str] = (),
+) -> str:
+    """The ORDER BY that `sortBy` and `orderBy` ask for; `tie` makes it total, so that pages do not overlap.
+
+    What is missing comes last. Postgres keeps no index in that order for DESC, so that columns which are `never_null`
+    are better named: theirs is then walked from either end.
+    """
     asked = call.query.text(key)
     if asked and not asked.endswith("_UNSPECIFIED") and asked not in columns:
         raise InvalidConfig(f"{key}: {asked!r} is unknown here; use one of {', '.join(columns)}")
     column = columns.get(asked, default)
     direction = "DESC" if call.query.text("orderBy") in ("ORDER_BY_DESC", "2") else "ASC"
-    return f" ORDER BY {column} {direction} NULLS LAST, {tie} {direction}"
+    if column == tie:
+        return f" ORDER BY {tie} {direction}"
+    nulls = "" if column in never_null else " NULLS LAST"
+    return f" ORDER BY {column} {direction}{nulls}, {tie} {direction}"
 
 
 async def listed(

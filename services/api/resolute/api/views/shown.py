@@ -24,9 +24,11 @@ def shown_config(document: str) -> orjson.Fragment:
     return orjson.Fragment(_masked(document) if SET.search(document) else document)
 
 
-def shown_original(text: str, document: str) -> str:
-    """The configuration as it was submitted, `document` being what became of it: its secrets hidden as there."""
-    return _masked_yaml(text) if SET.search(document) else text
+def shown_both(document: str, text: str) -> tuple[orjson.Fragment, str]:
+    """The configuration, and `text`, as which it was submitted: one look tells whether either holds secrets."""
+    if SET.search(document):
+        return orjson.Fragment(_masked(document)), _masked_yaml(text)
+    return orjson.Fragment(document), text
 
 
 @lru_cache(REMEMBERED)
