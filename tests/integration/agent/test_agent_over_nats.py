@@ -168,8 +168,9 @@ async def test_a_task_runs_and_all_it_says_is_stored_before_its_end_is_known(tow
     await town.request(asks("one"))
     event = await town.exit()
     assert (event.outcome, event.exit_code) == ("exited", 3)
-    assert town.texts() == [f"line {n}" for n in range(20)]
-    assert {line.level for line in town.lines.values()} == {"INFO"}
+    assert town.texts() == [*(f"line {n}" for n in range(20)), "the task ended with exit code 3"]
+    assert [line.level for line in town.lines.values() if line.source == "agent"] == ["ERROR"]
+    assert {line.level for line in town.lines.values() if line.source == "task"} == {"INFO"}
     assert len(town.events(AllocationStarted)) == 1
 
 
@@ -201,7 +202,7 @@ async def test_an_end_that_comes_while_there_is_no_agent_is_told_by_the_next(tow
     await town.until(lambda: not psutil.pid_exists(command))
     town.agent()
     assert (await town.exit()).exit_code == 4
-    assert town.texts() == [f"line {n}" for n in range(10)]
+    assert town.texts() == [*(f"line {n}" for n in range(10)), "the task ended with exit code 4"]
 
 
 async def test_nats_gone_and_wiped_costs_no_line_and_no_exit(town: Town):
