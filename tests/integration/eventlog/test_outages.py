@@ -120,3 +120,20 @@ async def test_a_database_that_is_not_there_is_a_clear_error(postgres_dsn: str) 
         await PostgresEventLog.open("not a dsn")
     with pytest.raises(Unavailable):
         await PostgresEventLog.open("postgresql://u@/db?host=/nonexistent", patience_s=0.1)
+
+
+async def test_a_number_is_not_handed_out_again_after_a_crash(own_postgres: Postgres) -> None:
+    """Found with a killed Postgres under wal_level = minimal, where sequences had forgotten what they gave."""
+    own_postgres.psql("ALTER SYSTEM SET wal_level = minimal;")
+    own_postgres.psql("ALTER SYSTEM SET max_wal_senders = 0;")
+    own_postgres.kill()
+    own_postgres.start()
+    log = await PostgresEventLog.open(own_postgres.dsn)
+    try:
+        given = [number for _ in range(5) for number in await log.reserve("experiment")]
+        own_postgres.kill()
+        own_postgres.start()
+        assert given == [1, 2, 3, 4, 5]
+        assert await log.reserve("experiment") == range(6, 7)
+    finally:
+        await log.close()

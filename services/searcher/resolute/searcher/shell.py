@@ -135,6 +135,7 @@ class Searcher:
             return wishes.create(command, number, ids) if experiment.state is State.ABSENT else []
 
         outcome = await self._execute(number, create, cause)
+        assert outcome.events, f"experiment-{number} was there before it was created: its number was given twice"
         created = outcome.events[0].event
         assert isinstance(created, ExperimentCreated), f"experiment-{number} begins with {created}"
         return Reply(outcome.position, {"experiment_id": number, "job_id": created.job_id})
