@@ -59,8 +59,8 @@ class LocalCluster:
             "deploy", "local", "cluster-up", *self._where(), *self._size, "--master-port", str(self.port), "--no-gpu"
         )
 
-    def down(self) -> None:
-        self.det("deploy", "local", "cluster-down", *self._where())
+    def down(self, *flags: str) -> None:
+        self.det("deploy", "local", "cluster-down", *self._where(), *flags)
 
     def _where(self) -> tuple[str, ...]:
         return ("--cluster-name", "test", "--data-dir", str(self.data))
@@ -183,4 +183,4 @@ def local_cluster(home: Path, *, separate: bool = False, slots: int = 2, agents:
         cluster.up()
         yield cluster
     finally:
-        cluster.down()
+        cluster.down("--delete-db")

@@ -80,7 +80,8 @@ class Local:
 
     def close(self) -> None:
         self.det("cluster-down", "--delete-db")
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, *self.places.of_root.parent.glob(f"{self.places.digest}-*")):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -133,6 +134,17 @@ def test_deleting_a_cluster_takes_nothing_else_from_its_directory(local: Local) 
     assert local.up().returncode == 0
     assert "thesis.tex" in local.det("cluster-down", "--delete-db").stdout
     assert [entry.name for entry in local.places.root.iterdir()] == ["thesis.tex"]
+
+
+def test_a_directory_that_was_deleted_leaves_nothing_to_the_next_cluster_there(local: Local) -> None:
+    local.folder.chmod(0o700)  # as root, the database is then kept where Postgres' user can get at it
+    assert local.up().returncode == 0
+    local.session().post("/api/v1/workspaces", {"name": "of yesterday"})
+    assert local.det("cluster-down").returncode == 0
+    shutil.rmtree(local.places.root)
+    assert local.up().returncode == 0
+    assert "of yesterday" not in local.workspaces()
+    assert local.det("cluster-down", "--delete-db").returncode == 0
 
 
 def test_everything_that_is_killed_comes_back(running: Local) -> None:

@@ -41,6 +41,8 @@ def cluster_up(args: ClusterUp) -> int:
     checks.data_directory(places)
     if args.delete_db:
         _forget(places)
+    if known is None and (aside := postgres.set_aside(places)) is not None:
+        progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
     checks.passwords_are_set(wanted.host, password, postgres.version_of(postgres.data_dir(places)) is not None)
     checks.storage_directory(Path(wanted.storage))
     if left := processes.stop_leftovers(places):

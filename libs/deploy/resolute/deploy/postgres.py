@@ -8,6 +8,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def data_dir(places: Places) -> Path:
     if os.geteuid() != 0 or inside.exists() or _enterable(places.root):
         return inside
     return places.of_root / "postgres"
+
+
+def set_aside(places: Places) -> Path | None:
+    """Where the database of a cluster whose directory was deleted is kept from now on; None when there is none.
+
+    Data outside the cluster's directory outlive it; a new cluster in the same place must not take them for its own.
+    """
+    data = data_dir(places)
+    if data.is_relative_to(places.root) or version_of(data) is None:
+        return None
+    aside = data.parent.with_name(f"{data.parent.name}-{time.strftime('%Y%m%dT%H%M%S')}")
+    data.parent.rename(aside)
+    return aside
 
 
 def version_of(data: Path) -> str | None:
