@@ -25,9 +25,6 @@ class Length:
         ((unit, value),) = raw.items()
         return cls(unit, int(value))
 
-    def to_dict(self) -> dict[str, int]:
-        return {self.unit: self.value}
-
     def to_batches(self, global_batch_size: int | None = None, records_per_epoch: int | None = None) -> int:
         """The same length in batches, rounded down but never to nothing; a batch is `global_batch_size` records.
 

@@ -6,7 +6,6 @@ the latest run's.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import asyncpg
 import orjson
 
+from resolute.api import wire
 from resolute.api.database import outages
 from resolute.api.measures.group_writer import GroupWriter
 
@@ -344,21 +344,9 @@ def _json(value: Any) -> str:
     """JSON as jsonb can hold it: with the three numbers it lacks as strings, which is how the wire writes them."""
     text = orjson.dumps(value).decode()
     if "null" in text:  # what orjson makes of NaN; few documents have one, and only those are walked
-        text = orjson.dumps(finite(value)).decode()
+        text = orjson.dumps(wire.finite(value)).decode()
     return _NUL.sub(r"\1\\ufffd", text) if r"\u0000" in text else text
 
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """The character that Postgres' text cannot hold, as JSON escapes it; not a backslash that u0000 follows."""
-
-
-def finite(value: Any) -> Any:
-    """`value` with NaN and the infinities, at any depth, as the strings "NaN", "Infinity", "-Infinity"."""
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-        case dict():
-            return {key: finite(item) for key, item in value.items()}
-        case list() | tuple():
-            return [finite(item) for item in value]
-    return value
