@@ -83,14 +83,16 @@ class Link:
         self.kept: set[Kept] = set()
         self.outages = 0
         """How often the connection was lost: whoever remembers something about the server checks this."""
-        self._last_complaint = ""
+        self._complaints: dict[str, None] = {}
+        """What went wrong since it was last connected, each kind once. All of them: a server that refuses us closes
+        the connection too, and which of the two is heard last is chance."""
 
     async def open(self, timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s):
                 await self._connect(self._client)
         except TimeoutError:
-            why = f" ({self._last_complaint})" if self._last_complaint else ""
+            why = f" ({'; '.join(self._complaints)})" if self._complaints else ""
             await self.close()
             raise Unavailable(f"no NATS at {self._url} within {timeout_s:g} s{why}") from None
         except (nats.errors.Error, OSError) as error:
@@ -203,8 +205,8 @@ class Link:
 
     async def _on_error(self, error: Exception) -> None:
         complaint = f"{type(error).__name__}: {error}"
-        if complaint != self._last_complaint:  # an outage repeats itself ten times a second
-            self._last_complaint = complaint
+        if complaint not in self._complaints:  # an outage repeats itself ten times a second
+            self._complaints[complaint] = None
             log_.warning("bus: NATS complains", url=self._url, why=complaint)
 
     async def _on_disconnected(self) -> None:
@@ -213,7 +215,7 @@ class Link:
             log_.warning("bus: connection to NATS lost", url=self._url)
 
     async def _on_reconnected(self) -> None:
-        self._last_complaint = ""
+        self._complaints.clear()
         log_.info("bus: connected to NATS again", url=self._url)
 
     async def _on_closed(self) -> None:
