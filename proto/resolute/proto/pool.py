@@ -112,14 +112,53 @@ class AllocationRequested(PoolEvent):
     experiment_id: int | None = None
     trial_id: int | None = None
     single_agent: bool = False
+    blocked_agents: tuple[str, ...] = ()
+    """Agents it must not be placed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A job and slots of its own."""
+
+    job_id: str
+    slots: int
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationHeldBack(PoolEvent):
-    """The pool as it is known could not hold it even when idle; it waits for other agents, and stops nobody."""
+    """The pool as it is known could not hold it even when idle; it waits for other agents, and stops nobody.
+
+    The next AllocationWaits or SlotsAssigned of the allocation withdraws it.
+    """
 
     allocation_id: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationWaits(PoolEvent):
+    """Why it waits: recorded as it is queued, and whenever another rule comes to hold it.
+
+    Those further back keep the reason they were queued with until they are first in line.
+    """
+
+    allocation_id: str
+    rule: str
+    """in_line (others come first), busy (first in line, its slots are held), whole_agents (slots enough are free, but
+    not on agents that are free altogether), max_slots (of its own job), fair_share (its job has its share),
+    making_room (slots are being given back for it)."""
+    reason: str
+    """In a sentence, with the numbers."""
+    since: datetime
+    slots_needed: int
+    slots_free: int
+    """In the pool, wherever they are."""
+    jobs_ahead: int = 0
+    """Jobs that come first, at the time of writing."""
+    ahead: tuple[str, ...] = ()
+    """The first few of them."""
+    holders: tuple[Holder, ...] = ()
+    """Who holds the slots it waits for: those who hold most, the first few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +166,8 @@ class SlotsAssigned(PoolEvent):
     allocation_id: str
     placements: tuple[Placement, ...]
     reason: str
+    rule: str = ""
+    """fifo, priority, fair_share; zero_slots where no slots were needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +192,10 @@ class PreemptionRequested(PoolEvent):
     reason: str
     deadline_at: datetime
     """After this it is killed."""
+    rule: str = ""
+    """priority or fair_share: the policy asked; empty where a person or the searcher did."""
+    for_allocation: str | None = None
+    """Whom a policy makes room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +244,20 @@ class JobChanged(PoolEvent):
     changes: Object
 
 
+@dataclass(frozen=True, slots=True)
+class JobMoved(PoolEvent):
+    """A job has another place in the queue, next to `neighbour`."""
+
+    job_id: str
+    neighbour: str
+    side: str
+    """ahead or behind (of the neighbour)."""
+    position: str
+    """An exact decimal number: among equal priorities the queue goes by it. Others have that of their arrival."""
+    priority: int
+    """That of the neighbour, which the job adopts."""
+
+
 # ---------------------------------------------------------------- commands
 
 
@@ -219,6 +278,7 @@ class RequestAllocation(SchedulerCommand):
     experiment_id: int | None = None
     trial_id: int | None = None
     single_agent: bool = False
+    blocked_agents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +308,35 @@ class ChangeJob(SchedulerCommand):
     pool: str
     job_id: str
     changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class MoveJob(SchedulerCommand):
+    """Move a waiting job next to another one of the same pool: exactly one of `ahead_of` and `behind_of` is given."""
+
+    pool: str
+    job_id: str
+    ahead_of: str | None = None
+    behind_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFit(SchedulerCommand):
+    """Ask whether the pool could hold this, were it idle; nothing is written. The reply's data is a Fit, as JSON."""
+
+    pool: str
+    slots: int
+    single_agent: bool = False
+    blocked_agents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    fits: bool
+    why: str = ""
+    """Why not; or, where it fits, what speaks for caution: no agent has joined yet."""
+    would_fit: str = ""
+    """What would fit instead."""
 
 
 @dataclass(frozen=True, slots=True)

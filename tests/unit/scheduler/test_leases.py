@@ -6,7 +6,7 @@ from resolute.scheduler.leases import Leases
 
 
 def leases() -> Leases:
-    made = Leases(wait_s=25)
+    made = Leases({"default": 25})
     made.hear("default", "a1", 0)
     return made
 

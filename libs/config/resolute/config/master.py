@@ -7,62 +7,19 @@ has no use for are refused by name rather than passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
 
-from .durations import seconds
 from .experiment import ClusterDefaults
+from .pools import Provider, ResourcePool, Scheduler, Section, TaskContainerDefaults, check_names
 from .problems import Problems, nearest, one_of, quote
 from .storage_fields import STORAGE, check_storage
 
-
-def _seconds(value: Any) -> Any:
-    return seconds(value) if isinstance(value, str) else value
+__all__ = ["MasterConfig", "Provider", "ResourcePool", "Scheduler", "TaskContainerDefaults", "parse_master"]
 
 
-DurationS = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Scheduler(_Section):
-    type: Literal["priority", "fair_share"] = "priority"
-    preemption: bool = False
-    default_priority: int = Field(default=42, ge=1, le=99)
-    fitting_policy: Literal["best", "worst"] = "best"
-    allow_heterogeneous_fits: bool = False
-
-
-class TaskContainerDefaults(_Section):
-    shm_size_bytes: int = Field(default=4 * 2**30, gt=0)
-    image: str | dict[str, str] | None = None
-    registry_auth: dict[str, str] | None = None
-    force_pull_image: bool = False
-    environment_variables: list[str] | dict[str, list[str]] | None = None
-    add_capabilities: list[str] = []
-    drop_capabilities: list[str] = []
-    devices: list[Any] = []
-    bind_mounts: list[dict[str, Any]] = []
-    network_mode: str = "bridge"
-    work_dir: str | None = None
-    startup_hook: str = ""
-    log_policies: list[dict[str, Any]] = []
-    preemption_timeout: int = Field(default=3600, ge=0)
-
-
-class ResourcePool(_Section):
-    pool_name: str = Field(default="default", min_length=1)
-    description: str = ""
-    max_aux_containers_per_agent: int = Field(default=100, ge=0)
-    agent_reconnect_wait: DurationS = 25.0
-    scheduler: Scheduler | None = None
-    task_container_defaults: TaskContainerDefaults | None = None
-
-
-class ResourceManager(_Section):
+class ResourceManager(Section):
     type: Literal["agent"] = "agent"
     cluster_name: str = "default"
     default_compute_resource_pool: str = "default"
@@ -70,7 +27,7 @@ class ResourceManager(_Section):
     scheduler: Scheduler = Scheduler()
 
 
-class Database(_Section):
+class Database(Section):
     user: str = ""
     password: SecretStr = SecretStr("")
     host: str = ""
@@ -80,16 +37,16 @@ class Database(_Section):
     ssl_root_cert: str | None = None
 
 
-class Security(_Section):
+class Security(Section):
     initial_user_password: SecretStr = SecretStr("")
 
 
-class RetentionPolicy(_Section):
+class RetentionPolicy(Section):
     log_retention_days: int = Field(default=-1, ge=-1, le=32767)
     schedule: str | None = None
 
 
-class MasterConfig(_Section):
+class MasterConfig(Section):
     port: int = Field(default=8080, ge=0, le=65535)
     cluster_name: str = ""
     db: Database = Database()
@@ -102,9 +59,8 @@ class MasterConfig(_Section):
 
     @model_validator(mode="after")
     def _pools_fit_together(self) -> MasterConfig:
+        check_names(self.resource_pools)
         names = [pool.pool_name for pool in self.resource_pools]
-        if len(set(names)) < len(names):
-            raise ValueError(f"resource_pools: expected each pool_name once; found {', '.join(names)}")
         for field in ("default_compute_resource_pool", "default_aux_resource_pool"):
             name = getattr(self.resource_manager, field)
             if name not in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -9,13 +10,15 @@ from dataclasses import dataclass, field
 class Leases:
     """Not in the log: a heartbeat is no decision, and a scheduler that restarts grants everybody a fresh lease."""
 
-    wait_s: float
+    wait_s: Mapping[str, float]
+    """By pool: an agent silent for longer is lost."""
     heard_s: dict[tuple[str, str], float] = field(default_factory=dict)
     """By (pool, agent id)."""
     _looked_s: float | None = None
 
     def hear(self, pool: str, agent_id: str, now_s: float) -> None:
-        self.heard_s[pool, agent_id] = now_s
+        if pool in self.wait_s:
+            self.heard_s[pool, agent_id] = now_s
 
     def forget(self, pool: str, agent_id: str) -> None:
         self.heard_s.pop((pool, agent_id), None)
@@ -33,7 +36,7 @@ class Leases:
 
     def doubtful(self, now_s: float) -> bool:
         """Whether some agent has been silent for long enough to ask whether it is the bus that is away."""
-        return any(now_s - at_s > self.wait_s / 4 for at_s in self.heard_s.values())
+        return any(now_s - at_s > self.wait_s[pool] / 4 for (pool, _), at_s in self.heard_s.items())
 
     def renew(self, now_s: float) -> None:
         self.heard_s = dict.fromkeys(self.heard_s, now_s)
@@ -43,5 +46,5 @@ class Leases:
         return [
             (pool, agent_id, now_s - at_s)
             for (pool, agent_id), at_s in self.heard_s.items()
-            if now_s - at_s > self.wait_s
+            if now_s - at_s > self.wait_s[pool]
         ]

@@ -1,9 +1,13 @@
-"""How the scheduler is set: which pools there are, how long an agent may be silent, who may preempt whom."""
+"""How the scheduler is set: which pools there are, how each shares its slots, how long an agent may be silent."""
 
 from __future__ import annotations
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from resolute.config.pools import ResourcePool, Scheduler, check_names, read_pools
 
 
 class SchedulerSettings(BaseSettings):
@@ -11,10 +15,42 @@ class SchedulerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="RESOLUTE_SCHEDULER_", frozen=True)
 
-    pools: tuple[str, ...] = Field(default=("default",), min_length=1)
+    pools: Annotated[tuple[ResourcePool, ...], NoDecode, BeforeValidator(read_pools)] = Field(
+        default=(ResourcePool(),), min_length=1
+    )
+    """As JSON, in the words of master.yaml; plain names will do for pools that are like the cluster."""
+    scheduler: Scheduler = Scheduler()
+    """Of pools that have none of their own."""
     agent_reconnect_wait_s: float = Field(default=25.0, gt=0)
-    """An agent silent for longer is lost, and so is what runs on it."""
-    preemption: bool = False
-    """Whether an allocation of higher priority may ask for the slots of lower ones."""
+    """Of pools that do not say: an agent silent for longer is lost, and so is what runs on it."""
+    preemption: bool | None = None
+    """Overrides `scheduler.preemption`."""
     tick_s: float = Field(default=1.0, gt=0)
     """How often leases and deadlines are looked at."""
+
+    @field_validator("pools")
+    @classmethod
+    def _each_once(cls, pools: tuple[ResourcePool, ...]) -> tuple[ResourcePool, ...]:
+        check_names(pools)
+        return pools
+
+    @property
+    def pool_names(self) -> tuple[str, ...]:
+        return tuple(pool.pool_name for pool in self.pools)
+
+    def pool(self, name: str) -> ResourcePool:
+        """With what the cluster says where it says nothing itself. Raises KeyError where there is none."""
+        found = next((pool for pool in self.pools if pool.pool_name == name), None)
+        if found is None:
+            raise KeyError(name)
+        own: dict[str, object] = {}
+        if found.scheduler is None:
+            own["scheduler"] = self._scheduler()
+        if "agent_reconnect_wait" not in found.model_fields_set:
+            own["agent_reconnect_wait"] = self.agent_reconnect_wait_s
+        return found.model_copy(update=own)
+
+    def _scheduler(self) -> Scheduler:
+        if self.preemption is None:
+            return self.scheduler
+        return self.scheduler.model_copy(update={"preemption": self.preemption})

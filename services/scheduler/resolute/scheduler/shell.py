@@ -27,8 +27,8 @@ from resolute.proto.pool import (
 from resolute.scheduler import orders, pool, reactions
 from resolute.scheduler.allocation import Allocation, Share
 from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, PoolWish, Wish, decide
-from resolute.scheduler.fifo import fifo
 from resolute.scheduler.leases import Leases
+from resolute.scheduler.policies import policy_for
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, tokens
 
@@ -54,8 +54,9 @@ class Scheduler:
             pool.evolve,
             snapshots=Snapshots(context.log, context.secret, "resolute.scheduler"),
         )
-        self._policy = fifo(settings.preemption)
-        self._leases = Leases(settings.agent_reconnect_wait_s)
+        pools = {name: settings.pool(name) for name in settings.pool_names}
+        self._policies = {name: policy_for(pool) for name, pool in pools.items()}
+        self._leases = Leases({name: pool.agent_reconnect_wait for name, pool in pools.items()})
         self._specs: OrderedDict[str, TaskSpec] = OrderedDict()
         self._traces: OrderedDict[str, str] = OrderedDict()
 
@@ -82,11 +83,11 @@ class Scheduler:
     # ------------------------------------------------------------ deciding
 
     async def _decide(self, pool_name: str, wish: Wish, cause: Cause) -> Appended:
-        if pool_name not in self._settings.pools:
-            raise NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pools)}")
+        if pool_name not in self._settings.pool_names:
+            raise NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pool_names)}")
 
         def on(state: pool.Pool) -> list[Event]:
-            return decide(wish, state, self._context.now(), self._policy)
+            return decide(wish, state, self._context.now(), self._policies[pool_name])
 
         return await self._pools.execute(_stream(pool_name), on, cause)
 
@@ -167,7 +168,7 @@ class Scheduler:
     # ------------------------------------------------------------ time
 
     async def _grant_leases(self) -> None:
-        for pool_name in self._settings.pools:
+        for pool_name in self._settings.pool_names:
             state = await self._pools.state(_stream(pool_name))
             for agent in state.agents.values():
                 if agent.present:
@@ -196,7 +197,7 @@ class Scheduler:
             log_.warning("agent lost", agent_id=agent_id, pool=pool_name, silent_s=silent_s)
 
     async def _enforce_deadlines(self) -> None:
-        for pool_name in self._settings.pools:
+        for pool_name in self._settings.pool_names:
             state = await self._pools.state(_stream(pool_name))
             first = next(iter(state.deadlines), None)
             if first is not None and first[0] <= self._context.now():

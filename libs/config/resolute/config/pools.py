@@ -1,0 +1,100 @@
+"""Resource pools as an operator describes them: who comes first in a pool, how work is placed, what may be started.
+
+Names are those of Determined's master.yaml. The scheduler, the gateway, deployments and what-if all read this type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from .durations import seconds
+
+
+def _seconds(value: Any) -> Any:
+    return seconds(value) if isinstance(value, str) else value
+
+
+DurationS = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scheduler(Section):
+    type: Literal["priority", "fair_share", "fifo"] = "priority"
+    preemption: bool = False
+    """priority: whether work of higher priority may ask for the slots of lower ones."""
+    default_priority: int = Field(default=42, ge=1, le=99)
+    fitting_policy: Literal["best", "worst"] = "best"
+    """best packs work tightly, worst spreads it."""
+    allow_heterogeneous_fits: bool = False
+    """Whether what is larger than one agent may take whole agents of unlike sizes."""
+    fair_share_groups: Literal["experiment", "user"] = "experiment"
+    """fair_share: between whom the slots are shared."""
+
+
+class TaskContainerDefaults(Section):
+    shm_size_bytes: int = Field(default=4 * 2**30, gt=0)
+    image: str | dict[str, str] | None = None
+    registry_auth: dict[str, str] | None = None
+    force_pull_image: bool = False
+    environment_variables: list[str] | dict[str, list[str]] | None = None
+    add_capabilities: list[str] = []
+    drop_capabilities: list[str] = []
+    devices: list[Any] = []
+    bind_mounts: list[dict[str, Any]] = []
+    network_mode: str = "bridge"
+    work_dir: str | None = None
+    startup_hook: str = ""
+    log_policies: list[dict[str, Any]] = []
+    preemption_timeout: int = Field(default=3600, ge=0)
+
+
+class Provider(Section):
+    """What a pool may start when work waits, and stop when it is idle."""
+
+    type: Literal["local"] = "local"
+    min_instances: int = Field(default=0, ge=0)
+    max_instances: int = Field(default=5, gt=0)
+    instance_slots: int = Field(default=1, ge=0)
+    """Slots of one instance."""
+    max_idle_agent_period: DurationS = 20 * 60.0
+    max_agent_starting_period: DurationS = 20 * 60.0
+    launch_error_timeout: DurationS = 0.0
+    launch_error_retries: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _least_is_below_most(self) -> Provider:
+        if self.min_instances > self.max_instances:
+            raise ValueError(f"min_instances: expected at most max_instances ({self.max_instances})")
+        return self
+
+
+class ResourcePool(Section):
+    pool_name: str = Field(default="default", min_length=1)
+    description: str = ""
+    max_aux_containers_per_agent: int = Field(default=100, ge=0)
+    agent_reconnect_wait: DurationS = 25.0
+    scheduler: Scheduler | None = None
+    """None: as the cluster says."""
+    provider: Provider | None = None
+    task_container_defaults: TaskContainerDefaults | None = None
+
+
+def read_pools(value: Any) -> Any:
+    """Pools from what an environment variable or a caller says: JSON, a list, plain names, or `gpu,cpu`."""
+    if isinstance(value, str):
+        value = orjson.loads(value) if value.lstrip().startswith(("[", "{", '"')) else value.split(",")
+    pools = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    return tuple({"pool_name": pool.strip()} if isinstance(pool, str) else pool for pool in pools)
+
+
+def check_names(pools: Sequence[ResourcePool]) -> None:
+    names = [pool.pool_name for pool in pools]
+    if len(set(names)) < len(names):
+        raise ValueError(f"resource_pools: expected each pool_name once; found {', '.join(names)}")
