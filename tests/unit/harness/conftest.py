@@ -32,6 +32,7 @@ class Master:
         self.connections: set[Any] = set()
         self.statuses: list[int] = []
         self.answers: dict[str, tuple[int, Any]] = {}
+        self.refused_steps: set[int] = set()
         self.context = b""
         self.best: float | None = None
         self.rendezvous: dict[str, Any] = {}
@@ -86,6 +87,8 @@ class Master:
         for ending, (status, answer) in self.answers.items():
             if request.path.endswith(ending):
                 return web.json_response(answer, status=status)
+        if request.path.endswith("/metrics") and (steps := body["metrics"].get("stepsCompleted")) in self.refused_steps:
+            return web.json_response({"error": {"error": f"not at step {steps}"}}, status=400)
         return await self._usual(request)
 
     async def _usual(self, request: web.Request) -> web.Response:
@@ -118,8 +121,18 @@ class Master:
         """Bodies of the POSTs to paths with this ending, in the order of arrival."""
         return [body for method, path, body in list(self.calls) if method == "POST" and path.endswith(ending)]
 
+    def reports(self) -> list[Any]:
+        """Every metric report in the order of arrival, whether it came by itself or among others."""
+        found: list[Any] = []
+        for method, path, body in list(self.calls):
+            if method == "POST" and path.endswith("/metrics/batch"):
+                found += body["reports"]
+            elif method == "POST" and path.endswith("/metrics"):
+                found.append(body)
+        return found
+
     def metrics(self, group: str) -> list[tuple[int, dict[str, Any]]]:
-        reports = [body["metrics"] for body in self.posted("/metrics") if body["group"] == group]
+        reports = [body["metrics"] for body in self.reports() if body["group"] == group]
         return [(report["stepsCompleted"], report["metrics"]["avgMetrics"]) for report in reports]
 
     def checkpoints(self) -> list[Any]:

@@ -25,10 +25,28 @@ def test_whatever_is_put_in_comes_out_in_order(script, memory_bytes):
                 spool.append(item)
                 expected.append(item)
             elif expected:
-                assert spool.first() == expected.popleft()
-                spool.drop_first()
+                assert spool.first() == [expected.popleft()]
+                spool.drop(1)
             assert len(spool) == len(expected)
         spool.close()
+
+
+@given(sizes=st.lists(st.integers(0, 60), min_size=1, max_size=40), memory_bytes=st.integers(1, 100))
+def test_what_is_taken_together_is_the_oldest_up_to_a_size_and_always_something(sizes, memory_bytes):
+    items = [bytes([number]) * size for number, size in enumerate(sizes)]
+    with tempfile.TemporaryDirectory() as folder:
+        spool, taken = Spool(pathlib.Path(folder), memory_bytes), []
+        for item in items:
+            spool.append(item)
+        while len(spool):
+            together = spool.first(items_max=7, size_bytes_max=100)
+            assert 1 <= len(together) <= 7
+            assert len(together) == 1 or sum(map(len, together)) <= 100
+            assert spool.first(7, 100) == together, "looking takes nothing away"
+            spool.drop(len(together))
+            taken += together
+        spool.close()
+    assert taken == items
 
 
 def test_memory_stays_bounded_and_the_file_leaves_no_name(tmp_path):

@@ -17,6 +17,11 @@ from determined.core._spool import MEMORY_BYTES, Spool
 logger = logging.getLogger("determined.core")
 
 
+BATCH_REPORTS = 500
+BATCH_BYTES = 1 << 20
+"""What goes in one request at most: enough to make its fixed cost small, well below what a gateway takes."""
+
+
 class ReportsRefused(RuntimeError):
     """The cluster would not take what this trial reported."""
 
@@ -24,6 +29,7 @@ class ReportsRefused(RuntimeError):
 class _MetricsContext:
     """Sends metric reports, each exactly as it was when reported, in order, and repeats none that was taken.
 
+    What was reported while a request was under way leaves together in the next one.
     While the gateway is away reports gather in memory up to `memory_bytes` and then on disk under `spool_dir`.
     The gateway knows a report by trial, run, group and step, so a report that is sent twice counts once.
     """
@@ -113,20 +119,18 @@ class _MetricsContext:
 
     def _run(self) -> None:
         while (work := self._next()) is not None:
-            path, body, must_arrive = work
-            problem = self._send(path, body, must_arrive)
+            problem = self._tell(*work) if isinstance(work, tuple) else self._send(work)
             with self._changed:
                 self._sending = False
-                if must_arrive:
-                    self._spool.drop_first()
-                    self._problem = problem
+                self._problem = problem
                 self._changed.notify_all()
                 if problem is not None:
                     break
         with self._changed:
             self._spool.close()
 
-    def _next(self) -> tuple[str, bytes, bool] | None:
+    def _next(self) -> tuple[str, bytes] | list[bytes] | None:
+        """A status to tell, or else the oldest reports; waits for one. None when it is time to end."""
         with self._changed:
             while not (self._closing or self._latest or len(self._spool)):
                 self._changed.wait()
@@ -135,18 +139,49 @@ class _MetricsContext:
             self._sending = True
             if self._latest:
                 path = next(iter(self._latest))
-                return path, self._latest.pop(path), False
-            return self._path, self._spool.first(), True
+                return path, self._latest.pop(path)
+            return self._spool.first(BATCH_REPORTS, BATCH_BYTES)
 
-    def _send(self, path: str, body: bytes, must_arrive: bool) -> Exception | None:
+    def _tell(self, path: str, body: bytes) -> Exception | None:
+        if (problem := self._post(path, body)) is not None:
+            logger.warning("POST %s was refused: %s", path, problem)
+        return None  # nothing that training depends on
+
+    def _send(self, reports: list[bytes]) -> Exception | None:
+        """Take `reports` off the spool once the gateway has them; what it says to the first that it refuses."""
+        together = self._post_together(reports)
+        if len(reports) == 1 or not isinstance(together, api.errors.APIException):
+            self._drop(len(reports))
+            return _logged(together)
+        # Of a batch all are taken or none: those before the one that is refused are good, and go by themselves.
+        for report in reports:
+            problem = self._post(self._path, report)
+            self._drop(1)
+            if problem is not None:
+                return _logged(problem)
+        return None
+
+    def _post_together(self, reports: list[bytes]) -> Exception | None:
+        if len(reports) == 1:
+            return self._post(self._path, reports[0])
+        return self._post(f"{self._path}/batch", b'{"reports":[' + b",".join(reports) + b"]}")
+
+    def _drop(self, count: int) -> None:
+        with self._changed:
+            self._spool.drop(count)
+
+    def _post(self, path: str, body: bytes) -> Exception | None:
         try:
             self._session.request("POST", path, body)
         except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
-            if must_arrive:
-                logger.error("a metric report was refused: %s", problem)
-                return problem
-            logger.warning("POST %s was refused: %s", path, problem)
+            return problem
         return None
+
+
+def _logged(problem: Exception | None) -> Exception | None:
+    if problem is not None:
+        logger.error("a metric report was refused: %s", problem)
+    return problem
 
 
 class _DummyMetricsContext(_MetricsContext):

@@ -40,17 +40,37 @@ class Spool:
             self._near.append(item)
             self._near_bytes += len(item)
 
-    def first(self) -> bytes:
-        """The oldest item, which stays. Raises IndexError when there is none."""
-        if not self._near and self._far:
-            self._near.append(self._far.pop_first())
-            self._near_bytes = len(self._near[0])
+    def first(self, items_max: int = 1, size_bytes_max: int = 0) -> list[bytes]:
+        """The oldest items, which stay: up to `items_max`, up to `size_bytes_max` together, but always one.
+
+        Raises IndexError when there is none.
+        """
+        found: list[bytes] = []
+        size_bytes = 0
+        while len(found) < min(items_max, len(self)):
+            item = self._at(len(found))
+            size_bytes += len(item)
+            if found and size_bytes > size_bytes_max:
+                break
+            found.append(item)
+        if not found:
+            raise IndexError("the spool is empty")
+        return found
+
+    def _at(self, index: int) -> bytes:
+        """The item at `index`, brought near when it was the next one on disk."""
+        if index == len(self._near) and self._far is not None:
+            item = self._far.pop_first()
+            self._near.append(item)
+            self._near_bytes += len(item)
             if not len(self._far):
                 self._close_overflow()
-        return self._near[0]
+        return self._near[index]
 
-    def drop_first(self) -> None:
-        self._near_bytes -= len(self._near.popleft())
+    def drop(self, count: int) -> None:
+        """Remove the `count` oldest items, which `first` has shown."""
+        for _ in range(count):
+            self._near_bytes -= len(self._near.popleft())
 
     def close(self) -> None:
         self._near.clear()
