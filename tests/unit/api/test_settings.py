@@ -14,4 +14,21 @@ def test_a_default_pool_that_is_no_pool_is_refused_by_name(monkeypatch: pytest.M
     with pytest.raises(InvalidConfig, match=r"api.default_pool: .*one of the pools \(gpu, cpu\); found 'default'"):
         load()
     monkeypatch.setenv("RESOLUTE_API_DEFAULT_POOL", "cpu")
-    assert load().pools == ("gpu", "cpu")
+    assert load().pool_names == ("gpu", "cpu")
+
+
+def test_zero_slot_work_goes_to_the_default_pool_unless_there_is_one_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_DATABASE_URL", "postgresql://nowhere")
+    monkeypatch.setenv("RESOLUTE_API_POOLS", "default,aux")
+    assert load().aux_pool == "default"
+    monkeypatch.setenv("RESOLUTE_API_DEFAULT_AUX_POOL", "aux")
+    assert load().aux_pool == "aux"
+
+
+def test_a_pool_has_a_scheduler_of_its_own_or_the_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_DATABASE_URL", "postgresql://nowhere")
+    monkeypatch.setenv("RESOLUTE_API_POOLS", '[{"pool_name": "default", "scheduler": {"type": "fair_share"}}, "cpu"]')
+    monkeypatch.setenv("RESOLUTE_API_SCHEDULER", '{"preemption": true}')
+    settings = load()
+    assert settings.scheduler_of("default").type == "fair_share"
+    assert (settings.scheduler_of("cpu").type, settings.scheduler_of("cpu").preemption) == ("priority", True)

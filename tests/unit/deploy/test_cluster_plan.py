@@ -7,10 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from resolute.deploy import checks, cluster
+from resolute.deploy import checks, cluster, commands
+from resolute.deploy.args import ClusterUp
 from resolute.deploy.cluster import SERVICES, AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.proto.errors import Refused
+from resolute.scheduler.settings import SchedulerSettings
+
+MASTER = """
+resource_manager:
+  type: agent
+  scheduler: {type: priority, preemption: true}
+  default_compute_resource_pool: gpu
+  default_aux_resource_pool: cpu
+resource_pools:
+  - {pool_name: gpu, description: big ones, scheduler: {type: fair_share}}
+  - {pool_name: cpu, agent_reconnect_wait: 1m}
+"""
 
 AGENTS = (AgentPart("agent-1", slots=2), AgentPart("agent-2"))
 CLUSTER = Cluster("test", port=8080, nats_port=4222, health_port=9000, storage="/somewhere", agents=AGENTS)
@@ -55,7 +68,22 @@ def test_the_gateway_knows_the_pools_that_the_scheduler_has(places: Places) -> N
     assert json.loads(told["RESOLUTE_API_POOLS"]) == json.loads(told["RESOLUTE_SCHEDULER_POOLS"]) == ["gpu", "cpu"]
     assert told["RESOLUTE_API_DEFAULT_POOL"] == "gpu"
     told = cluster.service_environment(places, Cluster("test", pools=("gpu", "cpu"), default_pool="cpu"))
-    assert told["RESOLUTE_API_DEFAULT_POOL"] == "cpu"
+    assert told["RESOLUTE_API_DEFAULT_POOL"] == told["RESOLUTE_API_DEFAULT_AUX_POOL"] == "cpu"
+
+
+def test_pools_come_from_the_master_configuration_with_all_it_says_of_them(places: Places, tmp_path: Path) -> None:
+    master = tmp_path / "master.yaml"
+    master.write_text(MASTER)
+    wanted, _ = commands._described(ClusterUp(agents=1, master_config_path=master), places, None)
+    assert [agent.pool for agent in wanted.agents] == ["gpu"]
+    cluster.save(places, wanted)
+    told = cluster.service_environment(places, cluster.load(places) or CLUSTER)
+    assert (told["RESOLUTE_API_DEFAULT_POOL"], told["RESOLUTE_API_DEFAULT_AUX_POOL"]) == ("gpu", "cpu")
+    assert told["RESOLUTE_API_POOLS"] == told["RESOLUTE_SCHEDULER_POOLS"]
+    gpu, cpu = SchedulerSettings(pools=told["RESOLUTE_SCHEDULER_POOLS"]).pools  # type: ignore[arg-type]
+    assert (gpu.description, gpu.scheduler.type if gpu.scheduler else "") == ("big ones", "fair_share")
+    assert cpu.scheduler is not None
+    assert (cpu.scheduler.type, cpu.scheduler.preemption, cpu.agent_reconnect_wait) == ("priority", True, 60.0)
 
 
 def test_nats_is_told_public_keys_only(places: Places) -> None:

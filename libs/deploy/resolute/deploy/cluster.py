@@ -52,11 +52,14 @@ class Cluster:
     separate: bool = False
     """Whether every service is a process of its own."""
     restart: bool = True
-    pools: tuple[str, ...] = ("default",)
+    pools: tuple[Any, ...] = ("default",)
+    """Names, or descriptions in the words of master.yaml."""
     default_pool: str | None = None
     """Where those go that name none; the first of `pools` unless told."""
-    preemption: bool = False
+    default_aux_pool: str | None = None
+    """Where those of them go that need no slots; `default_pool` unless told."""
     agent_reconnect_wait_s: float = 25.0
+    """Of pools that do not say."""
     checkpoint_storage: dict[str, Any] | None = None
     """Of the master configuration; what `storage` says otherwise."""
     format: int = FORMAT
@@ -64,6 +67,14 @@ class Cluster:
     @property
     def url(self) -> str:
         return f"http://{'127.0.0.1' if self.host in ('0.0.0.0', '::') else self.host}:{self.port}"
+
+    @property
+    def pool_names(self) -> tuple[str, ...]:
+        return tuple(pool if isinstance(pool, str) else pool["pool_name"] for pool in self.pools)
+
+    @property
+    def compute_pool(self) -> str:
+        return self.default_pool or self.pool_names[0]
 
     @property
     def nats_url(self) -> str:
@@ -151,12 +162,12 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_CLUSTER_SECRET": secret,
         "RESOLUTE_LOG_FORMAT": "json",
         "RESOLUTE_SCHEDULER_POOLS": json.dumps(cluster.pools),
-        "RESOLUTE_SCHEDULER_PREEMPTION": json.dumps(cluster.preemption),
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
         "RESOLUTE_API_HOST": cluster.host,
         "RESOLUTE_API_PORT": str(cluster.port),
         "RESOLUTE_API_POOLS": json.dumps(cluster.pools),
-        "RESOLUTE_API_DEFAULT_POOL": cluster.default_pool or cluster.pools[0],
+        "RESOLUTE_API_DEFAULT_POOL": cluster.compute_pool,
+        "RESOLUTE_API_DEFAULT_AUX_POOL": cluster.default_aux_pool or cluster.compute_pool,
         "RESOLUTE_API_DATABASE_URL": database,
         "RESOLUTE_API_CLUSTER_NAME": cluster.name,
         "RESOLUTE_API_CLUSTER_ID": cluster.id,

@@ -92,7 +92,9 @@ def agent_up(args: AgentUp) -> int:
         raise Refused(
             f"cannot start agent {args.agent_name!r}: there is one of that name; give it another (--agent-name)"
         )
-    pool = args.resource_pool or known.pools[0]
+    pool = args.resource_pool or known.compute_pool
+    if pool not in known.pool_names:
+        raise NotFound(f"--agent-resource-pool: no pool {pool!r}; there are {', '.join(known.pool_names)}")
     agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart)
     changed = cluster.with_agent(known, agent)
     make_private(places.agent(agent.name))
@@ -159,8 +161,9 @@ def _running(cluster_name: str, data_dir: Path | None) -> tuple[Places, Cluster]
 def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[Cluster, str | None]:
     """The cluster that was asked for, with the identity of the one that is there, and the first password."""
     master = _master_config(args.master_config_path)
+    pool = master.get("default_pool", "default")
     agents = tuple(
-        AgentPart(f"agent-{number}", args.slots, args.gpu, args.runtime, restart=args.autorestart)
+        AgentPart(f"agent-{number}", args.slots, args.gpu, args.runtime, pool, args.autorestart)
         for number in range(1, args.agents + 1)
     )
     storage = args.storage_host_path or places.storage
@@ -250,11 +253,15 @@ def _master_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     config = _parsed(path)
+    manager = config.resource_manager
     return {
-        "pools": tuple(pool.pool_name for pool in config.resource_pools),
-        "default_pool": config.resource_manager.default_compute_resource_pool,
-        "preemption": config.resource_manager.scheduler.preemption,
-        "agent_reconnect_wait_s": config.resource_pools[0].agent_reconnect_wait,
+        # Each with its scheduler, so that the scheduler and the gateway cannot take it for two different ones.
+        "pools": tuple(
+            pool.model_copy(update={"scheduler": config.scheduler_of(pool.pool_name)}).model_dump(mode="json")
+            for pool in config.resource_pools
+        ),
+        "default_pool": manager.default_compute_resource_pool,
+        "default_aux_pool": manager.default_aux_resource_pool,
         "checkpoint_storage": config.checkpoint_storage,
     }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
+from resolute.config.pools import ResourcePool, Scheduler, check_names, read_pools
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
 
@@ -31,10 +32,16 @@ class ApiSettings(BaseSettings):
         default_factory=lambda: {"type": "shared_fs", "host_path": "/tmp", "storage_path": "determined-checkpoint"}
     )
     """The cluster's default `checkpoint_storage`."""
-    pools: tuple[str, ...] = Field(default=("default",), min_length=1)
+    pools: Annotated[tuple[ResourcePool, ...], NoDecode, BeforeValidator(read_pools)] = Field(
+        default=(ResourcePool(),), min_length=1
+    )
     """The resource pools there are: the scheduler's own list, so that a submission to another is refused at once."""
+    scheduler: Scheduler = Scheduler()
+    """Of pools that have none of their own; the scheduler is told the same."""
     default_pool: str = Field(default="default", validate_default=True)
-    scheduler_type: str = "priority"
+    """Where those go that name none."""
+    default_aux_pool: str = ""
+    """Where those of them go that need no slots; `default_pool` when empty."""
     session_lifetime_days: float = 7
     task_token_grace_s: float = 60
     """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
@@ -45,13 +52,35 @@ class ApiSettings(BaseSettings):
     pool_connections_max: int = 10
     telemetry_enabled: bool = False
 
-    @field_validator("default_pool")
+    @field_validator("pools")
+    @classmethod
+    def _each_once(cls, pools: tuple[ResourcePool, ...]) -> tuple[ResourcePool, ...]:
+        check_names(pools)
+        return pools
+
+    @field_validator("default_pool", "default_aux_pool")
     @classmethod
     def _exists(cls, name: str, read: ValidationInfo) -> str:
-        pools = read.data.get("pools", ())
-        if pools and name not in pools:
-            raise ValueError(f"expected one of the pools ({', '.join(pools)}); found {name!r}")
+        names = [pool.pool_name for pool in read.data.get("pools", ())]
+        if name and names and name not in names:
+            raise ValueError(f"expected one of the pools ({', '.join(names)}); found {name!r}")
         return name
+
+    @property
+    def pool_names(self) -> tuple[str, ...]:
+        return tuple(pool.pool_name for pool in self.pools)
+
+    def pool(self, name: str) -> ResourcePool | None:
+        return next((pool for pool in self.pools if pool.pool_name == name), None)
+
+    def scheduler_of(self, name: str) -> Scheduler:
+        """The pool's own, or the cluster's; that of a pool which is gone from the settings, too."""
+        pool = self.pool(name)
+        return pool.scheduler if pool is not None and pool.scheduler is not None else self.scheduler
+
+    @property
+    def aux_pool(self) -> str:
+        return self.default_aux_pool or self.default_pool
 
     @property
     def loopback(self) -> bool:

@@ -36,8 +36,8 @@ async def admitted(config: ExperimentConfig, settings: ApiSettings, read: ReadMo
 
 def check_pool(path: str, name: str, settings: ApiSettings) -> None:
     """Raises InvalidConfig for a pool that the cluster does not have."""
-    if name not in settings.pools:
-        raise InvalidConfig(f"{path}: no pool {name!r}; there are {', '.join(settings.pools)}")
+    if name not in settings.pool_names:
+        raise InvalidConfig(f"{path}: no pool {name!r}; there are {', '.join(settings.pool_names)}")
 
 
 async def _source(config: ExperimentConfig, read: ReadModel) -> str | None:

@@ -126,12 +126,12 @@ async def _on_slot(call: Call, make: Make) -> dict[str, Any]:
 async def get_resource_pools(call: Call) -> dict[str, Any]:
     """The resource pools, with what they have and what they do."""
     settings = call.gateway.settings
-    rows = await call.gateway.read.rows(POOLS, settings.pools)
+    rows = await call.gateway.read.rows(POOLS, settings.pool_names)
     page = wire.page_of(len(rows), offset=call.query.number("offset"), limit=call.query.number("limit"))
-    pools = [
-        pool_json(row, default=settings.default_pool, scheduler=settings.scheduler_type) for row in wire.cut(rows, page)
-    ]
-    return {"resourcePools": pools, "pagination": page.as_json()}
+    return {
+        "resourcePools": [pool_json(row, settings) for row in wire.cut(rows, page)],
+        "pagination": page.as_json(),
+    }
 
 
 VIEW = SIGNED_IN.to("cluster.view")

@@ -76,7 +76,7 @@ async def _defaults(call: Call) -> ClusterDefaults:
     return ClusterDefaults(
         checkpoint_storage=settings.checkpoint_storage,
         default_compute_pool=settings.default_pool,
-        default_aux_pool=settings.default_pool,
+        default_aux_pool=settings.aux_pool,
         created_at_s=int(call.gateway.context.now().timestamp()),
         name=f"Experiment of {call.principal.username}",
     )

@@ -67,9 +67,12 @@ async def get_master_config(call: Call) -> dict[str, Any]:
             "resource_manager": {
                 "type": "agent",
                 "default_compute_resource_pool": settings.default_pool,
-                "default_aux_resource_pool": settings.default_pool,
-                "scheduler": {"type": settings.scheduler_type},
+                "default_aux_resource_pool": settings.aux_pool,
+                "scheduler": settings.scheduler.model_dump(mode="json"),
             },
+            "resource_pools": [
+                masked(pool.model_dump(mode="json", exclude_none=True, exclude_unset=True)) for pool in settings.pools
+            ],
             "telemetry": {"enabled": settings.telemetry_enabled},
             "security": {"session_lifetime_days": settings.session_lifetime_days},
         }

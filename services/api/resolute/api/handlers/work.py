@@ -44,10 +44,12 @@ async def get_tasks(call: Call) -> dict[str, Any]:
     by_allocation: dict[str, list[asyncpg.Record]] = {}
     for share in shares:
         by_allocation.setdefault(share["allocation_id"], []).append(share)
-    scheduler = call.gateway.settings.scheduler_type
+    of_pool = call.gateway.settings.scheduler_of
     return {
         "allocationIdToSummary": {
-            row["allocation_id"]: summary_json(row, by_allocation.get(row["allocation_id"], []), slots, scheduler)
+            row["allocation_id"]: summary_json(
+                row, by_allocation.get(row["allocation_id"], []), slots, of_pool(row["pool"]).type
+            )
             for row in live
         }
     }
@@ -110,7 +112,7 @@ async def get_jobs_v2(call: Call) -> dict[str, Any]:
 async def get_queue_stats(call: Call) -> dict[str, Any]:
     """How many jobs run and wait, by pool."""
     wanted = call.query.texts("resourcePools")
-    rows = await call.gateway.read.rows(POOLS, call.gateway.settings.pools)
+    rows = await call.gateway.read.rows(POOLS, call.gateway.settings.pool_names)
     return {
         "results": [
             {"resourcePool": row["name"], "stats": stats_json(row), "aggregates": []}

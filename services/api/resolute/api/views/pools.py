@@ -8,8 +8,9 @@ from typing import Any
 
 import asyncpg
 
-from resolute.api.settings import VERSION
+from resolute.api.settings import VERSION, ApiSettings
 from resolute.api.wire import timestamp
+from resolute.config.pools import ResourcePool, Scheduler
 
 AGENTS = """SELECT agent_id, pool, host, version, enabled, draining, joined_at FROM read_v1.agents"""
 
@@ -240,43 +241,74 @@ LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = 'QUEUED') A
            FROM read_v1.allocations WHERE ended_at IS NULL GROUP BY pool) q ON q.pool = pool.name
 ORDER BY pool.name"""
 
-SCHEDULERS = {"priority": "SCHEDULER_TYPE_PRIORITY", "fair_share": "SCHEDULER_TYPE_FAIR_SHARE"}
+SCHEDULERS = {
+    "priority": "SCHEDULER_TYPE_PRIORITY",
+    "fair_share": "SCHEDULER_TYPE_FAIR_SHARE",
+    "fifo": "SCHEDULER_TYPE_ROUND_ROBIN",  # the wire has no name for it; clients know these, and show no priority
+}
+
+FITTING = {"best": "FITTING_POLICY_BEST", "worst": "FITTING_POLICY_WORST"}
 
 NOT_IN_A_CLOUD = (
     *("agentDockerImage", "agentDockerNetwork", "agentDockerRuntime", "agentFluentImage", "clusterName"),
-    *("containerStartupScript", "description", "imageId", "instanceType", "location", "masterCertName"),
+    *("containerStartupScript", "imageId", "instanceType", "location", "masterCertName"),
     *("masterUrl", "startupScript", "accelerator"),
 )
 
 
-def pool_json(row: asyncpg.Record, *, default: str, scheduler: str) -> dict[str, Any]:
-    agents = row["agents"]
-    priority = {"preemption": False, "defaultPriority": 42, "k8Priorities": []}
+def pool_json(row: asyncpg.Record, settings: ApiSettings) -> dict[str, Any]:
+    """A pool that agents or work are in, but the settings no longer name, has the cluster's own settings."""
+    name, agents = row["name"], row["agents"]
+    pool = settings.pool(name) or ResourcePool(pool_name=name)
+    scheduler = settings.scheduler_of(name)
+    most = pool.max_aux_containers_per_agent
     return {
         **dict.fromkeys(NOT_IN_A_CLOUD, ""),
-        "name": row["name"],
-        "type": "RESOURCE_POOL_TYPE_STATIC",
+        **_elastic_json(pool),
+        "name": name,
+        "description": pool.description,
         "numAgents": agents,
         "slotsAvailable": row["slots"],
         "slotsUsed": int(row["used"]),
         "slotType": DEVICE_TYPES.get(row["kind"], "TYPE_UNSPECIFIED"),
-        "slotsPerAgent": row["slots"] // agents if agents else 0,
-        "auxContainerCapacity": 100 * agents,
-        "auxContainerCapacityPerAgent": 100,
+        "auxContainerCapacity": most * agents,
+        "auxContainerCapacityPerAgent": most,
         "auxContainersRunning": row["auxiliary"],
-        "defaultComputePool": row["name"] == default,
-        "defaultAuxPool": row["name"] == default,
-        "preemptible": False,
-        "minAgents": 0,
-        "maxAgents": 0,
-        "maxIdleAgentPeriod": 0,
-        "maxAgentStartingPeriod": 0,
-        "schedulerType": SCHEDULERS.get(scheduler, "SCHEDULER_TYPE_UNSPECIFIED"),
-        "schedulerFittingPolicy": "FITTING_POLICY_BEST",
+        "defaultComputePool": name == settings.default_pool,
+        "defaultAuxPool": name == settings.aux_pool,
+        "preemptible": False,  # of its instances, by a cloud
+        "schedulerType": SCHEDULERS[scheduler.type],
+        "schedulerFittingPolicy": FITTING[scheduler.fitting_policy],
         "resourceManagerMetadata": {},
-        "details": {"aws": None, "gcp": None, "priorityScheduler": priority if scheduler == "priority" else None},
+        "details": {"aws": None, "gcp": None, "priorityScheduler": _priority_json(scheduler)},
         "stats": stats_json(row),
+        "slotsPerAgent": _slots_per_agent(row, pool),
     }
+
+
+def _elastic_json(pool: ResourcePool) -> dict[str, Any]:
+    if (provider := pool.provider) is None:
+        fixed = {"minAgents": 0, "maxAgents": 0, "maxIdleAgentPeriod": 0, "maxAgentStartingPeriod": 0}
+        return {"type": "RESOURCE_POOL_TYPE_STATIC", **fixed}
+    return {
+        "type": "RESOURCE_POOL_TYPE_UNSPECIFIED",  # the wire knows static pools and those of clouds
+        "minAgents": provider.min_instances,
+        "maxAgents": provider.max_instances,
+        "maxIdleAgentPeriod": provider.max_idle_agent_period,
+        "maxAgentStartingPeriod": provider.max_agent_starting_period,
+    }
+
+
+def _slots_per_agent(row: asyncpg.Record, pool: ResourcePool) -> int:
+    if row["agents"]:
+        return int(row["slots"] // row["agents"])
+    return pool.provider.instance_slots if pool.provider is not None else 0
+
+
+def _priority_json(scheduler: Scheduler) -> dict[str, Any] | None:
+    if scheduler.type != "priority":
+        return None
+    return {"preemption": scheduler.preemption, "defaultPriority": scheduler.default_priority, "k8Priorities": []}
 
 
 def stats_json(row: asyncpg.Record) -> dict[str, int]:
