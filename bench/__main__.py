@@ -18,8 +18,11 @@ NOT_BENCHES = {
     "mlflow_peer",
     "one_gateway",
     "raw_http",
+    "ray_peer",
+    "ray_trials",
     "report",
     "stage",
+    "trial_story",
 }
 """What the benches are made of."""
 

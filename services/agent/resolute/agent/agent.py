@@ -153,6 +153,7 @@ class Agent:
             self._launch(entry, order)
 
     def _launch(self, entry: Entry, order: StartTask) -> None:
+        log_.info("starting", resources_id=entry.resources_id, allocation_id=entry.allocation_id)
         try:
             self._office.ledger.write(entry)
         except OSError as error:
