@@ -82,6 +82,16 @@ class ExperimentEnded(ExperimentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ExperimentContinued(ExperimentEvent):
+    """It had ended and goes on: one more chapter of the same story (docs/decisions/0015)."""
+
+    config: Object
+    """The merged configuration from here on."""
+    trials: tuple[int, ...]
+    """Those that go on, in the order of their creation; the others stay as they ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentArchived(ExperimentEvent):
     pass
 
@@ -137,6 +147,13 @@ class TrialCreated(ExperimentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TrialContinued(ExperimentEvent):
+    """The trial had ended and goes on from its latest checkpoint, with all its restarts before it again."""
+
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRunRequested(ExperimentEvent):
     """A run of the trial shall start, from `checkpoint` on, in an allocation of its own."""
 
@@ -148,12 +165,32 @@ class TrialRunRequested(ExperimentEvent):
     checkpoint: str | None
     steps_completed: int
     pool: str = "default"
+    blocked_agents: tuple[str, ...] = ()
+    """Where it shall not be placed: lines it printed there matched a policy that excludes the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRunStarted(ExperimentEvent):
     trial_id: int
     run_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTargetSet(ExperimentEvent):
+    """The trial shall train to `length` in all: a cumulative total, in the unit of `searcher.max_length`."""
+
+    trial_id: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTargetReached(ExperimentEvent):
+    """It has trained to its target; `metric` is what it was worth there, null where that was NaN."""
+
+    trial_id: int
+    run_id: int
+    length: int
+    metric: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +201,8 @@ class TrialValidated(ExperimentEvent):
     run_id: int
     steps_completed: int
     metric: float | None
+    time: float | None = None
+    """What the trial reported as `searcher.time_metric`, where the search goes by that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +232,23 @@ class TrialEarlyExitReported(ExperimentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TrialLogPolicyMatched(ExperimentEvent):
+    """A line that the run printed matches a policy of its configuration. Said once for each run and policy."""
+
+    trial_id: int
+    run_id: int
+    policy: str
+    """Its name; of an unnamed one the pattern."""
+    pattern: str
+    action: str
+    """cancel_retries, exclude_node, or empty: then it is only shown."""
+    line: str
+    """The line that matched, or its beginning."""
+    agent_id: str
+    """Where it was printed; empty when nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialStopRequested(ExperimentEvent):
     """The trial's running allocation shall end: asked to checkpoint first (`preempt`), or at once (`kill`)."""
 
@@ -203,7 +259,8 @@ class TrialStopRequested(ExperimentEvent):
     """preempt or kill."""
     why: str
     then: str = "PAUSED"
-    """What becomes of the trial when its run has ended: PAUSED, COMPLETED, CANCELED or KILLED."""
+    """What becomes of the trial when its run has ended: PAUSED, WAITING (for a target beyond the one it has
+    reached), COMPLETED, CANCELED or KILLED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +280,15 @@ class TrialEnded(ExperimentEvent):
     outcome: str
     """COMPLETED, CANCELED or ERROR."""
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOperationsPosted(ExperimentEvent):
+    """The client that drives a custom search said what to do next; what that led to follows in the same append."""
+
+    operations: tuple[Object, ...]
+    answers: int = 0
+    """The version, in the experiment's stream, of the newest event that the client had seen; 0 for none."""
 
 
 # ---------------------------------------------------------------- commands
@@ -264,6 +330,13 @@ class CancelExperiment(SearcherCommand):
 @dataclass(frozen=True, slots=True)
 class KillExperiment(SearcherCommand):
     experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueExperiment(SearcherCommand):
+    experiment_id: int
+    config: Object
+    """Merged, what the caller overrides included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +386,35 @@ class ReportValidation(SearcherCommand):
     run_id: int
     steps_completed: int
     metric: float | None
+    time: float | None = None
+    """The trial's `searcher.time_metric`, where the search goes by that."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteOperation(SearcherCommand):
+    """The trial has trained to its target of `length`. A validation at or beyond it says the same, and then this
+    is a repetition."""
+
+    experiment_id: int
+    trial_id: int
+    run_id: int
+    length: int
+    metric: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PostOperations(SearcherCommand):
+    """What the client of a custom search wants done, in order; all of it, or none.
+
+    Each has a `type`: create_trial {request_id, hparams, length?}, train_to {request_id, length}, close_trial
+    {request_id}, set_progress {progress}, shutdown {outcome?, reason?}.
+    """
+
+    experiment_id: int
+    operations: tuple[Object, ...]
+    answers: int = 0
+    """The version, in the experiment's stream, of the newest event that the client has seen. An answer to what was
+    answered before is a repetition and changes nothing; 0 is never one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +422,18 @@ class ReportEarlyExit(SearcherCommand):
     experiment_id: int
     trial_id: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLogPolicyMatch(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+    run_id: int
+    policy: str
+    pattern: str
+    action: str
+    line: str
+    agent_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,5 +463,8 @@ class TaskSpec:
     seed: int
     steps_completed: int
     checkpoint: str | None
+    target: int | None = None
+    """How far to train in all, in the unit of `searcher.max_length`; null where the search sets no targets."""
+    target_reached: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     """Variables the user's configuration adds."""

@@ -258,6 +258,80 @@ class JobMoved(PoolEvent):
     """That of the neighbour, which the job adopts."""
 
 
+# ---------------------------------------------------------------- events: instances of an elastic pool
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRequested(PoolEvent):
+    """A machine is to be started. Its name is made of its number, so that starting it twice starts it once."""
+
+    number: int
+    """1, 2, 3 … within the pool, never used again."""
+    name: str
+    agent_id: str
+    """The agent that will join from it. An id is used again once the instance that had it is gone."""
+    slots: int
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStarted(PoolEvent):
+    """The provider has it; its agent has yet to join."""
+
+    number: int
+    instance_id: str
+    """What the provider calls it."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceIdled(PoolEvent):
+    """Nothing runs on it; it is idle from now on, until something is placed on it."""
+
+    number: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceDrainRequested(PoolEvent):
+    """It takes no more work, and stops when what runs on it has ended."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStopRequested(PoolEvent):
+    """It holds no work, and is to be ended."""
+
+    number: int
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceGone(PoolEvent):
+    """Nothing of it runs any more."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningFailed(PoolEvent):
+    """An instance could not be started, or did not join in time; the next one is not tried before `retry_at`."""
+
+    number: int
+    reason: str
+    at: datetime
+    failures: int
+    """In a row; an instance that joins ends the row."""
+    retry_at: datetime
+    suspended: bool
+    """Too many in a row: the next try is one instance alone, and the others wait for it to join."""
+
+
 # ---------------------------------------------------------------- commands
 
 

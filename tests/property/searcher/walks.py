@@ -13,6 +13,7 @@ from resolute.proto.experiment import (
     ActivateExperiment,
     ArchiveExperiment,
     CancelExperiment,
+    CompleteOperation,
     ConfirmDeleted,
     DeleteExperiment,
     EditExperiment,
@@ -25,6 +26,7 @@ from resolute.proto.experiment import (
     SearcherCommand,
     TrialEnded,
     TrialStopRequested,
+    TrialTargetReached,
     TrialValidated,
     UnarchiveExperiment,
 )
@@ -33,7 +35,7 @@ from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import wishes
 from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, evolve
-from resolute.searcher.methods import Operation, Shutdown, StopTrial
+from resolute.searcher.methods import Operation, Shutdown, StopTrial, TrainTo, Wait
 from resolute.searcher.methods.method import Told
 from resolute.searcher.methods.random import RandomSearch
 from resolute.searcher.reports import CloseTrial
@@ -50,11 +52,15 @@ Message = SearcherCommand | News | DeletionFailed
 
 
 class PickySearch(RandomSearch):
-    """A random search that stops bad trials and may give up early, as halving methods do: it shows that the
-    experiment carries out everything a method may ask for."""
+    """A random search that stops bad trials and may give up early, and lets good ones wait for others, as halving
+    methods do: it shows that the experiment carries out everything a method may ask for."""
 
     def next(self, event: Told) -> list[Operation]:
         match event:
+            case TrialTargetReached(metric=None):
+                return [Wait(event.trial_id, "others come first")]
+            case TrialTargetReached(trial_id=trial_id):
+                return [TrainTo(one, event.length + 1) for one in (trial_id, trial_id - 1)]
             case TrialValidated(metric=None):
                 return [Shutdown("ERROR", "a trial diverged")]
             case TrialValidated(metric=0.0):
@@ -133,6 +139,7 @@ def reports(trial: Trial) -> list[Message]:
     return [
         *(ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id, ahead, m) for m in (0.5, 0.9, 0.0, None)),
         ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id - 1, ahead, 0.5),
+        *(CompleteOperation(EXPERIMENT, trial.trial_id, trial.run_id, trial.target or 1, m) for m in (0.5, None)),
         CheckpointCompleted(f"c-{ahead}", EXPERIMENT, trial.trial_id, "t", "a", trial.run_id, ahead, {}, {}, {}),
         *(CheckpointDeletionRequested(uuid, "it is in the way") for uuid in list(trial.checkpoints)[-2:]),
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "INVALID_HP"),

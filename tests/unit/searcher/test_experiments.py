@@ -28,6 +28,7 @@ from resolute.proto.experiment import (
     SearcherCommand,
     TrialCreated,
     TrialRunRequested,
+    TrialTargetSet,
     UnarchiveExperiment,
 )
 from resolute.searcher import wishes
@@ -45,12 +46,16 @@ def test_a_submission_creates_its_trials_and_asks_for_their_runs() -> None:
     assert [type(event) for event in created("random")] == [
         ExperimentCreated,
         ExperimentActivated,
-        *[TrialCreated, TrialRunRequested] * 2,
+        *[TrialCreated, TrialTargetSet, TrialRunRequested] * 2,
     ]
 
 
 def test_a_submission_that_shall_wait_creates_trials_without_runs() -> None:
-    assert [type(event) for event in created(activate=False)] == [ExperimentCreated, TrialCreated]
+    assert [type(event) for event in created(activate=False)] == [
+        ExperimentCreated,
+        TrialCreated,
+        TrialTargetSet,
+    ]
     story = given(created(activate=False)).when(ActivateExperiment(ID))
     story.then_kinds(ExperimentActivated, TrialRunRequested)
 

@@ -11,13 +11,14 @@ from resolute.proto.experiment import (
     TrialEnded,
     TrialRunEnded,
     TrialRunRequested,
+    TrialTargetSet,
 )
 from tests.unit.searcher.story import EXPERIMENT, created, given
 
 
 def test_the_next_trial_starts_when_one_ends_and_the_last_end_ends_the_experiment() -> None:
     story = given(created("random"))
-    story = story.exits(1).then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialRunRequested)
+    story = story.exits(1).then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialTargetSet, TrialRunRequested)
     story = story.exits(2).then_kinds(TrialRunEnded, TrialEnded)
     story = story.exits(3).then_kinds(TrialRunEnded, TrialEnded, ExperimentStopping, ExperimentEnded)
     assert story.experiment.state.name == "COMPLETED"
@@ -26,7 +27,7 @@ def test_the_next_trial_starts_when_one_ends_and_the_last_end_ends_the_experimen
 
 def test_a_trial_that_fails_for_good_does_not_end_the_search() -> None:
     story = given(created("random", max_restarts=0)).exits(1, code=1)
-    story.then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialRunRequested)
+    story.then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialTargetSet, TrialRunRequested)
     story = story.exits(2).exits(3)
     assert story.experiment.state.name == "COMPLETED"
 
@@ -50,7 +51,7 @@ def test_invalid_hyperparameters_are_replaced_by_a_fresh_sample_and_not_counted(
     story = given(created("random", max_trials=1))
     for trial_id in (1, 2, 3):
         story = story.when(ReportEarlyExit(EXPERIMENT, trial_id, "INVALID_HP")).exits(trial_id)
-        story.then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialRunRequested)
+        story.then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialTargetSet, TrialRunRequested)
     samples = [e.hparams["lr"] for e in story.events if isinstance(e, TrialCreated)]
     assert len(set(samples)) == 4
     assert story.exits(4).experiment.state.name == "COMPLETED"

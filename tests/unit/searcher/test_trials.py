@@ -26,6 +26,7 @@ from resolute.proto.experiment import (
     TrialRunRequested,
     TrialRunStarted,
     TrialStopRequested,
+    TrialTargetSet,
     TrialValidated,
 )
 from resolute.searcher.trial import State
@@ -143,7 +144,7 @@ def test_killing_the_only_trial_of_a_single_search_cancels_the_experiment() -> N
 
 def test_killing_a_paused_trial_of_a_random_search_starts_no_run_while_the_experiment_is_paused() -> None:
     story = given(created("random", activate=False)).when(KillTrial(EXPERIMENT, 2))
-    story.then_kinds(TrialEnded, TrialCreated)
+    story.then_kinds(TrialEnded, TrialCreated, TrialTargetSet)
 
 
 def test_a_trial_may_end_itself_early() -> None:

@@ -10,6 +10,7 @@ from resolute.proto.experiment import (
     ActivateExperiment,
     ArchiveExperiment,
     CancelExperiment,
+    CompleteOperation,
     ConfirmDeleted,
     DeleteExperiment,
     EditExperiment,
@@ -17,6 +18,7 @@ from resolute.proto.experiment import (
     KillTrial,
     MoveExperiment,
     PauseExperiment,
+    PostOperations,
     ReportEarlyExit,
     ReportValidation,
     SearcherCommand,
@@ -26,7 +28,7 @@ from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import reports, wishes
 from resolute.searcher.experiment import Experiment, State
-from resolute.searcher.reports import CloseTrial
+from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.search import TrialIds
 
 News: TypeAlias = (
@@ -36,6 +38,7 @@ News: TypeAlias = (
     | CheckpointDeletionRequested
     | CheckpointFilesRemoved
     | CloseTrial
+    | CoverTarget
 )
 """What is not asked of the experiment but told to it."""
 
@@ -53,6 +56,10 @@ def decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialId
     match message:
         case ReportValidation():
             return reports.validated(experiment, message, ids)
+        case CompleteOperation():
+            return reports.operation_completed(experiment, message, ids)
+        case PostOperations():
+            return reports.operations_posted(experiment, message, ids)
         case ReportEarlyExit():
             return reports.early_exit(experiment, message, ids)
         case KillTrial():
@@ -72,6 +79,8 @@ def _hear(news: News, experiment: Experiment, ids: TrialIds) -> list[Event]:
             return reports.checkpoint_lost(experiment, uuid)
         case CloseTrial():
             return reports.close_trial(experiment, news, ids)
+        case CoverTarget():
+            return reports.cover_target(experiment, news, ids)
 
 
 def _grant(wish: SearcherCommand, experiment: Experiment) -> list[Event]:

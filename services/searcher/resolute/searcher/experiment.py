@@ -14,6 +14,7 @@ from resolute.proto.errors import NotFound
 from resolute.proto.experiment import (
     ExperimentActivated,
     ExperimentArchived,
+    ExperimentContinued,
     ExperimentCreated,
     ExperimentDeleted,
     ExperimentDeletionFailed,
@@ -24,21 +25,26 @@ from resolute.proto.experiment import (
     ExperimentPaused,
     ExperimentStopping,
     ExperimentUnarchived,
+    SearchOperationsPosted,
     TrialCheckpointed,
     TrialCheckpointLost,
+    TrialContinued,
     TrialCreated,
     TrialEarlyExitReported,
     TrialEnded,
+    TrialLogPolicyMatched,
     TrialRunEnded,
     TrialRunRequested,
     TrialRunStarted,
     TrialStopRequested,
+    TrialTargetReached,
+    TrialTargetSet,
     TrialValidated,
 )
 from resolute.proto.message import Event
 from resolute.searcher import settings, trial
 from resolute.searcher.flow import Flow, loops, step
-from resolute.searcher.methods import SearchMethod, method_for
+from resolute.searcher.methods import SearchMethod, Told, method_for
 from resolute.searcher.settings import Settings
 from resolute.searcher.trial import Trial
 
@@ -81,6 +87,9 @@ FLOW: Flow[State] = {
     (State.STOPPING_CANCELED, ExperimentEnded, "CANCELED"): State.CANCELED,
     (State.STOPPING_KILLED, ExperimentEnded, "CANCELED"): State.CANCELED,
     (State.STOPPING_ERROR, ExperimentEnded, "ERROR"): State.ERROR,
+    (State.COMPLETED, ExperimentContinued): State.ACTIVE,
+    (State.CANCELED, ExperimentContinued): State.ACTIVE,
+    (State.ERROR, ExperimentContinued): State.ACTIVE,
     (State.COMPLETED, ExperimentDeletionRequested): State.DELETING,
     (State.CANCELED, ExperimentDeletionRequested): State.DELETING,
     (State.ERROR, ExperimentDeletionRequested): State.DELETING,
@@ -89,10 +98,11 @@ FLOW: Flow[State] = {
     (State.DELETING, ExperimentDeleted): State.DELETED,
     **loops(TERMINAL, ExperimentArchived, ExperimentUnarchived),
     **loops((*RUNNING, *STOPPING, *TERMINAL), ExperimentEdited, ExperimentMoved),
-    **loops(RUNNING, TrialCreated),
-    **loops((State.ACTIVE,), TrialRunRequested),
+    **loops(RUNNING, TrialCreated, TrialTargetSet, SearchOperationsPosted),
+    **loops((State.ACTIVE,), TrialRunRequested, TrialContinued),
     **loops((*RUNNING, *STOPPING), TrialStopRequested, TrialRunStarted, TrialRunEnded, TrialEnded),
-    **loops((*RUNNING, *STOPPING), TrialValidated, TrialEarlyExitReported),
+    **loops((*RUNNING, *STOPPING), TrialValidated, TrialTargetReached),
+    **loops((*RUNNING, *STOPPING), TrialEarlyExitReported, TrialLogPolicyMatched),
     **loops((*RUNNING, *STOPPING), TrialCheckpointed, TrialCheckpointLost),
 }
 
@@ -115,6 +125,8 @@ class Experiment:
     trials: dict[int, Trial] = field(default_factory=dict)
     open: dict[int, Trial] = field(default_factory=dict)
     """Those that have not ended, in the order of their creation."""
+    queue: dict[int, None] = field(default_factory=dict)
+    """Of the open ones those whose turn to run has not come since they were created or continued."""
     by_task: dict[str, Trial] = field(default_factory=dict)
     _settings: Settings | None = None
     _method: SearchMethod | None = None
@@ -147,6 +159,8 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
     match event:
         case ExperimentCreated():
             _create(experiment, event)
+        case ExperimentContinued():
+            _continue(experiment, event)
         case ExperimentStopping(reason=reason):
             experiment.reason = reason
         case ExperimentEnded():
@@ -162,6 +176,8 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
             experiment.project_id = project_id
         case ExperimentEdited(changes=changes):
             _edit(experiment, changes)
+        case SearchOperationsPosted():
+            experiment.method.evolve(event)
         case _ if hasattr(event, "trial_id"):
             _evolve_trial(experiment, event.trial_id, event)
     return experiment
@@ -176,6 +192,17 @@ def _create(experiment: Experiment, event: ExperimentCreated) -> None:
     experiment._method = method_for(experiment.settings, event.seed)
 
 
+def _continue(experiment: Experiment, event: ExperimentContinued) -> None:
+    """The search method starts afresh and is told of what stays: the trials there are, and how the others ended."""
+    experiment.reason, experiment.config = "", event.config
+    experiment.name = event.config.get("name", experiment.name)
+    experiment._settings = Settings.of(event.config)
+    experiment._method = method_for(experiment.settings, experiment.seed)
+    for one in experiment.trials.values():
+        for told in trial.told_again(one, goes_on=one.trial_id in event.trials):
+            experiment.method.evolve(told)
+
+
 def _edit(experiment: Experiment, changes: dict[str, Any]) -> None:
     experiment.name = changes.get("name", experiment.name)
     experiment.notes = changes.get("notes", experiment.notes)
@@ -187,9 +214,16 @@ def _evolve_trial(experiment: Experiment, trial_id: int, event: Event) -> None:
     if isinstance(event, TrialCreated):
         _add_trial(experiment, event)
     trial.evolve(experiment.trials[trial_id], event)
-    if isinstance(event, TrialEnded):
-        del experiment.open[trial_id]
-    if isinstance(event, TrialCreated | TrialValidated | TrialEarlyExitReported | TrialEnded):
+    match event:
+        case TrialContinued():
+            experiment.open[trial_id] = experiment.trials[trial_id]
+            experiment.queue[trial_id] = None
+        case TrialRunRequested():
+            experiment.queue.pop(trial_id, None)
+        case TrialEnded():
+            del experiment.open[trial_id]
+            experiment.queue.pop(trial_id, None)
+    if isinstance(event, Told):
         experiment.method.evolve(event)
 
 
@@ -197,4 +231,5 @@ def _add_trial(experiment: Experiment, event: TrialCreated) -> None:
     assert event.trial_id not in experiment.trials, f"trial {event.trial_id} is created twice"
     added = Trial(event.trial_id)
     experiment.trials[event.trial_id] = experiment.open[event.trial_id] = added
+    experiment.queue[event.trial_id] = None
     experiment.by_task[event.task_id] = added

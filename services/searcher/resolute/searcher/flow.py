@@ -19,6 +19,11 @@ def loops(states: Iterable[S], *events: type[Event]) -> dict[Arrow[S], S]:
     return {(state, event): state for state in states for event in events}
 
 
+def ways(states: Iterable[S], event: type[Event], outcome: str, to: S) -> dict[Arrow[S], S]:
+    """From each of `states` the same way: `event` with this outcome leads to `to`."""
+    return {(state, event, outcome): to for state in states}
+
+
 def arrow(flow: Flow[S], state: S, event: Event) -> Arrow[S]:
     """The arrow that `event` takes from `state`. One that is missing means that the log itself is wrong."""
     outcome = getattr(event, "then", None) or getattr(event, "outcome", None)

@@ -93,6 +93,8 @@ def describe(experiment: Experiment, command: DescribeRun) -> TaskSpec:
         seed=trial.seed,
         steps_completed=trial.steps_completed,
         checkpoint=trial.checkpoint,
+        target=trial.target,
+        target_reached=trial.target_reached,
         environment=_variables(experiment.config),
     )
 

@@ -8,23 +8,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resolute.proto.checkpoint import CheckpointCompleted
-from resolute.proto.errors import InvalidConfig
+from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import (
+    CompleteOperation,
     KillTrial,
+    PostOperations,
     ReportEarlyExit,
     ReportValidation,
+    SearchOperationsPosted,
     TrialCheckpointed,
     TrialCheckpointLost,
     TrialEarlyExitReported,
     TrialEnded,
     TrialRunEnded,
     TrialRunStarted,
+    TrialTargetReached,
     TrialValidated,
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import trial
-from resolute.searcher.experiment import Experiment, State
+from resolute.searcher.experiment import RUNNING, Experiment, State
 from resolute.searcher.search import TrialIds, continue_search
 
 EARLY_EXITS = ("INVALID_HP", "USER_REQUESTED_STOP")
@@ -33,6 +37,13 @@ EARLY_EXITS = ("INVALID_HP", "USER_REQUESTED_STOP")
 @dataclass(frozen=True, slots=True)
 class CloseTrial:
     """A trial that was told to stop has no run to wait for. The searcher's note to itself."""
+
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoverTarget:
+    """A trial was given a target that its latest validation may already lie beyond. The searcher's note to itself."""
 
     trial_id: int
 
@@ -53,7 +64,7 @@ def run_ended(experiment: Experiment, fact: AllocationExited, ids: TrialIds) -> 
     end = trial.end_after(one, ended, experiment.settings.max_restarts)
     if end is not None:
         return [ended, *continue_search(experiment, end, ids)]
-    if experiment.state is State.ACTIVE:
+    if experiment.state is State.ACTIVE and one.state is not trial.State.WAITING:
         return [ended, trial.next_run(one, experiment.settings)]
     return [ended]
 
@@ -71,8 +82,55 @@ def validated(experiment: Experiment, report: ReportValidation, ids: TrialIds) -
         return []
     if report.steps_completed <= one.validated_steps:
         return []
-    event = TrialValidated(report.trial_id, report.run_id, report.steps_completed, report.metric)
-    return continue_search(experiment, event, ids)
+    event = TrialValidated(report.trial_id, report.run_id, report.steps_completed, report.metric, report.time)
+    if not _reaches_target(experiment, one, report):
+        return continue_search(experiment, event, ids)
+    return [event, *_reached(experiment, one, report.metric, ids)]
+
+
+def _reaches_target(experiment: Experiment, one: trial.Trial, report: ReportValidation) -> bool:
+    if one.target is None or one.target_reached:
+        return False
+    batches = experiment.settings.batches(one.target, one.hparams)
+    return batches is not None and report.steps_completed >= batches
+
+
+def _reached(experiment: Experiment, one: trial.Trial, metric: float | None, ids: TrialIds) -> list[Event]:
+    assert one.target is not None, f"trial {one.trial_id} has reached a target that it was never set"
+    return continue_search(experiment, TrialTargetReached(one.trial_id, one.run_id, one.target, metric), ids)
+
+
+def operation_completed(experiment: Experiment, report: CompleteOperation, ids: TrialIds) -> list[Event]:
+    """Raises Refused for a length that the trial was not told to train to."""
+    one = experiment.trial(report.trial_id)
+    if one.target is None:
+        raise Refused(f"trial {one.trial_id} was set no length to train to; report validations, that is enough")
+    if report.length > one.target:
+        raise Refused(f"trial {one.trial_id} cannot complete length {report.length}: its target is {one.target}")
+    late = one.trial_id not in experiment.open or report.run_id != one.run_id
+    if late or report.length < one.target or one.target_reached:
+        return []
+    return _reached(experiment, one, report.metric, ids)
+
+
+def cover_target(experiment: Experiment, note: CoverTarget, ids: TrialIds) -> list[Event]:
+    """A trial that trained ahead of its targets has reached the next as soon as it is set."""
+    one = experiment.open.get(note.trial_id)
+    if one is None or one.state in trial.ENDS_AS or one.target is None or one.target_reached:
+        return []
+    if not one.has_covered(one.target, experiment.settings):
+        return []
+    return _reached(experiment, one, one.validated_metric, ids)
+
+
+def operations_posted(experiment: Experiment, command: PostOperations, ids: TrialIds) -> list[Event]:
+    """Raises Refused unless the search is a custom one that goes on, InvalidConfig for what makes no sense."""
+    if experiment.settings.searcher.name != "custom":
+        name = experiment.settings.searcher.name
+        raise Refused(f"experiment {experiment.experiment_id} is searched by {name}; only custom takes operations")
+    if experiment.state not in RUNNING:
+        raise Refused(f"experiment {experiment.experiment_id} takes no operations: it is {experiment.state.name}")
+    return continue_search(experiment, SearchOperationsPosted(command.operations, command.answers), ids)
 
 
 def checkpointed(experiment: Experiment, fact: CheckpointCompleted) -> list[Event]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from resolute.proto.experiment import ExperimentEnded, ExperimentStopping, TrialCreated, TrialEnded, TrialStopRequested
+from resolute.proto.experiment import (
+    ExperimentEnded,
+    ExperimentStopping,
+    TrialCreated,
+    TrialEnded,
+    TrialStopRequested,
+    TrialTargetSet,
+)
 from resolute.proto.message import Event
 from resolute.searcher import derive, trial
 from resolute.searcher.experiment import ENDS_AS, STOPPING, Experiment, State
-from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial
-from resolute.searcher.methods.method import Told
+from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
 
 TrialIds = Iterator[int]
 """Fresh trial ids, as many as are asked for."""
@@ -33,6 +39,10 @@ def carry_out(
         match operation:
             case CreateTrial():
                 events += _create(experiment, operation, next(ids))
+            case TrainTo():
+                events += _train(experiment, operation)
+            case Wait():
+                events += _let_wait(experiment, operation)
             case StopTrial():
                 events += _stop(experiment, operation)
             case Shutdown(outcome=outcome, why=why):
@@ -65,9 +75,29 @@ def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[
         seed=wanted.seed,
         source_checkpoint=experiment.settings.searcher.source_checkpoint_uuid,
     )
-    if experiment.state is not State.ACTIVE:
-        return [created]
-    return [created, trial.first_run(created, experiment.settings)]
+    target = [] if wanted.target is None else [TrialTargetSet(trial_id, wanted.target)]
+    at_once = experiment.state is State.ACTIVE and not experiment.queue  # those that wait come first
+    run = [trial.first_run(created, experiment.settings)] if at_once else []
+    return [created, *target, *run]
+
+
+def _train(experiment: Experiment, wanted: TrainTo) -> list[Event]:
+    """A trial that has a run is told in it; one whose run is giving way runs again when it has."""
+    one = experiment.open.get(wanted.trial_id)
+    if one is None or one.state in trial.ENDS_AS:
+        return []
+    target = TrialTargetSet(one.trial_id, wanted.length)
+    idle = one.allocation_id is None and one.state is trial.State.WAITING
+    if not idle or experiment.state is not State.ACTIVE or one.has_covered(wanted.length, experiment.settings):
+        return [target]
+    return [target, trial.next_run(one, experiment.settings)]
+
+
+def _let_wait(experiment: Experiment, wanted: Wait) -> list[Event]:
+    one = experiment.open.get(wanted.trial_id)
+    if one is None or one.state not in (trial.State.ACTIVE, trial.State.PAUSED):
+        return []
+    return trial.stop(one, "preempt", "WAITING", wanted.why)
 
 
 def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:

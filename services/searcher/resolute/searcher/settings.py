@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.config import SearcherConfig, Space, parse_space
+from resolute.config import Length, SearcherConfig, Space, parse_space
 from resolute.proto.errors import InvalidConfig
 
 _PREEMPTION_TIMEOUT_S = 3600
@@ -21,6 +21,7 @@ class Settings:
     space: Space
     length_batches: int | None
     """How far a trial trains, where that can be told in batches before it starts."""
+    records_per_epoch: int
     max_restarts: int
     preemption_timeout_s: int
     slots: int
@@ -38,6 +39,7 @@ class Settings:
             searcher=searcher,
             space=parse_space(config.get("hyperparameters") or {}),
             length_batches=_length_batches(searcher, config),
+            records_per_epoch=config.get("records_per_epoch") or 0,
             max_restarts=config.get("max_restarts", 5),
             preemption_timeout_s=_or(config.get("preemption_timeout"), _PREEMPTION_TIMEOUT_S),
             slots=_or(resources.get("slots_per_trial"), 1),
@@ -47,6 +49,24 @@ class Settings:
             weight=_or(resources.get("weight"), 1.0),
             max_slots=resources.get("max_slots"),
         )
+
+    @property
+    def max_target(self) -> int | None:
+        """How far a trial trains at most, in the unit of `searcher.max_length`; None where there are no targets."""
+        return self.searcher.max_length.value if self.searcher.max_length else None
+
+    def batches(self, length: int, hparams: Mapping[str, Any]) -> int | None:
+        """A length in the unit of `searcher.max_length`, in batches of a trial with `hparams`.
+
+        None where that cannot be told: nobody said how large a batch or how long an epoch is.
+        """
+        size = hparams.get("global_batch_size")
+        if self.searcher.max_length is None:
+            return None
+        try:
+            return Length(self.searcher.max_length.unit, length).to_batches(size, self.records_per_epoch)
+        except (ValueError, TypeError):
+            return None
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -19,6 +19,7 @@ from resolute.proto.experiment import (
     SearcherCommand,
     TrialRunRequested,
     TrialStopRequested,
+    TrialTargetSet,
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import AllocationExited, AllocationStarted
@@ -28,7 +29,7 @@ from resolute.searcher.experiment import Experiment, State, evolve
 from resolute.searcher.ids import Draw, NeedIds
 from resolute.searcher.methods import method_for
 from resolute.searcher.reactions import describe, react
-from resolute.searcher.reports import CloseTrial
+from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.settings import Settings
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots
 
@@ -85,6 +86,8 @@ class Searcher:
                 await self._note(_id_of(recorded), event, cause)
             case TrialStopRequested(allocation_id="", trial_id=trial_id):
                 await self._note(_id_of(recorded), CloseTrial(trial_id), cause)
+            case TrialTargetSet(trial_id=trial_id, length=length):
+                await self._cover(recorded, trial_id, length, cause)
             case TrialRunRequested() | TrialStopRequested() | ExperimentEdited():
                 await self._ask_scheduler(recorded, cause)
 
@@ -122,6 +125,11 @@ class Searcher:
             task, owner = experiment.trial(trial_id).task_id, experiment.experiment_id
             exited = AllocationExited(allocation, how, None, error.message, task, owner, trial_id)
             await self._note(owner, exited, cause.then(how))
+
+    async def _cover(self, recorded: Recorded, trial_id: int, length: int, cause: Cause) -> None:
+        experiment = await self._experiments.state(recorded.stream)
+        if experiment.trial(trial_id).has_covered(length, experiment.settings):
+            await self._note(_id_of(recorded), CoverTarget(trial_id), cause)
 
     async def _note(self, experiment_id: int | None, news: News, cause: Cause) -> None:
         if experiment_id is not None:

@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from resolute.proto.errors import InvalidConfig
-from resolute.searcher.methods.method import CreateTrial, Operation, SearchMethod, Shutdown, StopTrial
+from resolute.searcher.methods.method import (
+    CreateTrial,
+    Operation,
+    SearchMethod,
+    Shutdown,
+    StopTrial,
+    Told,
+    TrainTo,
+    Wait,
+)
 from resolute.searcher.methods.random import RandomSearch
 from resolute.searcher.methods.single import SingleSearch
 from resolute.searcher.settings import Settings
 
-__all__ = ["METHODS", "CreateTrial", "Operation", "SearchMethod", "Shutdown", "StopTrial", "method_for"]
+__all__ = [
+    "METHODS",
+    "CreateTrial",
+    "Operation",
+    "SearchMethod",
+    "Shutdown",
+    "StopTrial",
+    "Told",
+    "TrainTo",
+    "Wait",
+    "method_for",
+]
 
 METHODS: Mapping[str, Callable[[Settings, int], SearchMethod]] = {
     "single": SingleSearch,

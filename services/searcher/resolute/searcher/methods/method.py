@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from resolute.config import sample
-from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded, TrialValidated
+from resolute.proto.experiment import (
+    SearchOperationsPosted,
+    TrialCreated,
+    TrialEarlyExitReported,
+    TrialEnded,
+    TrialTargetReached,
+    TrialValidated,
+)
 from resolute.searcher import derive
 from resolute.searcher.settings import Settings
 
@@ -20,6 +27,24 @@ class CreateTrial:
     request_id: str
     hparams: dict[str, Any]
     seed: int
+    target: int | None = None
+    """Its first target, where the search sets any: a cumulative length, in the unit of `searcher.max_length`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainTo:
+    """The trial trains on, to `length` in all."""
+
+    trial_id: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The trial has reached its target and is wanted for nothing else yet: it checkpoints and gives its slots back."""
+
+    trial_id: int
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +64,10 @@ class Shutdown:
     why: str
 
 
-Operation: TypeAlias = CreateTrial | StopTrial | Shutdown
-Told: TypeAlias = TrialCreated | TrialValidated | TrialEarlyExitReported | TrialEnded
+Operation: TypeAlias = CreateTrial | TrainTo | Wait | StopTrial | Shutdown
+Told: TypeAlias = (
+    TrialCreated | TrialValidated | TrialTargetReached | TrialEarlyExitReported | TrialEnded | SearchOperationsPosted
+)
 """What a method hears of, in the order of the log."""
 
 
@@ -65,10 +92,11 @@ class SearchMethod(Protocol):
         ...
 
 
-def draw_trial(settings: Settings, seed: int, index: int) -> CreateTrial:
+def draw_trial(settings: Settings, seed: int, index: int, target: int | None) -> CreateTrial:
     """The search's trial number `index`: a point of the space, by a chance of its own."""
     return CreateTrial(
         request_id=derive.request_id(seed, index),
         hparams=sample(settings.space, derive.sampler(seed, index)),
         seed=derive.trial_seed(seed, index),
+        target=target,
     )

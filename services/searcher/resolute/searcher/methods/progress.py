@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from resolute.proto.experiment import TrialEnded, TrialValidated
+from resolute.proto.experiment import TrialEnded, TrialTargetReached, TrialValidated
+from resolute.searcher.settings import Settings
 
 
 class Progress:
-    """`length_batches` is how far each trial trains; without it only trials that have ended count."""
+    """By how far each trial trains, where that is known; without it only trials that have ended count."""
 
-    def __init__(self, length_batches: int | None) -> None:
-        self._length = length_batches
+    def __init__(self, settings: Settings) -> None:
+        self._batches, self._target = settings.length_batches, settings.max_target
         self._shares: dict[int, float] = {}
         self._sum = 0.0
 
-    def evolve(self, event: TrialValidated | TrialEnded) -> None:
-        if isinstance(event, TrialEnded):
-            self._note(event.trial_id, 1.0)
-        elif self._length:
-            self._note(event.trial_id, min(1.0, event.steps_completed / self._length))
+    def evolve(self, event: TrialValidated | TrialTargetReached | TrialEnded) -> None:
+        match event:
+            case TrialEnded():
+                self._note(event.trial_id, 1.0)
+            case TrialTargetReached(length=length) if self._target:
+                self._note(event.trial_id, min(1.0, length / self._target))
+            case TrialValidated(steps_completed=steps) if self._batches:
+                self._note(event.trial_id, min(1.0, steps / self._batches))
 
     def _note(self, trial_id: int, share: float) -> None:
         before = self._shares.get(trial_id, 0.0)

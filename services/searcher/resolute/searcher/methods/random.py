@@ -9,8 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded, TrialValidated
-from resolute.searcher.methods.method import Operation, Shutdown, Told, draw_trial
+from resolute.proto.experiment import (
+    TrialCreated,
+    TrialEarlyExitReported,
+    TrialEnded,
+    TrialTargetReached,
+    TrialValidated,
+)
+from resolute.searcher.methods.method import CreateTrial, Operation, Shutdown, Told, draw_trial
 from resolute.searcher.methods.progress import Progress
 from resolute.searcher.settings import Settings
 
@@ -28,18 +34,21 @@ class RandomSearch:
         self._open = 0
         self._invalid: set[int] = set()
         self._outcomes: Counter[str] = Counter()
-        self._progress = Progress(settings.length_batches)
+        self._progress = Progress(settings)
 
     def start(self) -> list[Operation]:
         at_once = self._settings.searcher.max_concurrent_trials or self._max_trials  # 0 sets no limit
-        return [draw_trial(self._settings, self._seed, index) for index in range(min(at_once, self._max_trials))]
+        return [self._draw(index) for index in range(min(at_once, self._max_trials))]
 
     def next(self, event: Told) -> list[Operation]:
         if not isinstance(event, TrialEnded):
             return []
         if self._created < self._wanted or self._replaced(event):
-            return [draw_trial(self._settings, self._seed, self._created)]
+            return [self._draw(self._created)]
         return [self._shutdown(event)] if self._open == 1 else []
+
+    def _draw(self, index: int) -> CreateTrial:
+        return draw_trial(self._settings, self._seed, index, self._settings.max_target)
 
     def _replaced(self, ended: TrialEnded) -> bool:
         most = max(REPLACED_MOST, 10 * self._max_trials)
@@ -64,9 +73,9 @@ class RandomSearch:
                 self._invalid.add(event.trial_id)
             case TrialEnded():
                 self._ended(event)
-            case TrialValidated():
+            case TrialValidated() | TrialTargetReached():
                 self._progress.evolve(event)
-            case TrialEarlyExitReported():
+            case _:
                 pass
 
     def _ended(self, event: TrialEnded) -> None:

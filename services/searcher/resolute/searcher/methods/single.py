@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded, TrialValidated
+from resolute.proto.experiment import TrialEarlyExitReported, TrialEnded, TrialTargetReached, TrialValidated
 from resolute.searcher.methods.method import Operation, Shutdown, Told, draw_trial
 from resolute.searcher.methods.progress import Progress
 from resolute.searcher.settings import Settings
@@ -12,10 +12,10 @@ class SingleSearch:
     def __init__(self, settings: Settings, seed: int) -> None:
         self._settings, self._seed = settings, seed
         self._invalid = False
-        self._progress = Progress(settings.length_batches)
+        self._progress = Progress(settings)
 
     def start(self) -> list[Operation]:
-        return [draw_trial(self._settings, self._seed, 0)]
+        return [draw_trial(self._settings, self._seed, 0, self._settings.max_target)]
 
     def next(self, event: Told) -> list[Operation]:
         match event:
@@ -29,9 +29,9 @@ class SingleSearch:
         match event:
             case TrialEarlyExitReported(reason="INVALID_HP"):
                 self._invalid = True
-            case TrialValidated() | TrialEnded():
+            case TrialValidated() | TrialTargetReached() | TrialEnded():
                 self._progress.evolve(event)
-            case TrialCreated() | TrialEarlyExitReported():
+            case _:
                 pass
 
     def progress(self) -> float:
