@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from .durations import seconds
 
@@ -59,14 +59,30 @@ class Provider(Section):
     """What a pool may start when work waits, and stop when it is idle."""
 
     type: Literal["local"] = "local"
+    """local: agents as processes on the scheduler's own host."""
     min_instances: int = Field(default=0, ge=0)
     max_instances: int = Field(default=5, gt=0)
     instance_slots: int = Field(default=1, ge=0)
     """Slots of one instance."""
-    max_idle_agent_period: DurationS = 20 * 60.0
-    max_agent_starting_period: DurationS = 20 * 60.0
+    artificial_slots: bool = False
+    """local: whether slots only pretend, so that a small host can play a large pool."""
+    max_idle_agent_period: DurationS = Field(default=20 * 60.0, gt=0)
+    max_agent_starting_period: DurationS = Field(default=20 * 60.0, gt=0)
+    """An instance that has not joined by then is ended, and counts as a failure."""
     launch_error_timeout: DurationS = 0.0
+    """How long, at least, starting is suspended after too many failures in a row."""
     launch_error_retries: int = Field(default=0, ge=0)
+    """How many failures in a row are not yet too many."""
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _is_built(cls, value: Any) -> Any:
+        if value in ("aws", "gcp", "hpc"):
+            raise ValueError(
+                f"{value} is not supported by this release; local starts agents as processes on the scheduler's host, "
+                "and agents started by other means may join a pool without a provider"
+            )
+        return value
 
     @model_validator(mode="after")
     def _least_is_below_most(self) -> Provider:

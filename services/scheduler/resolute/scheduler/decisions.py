@@ -28,6 +28,7 @@ from resolute.proto.pool import (
     DisableSlot,
     EnableAgent,
     EnableSlot,
+    InstanceGone,
     JobChanged,
     KillAllocation,
     PreemptAllocation,
@@ -45,6 +46,8 @@ from resolute.scheduler import fifo, placement
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
 from resolute.scheduler.pool import Pool, evolve
+from resolute.scheduler.provisioner.fleet import LEAVING
+from resolute.scheduler.provisioner.plan import Provision, plan
 from resolute.service import refuse
 
 DEFAULT_PRIORITY = 42
@@ -77,7 +80,7 @@ PoolWish = (
 )
 """The commands others may send."""
 
-Wish = PoolWish | AgentHello | TaskReport | ExpireLease | EnforceDeadlines
+Wish = PoolWish | AgentHello | TaskReport | ExpireLease | EnforceDeadlines | Provision
 
 
 class Story:
@@ -108,6 +111,8 @@ def decide(wish: Wish, pool: Pool, now: datetime, policy: fifo.Policy) -> list[E
             _lose(story, wish)
         case EnforceDeadlines():
             _enforce(story)
+        case Provision():
+            _provision(story, wish)
         case ChangeJob():
             _change(story, wish)
         case EnableAgent() | DisableAgent():
@@ -259,6 +264,7 @@ def _hello(story: Story, hello: AgentHello) -> None:
     known = story.pool.agents.get(hello.agent_id)
     if known is None or not known.present or _has_changed(known, hello):
         story.happens(AgentJoined(hello.agent_id, hello.slots, hello.host, hello.version))
+        _keep_closed_if_leaving(story, hello.agent_id)
         _explain_what_cannot_fit(story)
 
 
@@ -271,7 +277,10 @@ def _lose(story: Story, wish: ExpireLease) -> None:
     agent = story.pool.agents.get(wish.agent_id)
     if agent is None or not agent.present:
         return
-    reason = f"agent {agent.id} was silent for {wish.silent_s:.0f} s"
+    _lose_agent(story, agent, f"agent {agent.id} was silent for {wish.silent_s:.0f} s")
+
+
+def _lose_agent(story: Story, agent: Agent, reason: str) -> None:
     story.happens(AgentLost(agent.id, reason))
     for resources_id, allocation_id in agent.shares.items():
         _exit(story, allocation_id, resources_id, None, reason)
@@ -329,6 +338,33 @@ def _agent(story: Story, pool: str, agent_id: str) -> Agent:
 def _clear(story: Story, allocation_ids: Iterable[str], reason: str) -> None:
     for allocation_id in dict.fromkeys(allocation_ids):
         _preempt(story, story.pool.allocations[allocation_id], reason)
+
+
+# ---------------------------------------------------------------- instances of an elastic pool
+
+
+def _provision(story: Story, wish: Provision) -> None:
+    for event in plan(story.pool, wish, story.now):
+        leaving = story.pool.fleet.instances.get(event.number) if isinstance(event, InstanceGone) else None
+        story.happens(event)
+        if leaving is not None:
+            _forget_agent(story, leaving.agent_id, leaving.why_leaving)
+
+
+def _forget_agent(story: Story, agent_id: str, reason: str) -> None:
+    """Its machine is gone. The next one whose agent has that name starts with a clean sheet."""
+    agent = story.pool.agents.get(agent_id)
+    if agent is not None and agent.present:
+        _lose_agent(story, agent, reason)
+    if agent is not None and not agent.enabled:
+        story.happens(AgentEnabled(agent_id))
+
+
+def _keep_closed_if_leaving(story: Story, agent_id: str) -> None:
+    """An agent that joins as its instance is about to end gets no work."""
+    instance = story.pool.fleet.of_agent(agent_id)
+    if instance is not None and instance.state in LEAVING and story.pool.agents[agent_id].enabled:
+        story.happens(AgentDisabled(agent_id, drain=True))
 
 
 # ---------------------------------------------------------------- jobs

@@ -27,6 +27,8 @@ from resolute.scheduler import allocation as allocations
 from resolute.scheduler.agents import Agent, hold, joined, release
 from resolute.scheduler.allocation import HOLDING, Allocation, State
 from resolute.scheduler.overlay import Order, Table
+from resolute.scheduler.provisioner import fleet
+from resolute.scheduler.provisioner.fleet import Fleet
 
 FINISHED_REMEMBERED = 10_000
 
@@ -76,6 +78,8 @@ class Pool:
     """(zero-slot tasks, agent id) of agents that take work."""
     arrivals: int = 0
     exited: int = 0
+    fleet: Fleet = field(default_factory=Fleet)
+    """The instances, where the pool is elastic."""
 
     def draft(self) -> Pool:
         """The pool as it would be: fold into it what is about to be decided."""
@@ -94,6 +98,7 @@ class Pool:
             self.hosts.draft(),
             self.arrivals,
             self.exited,
+            self.fleet,
         )
 
     def waiting_entry(self, allocation: Allocation) -> Waiting:
@@ -114,6 +119,7 @@ class Pool:
 
 
 def evolve(pool: Pool, event: Event) -> Pool:
+    pool.fleet = fleet.evolve(pool.fleet, event)
     match event:
         case AgentJoined(agent_id=agent_id):
             _put_agent(pool, joined(pool.agents.get(agent_id), agent_id, event.slots, event.host, event.version))
@@ -133,6 +139,8 @@ def evolve(pool: Pool, event: Event) -> Pool:
             _request(pool, event)
         case JobChanged():
             _change_job(pool, event)
+        case event if isinstance(event, fleet.OWN):
+            pass
         case _:
             _evolve_allocation(pool, event)
     return pool
