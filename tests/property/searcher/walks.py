@@ -15,6 +15,7 @@ from resolute.proto.experiment import (
     CancelExperiment,
     CompleteOperation,
     ConfirmDeleted,
+    ContinueExperiment,
     DeleteExperiment,
     EditExperiment,
     KillExperiment,
@@ -22,6 +23,7 @@ from resolute.proto.experiment import (
     MoveExperiment,
     PauseExperiment,
     ReportEarlyExit,
+    ReportLogPolicyMatch,
     ReportValidation,
     SearcherCommand,
     TrialEnded,
@@ -111,7 +113,12 @@ class Walk:
     def messages(self) -> list[Message]:
         of_runs = [message for allocation in self.allocations[-4:] for message in news(allocation)]
         of_trials = [message for one in list(self.experiment.trials.values())[-3:] for message in reports(one)]
-        return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *self._notes()]
+        return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *self._notes(), *self._continuing()]
+
+    def _continuing(self) -> list[Message]:
+        same = self.experiment.config
+        further = {**same, "searcher": {**same["searcher"], "max_length": {"batches": 200}}}
+        return [ContinueExperiment(EXPERIMENT, same)] * 3 + [ContinueExperiment(EXPERIMENT, further)]
 
     def _notes(self) -> list[Message]:
         told = [e for e in self.events[-9:] if isinstance(e, TrialStopRequested) and not e.allocation_id]
@@ -144,8 +151,13 @@ def reports(trial: Trial) -> list[Message]:
         *(CheckpointDeletionRequested(uuid, "it is in the way") for uuid in list(trial.checkpoints)[-2:]),
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "INVALID_HP"),
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
+        *(matched(trial, action) for action in ("cancel_retries", "exclude_node")),
         KillTrial(EXPERIMENT, trial.trial_id),
     ]
+
+
+def matched(trial: Trial, action: str) -> ReportLogPolicyMatch:
+    return ReportLogPolicyMatch(EXPERIMENT, trial.trial_id, trial.run_id, action, "oh no", action, "oh no!", "agent-1")
 
 
 def of_people() -> list[Message]:
@@ -156,6 +168,7 @@ def of_people() -> list[Message]:
         PauseExperiment(EXPERIMENT),
         ActivateExperiment(EXPERIMENT),
         EditExperiment(EXPERIMENT, {"max_restarts": 2, "notes": "n"}),
+        EditExperiment(EXPERIMENT, {"resource_pool": "attic"}),
         MoveExperiment(EXPERIMENT, 2),
     ]
 

@@ -26,7 +26,7 @@ from resolute.proto.experiment import (
     TrialRunRequested,
 )
 from resolute.proto.message import Cause, Command, Event, Reply
-from resolute.proto.pool import AllocationExited, KillAllocation, RequestAllocation
+from resolute.proto.pool import AllocationExited, ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
 from resolute.searcher.shell import serve
 from resolute.service import Context
 from tests.unit.searcher.story import config, submission
@@ -187,9 +187,9 @@ async def test_a_run_is_stopped_in_the_pool_it_is_in_though_later_ones_go_elsewh
         await house.ask(submission(config()), "cmd-1")
         await house.ask(EditExperiment(1, {"resource_pool": "attic"}), "cmd-2")
         await house.ask(KillExperiment(1), "cmd-3")
-        await house.until(lambda: len(house.asked) == 2)
-        assert isinstance(house.asked[1], KillAllocation)
-        assert house.asked[1].pool == "default"
+        await house.until(lambda: len(house.asked) == 4)
+        assert [type(asked) for asked in house.asked[1:]] == [ChangeJob, PreemptAllocation, KillAllocation]
+        assert [getattr(asked, "pool", "") for asked in house.asked[1:]] == ["attic", "default", "default"]
 
 
 async def test_a_run_that_the_scheduler_does_not_know_cannot_keep_its_trial_from_ending() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from resolute.proto.checkpoint import ApplyRetention
-from resolute.proto.experiment import ExperimentCreated, ExperimentEdited, ExperimentEnded, TrialValidated
+from resolute.proto.experiment import (
+    ExperimentContinued,
+    ExperimentCreated,
+    ExperimentEdited,
+    ExperimentEnded,
+    TrialValidated,
+)
 from resolute.proto.message import Event, Object
 
 COUNTS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
@@ -37,6 +43,9 @@ def evolve(story: Story, event: Event) -> Story:
             _take_counts(story, changes)
         case TrialValidated():
             story.metrics[event.trial_id, event.steps_completed] = event.metric
+        case ExperimentContinued(config=config):
+            story.ended = False
+            _take_counts(story, config.get("checkpoint_storage") or {})
         case ExperimentEnded():
             story.ended = True
     return story

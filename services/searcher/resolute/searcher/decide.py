@@ -12,6 +12,7 @@ from resolute.proto.experiment import (
     CancelExperiment,
     CompleteOperation,
     ConfirmDeleted,
+    ContinueExperiment,
     DeleteExperiment,
     EditExperiment,
     KillExperiment,
@@ -20,13 +21,14 @@ from resolute.proto.experiment import (
     PauseExperiment,
     PostOperations,
     ReportEarlyExit,
+    ReportLogPolicyMatch,
     ReportValidation,
     SearcherCommand,
     UnarchiveExperiment,
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import reports, wishes
+from resolute.searcher import chapters, reports, wishes
 from resolute.searcher.experiment import Experiment, State
 from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.search import TrialIds
@@ -62,6 +64,8 @@ def decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialId
             return reports.operations_posted(experiment, message, ids)
         case ReportEarlyExit():
             return reports.early_exit(experiment, message, ids)
+        case ReportLogPolicyMatch():
+            return reports.log_policy_matched(experiment, message)
         case KillTrial():
             return reports.kill_trial(experiment, message, ids)
     return _grant(message, experiment)
@@ -93,6 +97,8 @@ def _grant(wish: SearcherCommand, experiment: Experiment) -> list[Event]:
             return wishes.cancel(experiment)
         case KillExperiment():
             return wishes.kill(experiment)
+        case ContinueExperiment():
+            return chapters.proceed(experiment, wish)
         case ArchiveExperiment():
             return wishes.archive(experiment)
         case UnarchiveExperiment():

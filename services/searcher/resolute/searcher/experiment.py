@@ -141,6 +141,11 @@ class Experiment:
         assert self._method is not None, "an experiment has a search method from its creation on"
         return self._method
 
+    @property
+    def source_checkpoint(self) -> str | None:
+        """What its trials begin from; of another experiment."""
+        return self._settings.searcher.source_checkpoint_uuid if self._settings else None
+
     def trial(self, trial_id: int) -> Trial:
         """Raises NotFound."""
         if trial_id not in self.trials:

@@ -9,6 +9,7 @@ from resolute.proto.checkpoint import DeleteExperimentCheckpoints
 from resolute.proto.errors import Refused
 from resolute.proto.experiment import (
     DescribeRun,
+    ExperimentContinued,
     ExperimentDeletionRequested,
     ExperimentEdited,
     TaskSpec,
@@ -45,10 +46,19 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
         case ExperimentDeletionRequested():
             storage = experiment.config.get("checkpoint_storage") or {}
             return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))
-        case ExperimentEdited(changes=changes):
+        case ExperimentEdited(changes=changes) if "resource_pool" not in changes:
             queue = {name: changes[name] for name in QUEUE_FIELDS if name in changes}
             return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, queue)) if queue else None
+        case ExperimentEdited() | ExperimentContinued():
+            return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, _queue_settings(experiment)))
     return None
+
+
+def _queue_settings(experiment: Experiment) -> dict[str, Any]:
+    """All of them: the pool may remember others from when the job was there before."""
+    settings = experiment.settings
+    chosen = {} if settings.priority is None else {"priority": settings.priority}
+    return {**chosen, "weight": settings.weight, "max_slots": settings.max_slots}
 
 
 def request_allocation(event: TrialRunRequested, experiment: Experiment) -> RequestAllocation:
@@ -69,6 +79,7 @@ def request_allocation(event: TrialRunRequested, experiment: Experiment) -> Requ
         experiment_id=experiment.experiment_id,
         trial_id=event.trial_id,
         single_agent=settings.single_agent,
+        blocked_agents=event.blocked_agents,
     )
 
 

@@ -14,12 +14,14 @@ from resolute.proto.experiment import (
     KillTrial,
     PostOperations,
     ReportEarlyExit,
+    ReportLogPolicyMatch,
     ReportValidation,
     SearchOperationsPosted,
     TrialCheckpointed,
     TrialCheckpointLost,
     TrialEarlyExitReported,
     TrialEnded,
+    TrialLogPolicyMatched,
     TrialRunEnded,
     TrialRunStarted,
     TrialTargetReached,
@@ -160,6 +162,24 @@ def early_exit(experiment: Experiment, report: ReportEarlyExit, ids: TrialIds) -
     if one.trial_id not in experiment.open or one.early_exit:
         return []
     return continue_search(experiment, TrialEarlyExitReported(report.trial_id, report.reason), ids)
+
+
+def log_policy_matched(experiment: Experiment, report: ReportLogPolicyMatch) -> list[Event]:
+    """Once for each run and policy, whichever of its lines and however many gateways say so."""
+    one = experiment.trial(report.trial_id)
+    if one.trial_id not in experiment.open or report.run_id != one.run_id or report.policy in one.matched:
+        return []
+    return [
+        TrialLogPolicyMatched(
+            trial_id=report.trial_id,
+            run_id=report.run_id,
+            policy=report.policy,
+            pattern=report.pattern,
+            action=report.action,
+            line=report.line,
+            agent_id=report.agent_id,
+        )
+    ]
 
 
 def kill_trial(experiment: Experiment, command: KillTrial, ids: TrialIds) -> list[Event]:

@@ -13,7 +13,7 @@ from resolute.proto.experiment import (
     TrialTargetSet,
 )
 from resolute.proto.message import Event
-from resolute.searcher import derive, trial
+from resolute.searcher import derive, trial, turns
 from resolute.searcher.experiment import ENDS_AS, STOPPING, Experiment, State
 from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
 
@@ -27,7 +27,11 @@ def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[
         last = isinstance(event, TrialEnded) and len(experiment.open) == 1
         return [event, *([_ended(experiment)] if last else [])]
     closing = event.trial_id if isinstance(event, TrialEnded) else None
-    return [event, *carry_out(experiment, experiment.method.next(event), ids, closing)]
+    operations = experiment.method.next(event)
+    follows = carry_out(experiment, operations, ids, closing)
+    if closing is not None and not any(isinstance(operation, Shutdown) for operation in operations):
+        follows += turns.after_the_end_of(experiment, closing)
+    return [event, *follows]
 
 
 def carry_out(

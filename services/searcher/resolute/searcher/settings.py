@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -114,7 +115,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_weight(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _are_labels(value: Any) -> bool:
@@ -152,7 +153,8 @@ def check_edits(changes: Mapping[str, Any]) -> None:
         if editable is None:
             raise InvalidConfig(f"{name}: cannot be edited. What can: {', '.join(EDITABLE)}.")
         if not editable.fits(value):
-            raise InvalidConfig(f"{name}: expected {editable.wanted}; found {value!r}.")
+            path = ".".join(editable.path) or name
+            raise InvalidConfig(f"{path}: expected {editable.wanted}; found {value!r}. The experiment stays as it is.")
 
 
 def edited(config: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

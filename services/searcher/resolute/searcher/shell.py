@@ -7,11 +7,19 @@ from collections.abc import Callable, Sequence
 
 from resolute import codec
 from resolute.eventlog import Appended
-from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested, CheckpointFilesRemoved
+from resolute.proto.checkpoint import (
+    CheckpointClaimed,
+    CheckpointCompleted,
+    CheckpointDeleted,
+    CheckpointDeletionRequested,
+    CheckpointFilesRemoved,
+)
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import (
+    ContinueExperiment,
     CreateExperiment,
     DescribeRun,
+    ExperimentContinued,
     ExperimentCreated,
     ExperimentDeletionRequested,
     ExperimentEdited,
@@ -23,7 +31,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import derive, wishes
+from resolute.searcher import chapters, derive, wishes
 from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, State, evolve
 from resolute.searcher.ids import Draw, NeedIds
@@ -63,6 +71,8 @@ class Searcher:
         match command:
             case CreateExperiment():
                 return await self._create(command, cause)
+            case ContinueExperiment():
+                return await self._continue(command, cause)
             case DescribeRun():
                 experiment = await self._experiments.state(_stream(command.experiment_id))
                 return Reply(data=codec.dump(describe(experiment, command)))
@@ -88,7 +98,7 @@ class Searcher:
                 await self._note(_id_of(recorded), CloseTrial(trial_id), cause)
             case TrialTargetSet(trial_id=trial_id, length=length):
                 await self._cover(recorded, trial_id, length, cause)
-            case TrialRunRequested() | TrialStopRequested() | ExperimentEdited():
+            case TrialRunRequested() | TrialStopRequested() | ExperimentEdited() | ExperimentContinued():
                 await self._ask_scheduler(recorded, cause)
 
     async def delete(self, recorded: Recorded) -> None:
@@ -118,6 +128,8 @@ class Searcher:
         except (Unavailable, Failed):
             raise
         except ResoluteError as error:  # an answer, and asking again will not change it
+            if isinstance(recorded.event, ExperimentEdited | ExperimentContinued) and isinstance(error, NotFound):
+                return  # the job is not in that pool; a request to come brings the settings along
             outcome = _without_a_run(recorded.event, error)
             if outcome is None:
                 raise
@@ -147,6 +159,28 @@ class Searcher:
         created = outcome.events[0].event
         assert isinstance(created, ExperimentCreated), f"experiment-{number} begins with {created}"
         return Reply(outcome.position, {"experiment_id": number, "job_id": created.job_id})
+
+    async def _continue(self, command: ContinueExperiment, cause: Cause) -> Reply:
+        """While it had ended nobody told its trials which of their checkpoints were deleted: that is read up on."""
+        experiment_id = command.experiment_id
+        gone = await self._gone(experiment_id)
+        outcome = await self._execute(
+            experiment_id, lambda experiment, ids: chapters.proceed(experiment, command, gone), cause
+        )
+        for uuid in await self._gone(experiment_id) - gone:  # deleted between the reading and the append
+            await self._note(experiment_id, CheckpointDeletionRequested(uuid, ""), cause.then(uuid))
+        return Reply(position=outcome.position)
+
+    async def _gone(self, experiment_id: int) -> set[str]:
+        """Checkpoints that its trials know of and that are not whole any more."""
+        source = (await self._experiments.state(_stream(experiment_id))).source_checkpoint
+        owners = {experiment_id}
+        if source is not None:
+            claim = await self._log.read_stream(f"{CheckpointClaimed.category}-{source.lower()}")
+            owners.update(r.event.experiment_id for r in claim if isinstance(r.event, CheckpointClaimed))
+        streams = [await self._log.read_stream(f"checkpoints-{owner}") for owner in sorted(owners)]
+        ends = (CheckpointDeletionRequested, CheckpointFilesRemoved, CheckpointDeleted)
+        return {r.event.uuid for stream in streams for r in stream if isinstance(r.event, ends)}
 
     async def _number(self, cause: Cause) -> int:
         """The experiment's number: a fresh one for a new submission, the same one when it comes again."""

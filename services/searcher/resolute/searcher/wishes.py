@@ -19,7 +19,7 @@ from resolute.proto.experiment import (
     ExperimentUnarchived,
 )
 from resolute.proto.message import Event, Object
-from resolute.searcher import derive, trial
+from resolute.searcher import derive, trial, turns
 from resolute.searcher.experiment import GONE, RUNNING, STOPPING, TERMINAL, Experiment, State, evolve
 from resolute.searcher.search import TrialIds, carry_out, stop_all
 from resolute.searcher.settings import check_edits
@@ -69,10 +69,10 @@ def activate(experiment: Experiment) -> list[Event]:
     """Trials whose run is still giving way start again when it has."""
     match experiment.state:
         case State.PAUSED:
-            idle = [
-                one for one in experiment.open.values() if one.state is trial.State.PAUSED and not one.allocation_id
-            ]
-            return [ExperimentActivated(), *(trial.next_run(one, experiment.settings) for one in idle)]
+            idle = (one for one in experiment.open.values() if one.trial_id not in experiment.queue)
+            again = [one for one in idle if one.state is trial.State.PAUSED and not one.allocation_id]
+            runs = [trial.next_run(one, experiment.settings) for one in again]
+            return [ExperimentActivated(), *runs, *turns.starting(experiment, turns.room(experiment))]
         case State.ACTIVE:
             return []
     raise refused("activate", experiment)
@@ -133,7 +133,16 @@ def edit(experiment: Experiment, changes: Object) -> list[Event]:
     if experiment.state in GONE:
         raise refused("edit", experiment)
     check_edits(changes)
-    return [ExperimentEdited(changes)] if changes else []
+    return [ExperimentEdited(changes), *_leaving(experiment, changes.get("resource_pool"))] if changes else []
+
+
+def _leaving(experiment: Experiment, pool: str | None) -> list[Event]:
+    """Runs in another pool give way: one that waits there is withdrawn by that. Each is asked for in `pool` when its
+    old allocation has exited, so that a trial never has two."""
+    if pool is None or experiment.state is not State.ACTIVE:
+        return []
+    elsewhere = (one for one in experiment.open.values() if one.allocation_id and one.pool != pool)
+    return [e for one in elsewhere for e in trial.stop(one, "preempt", "PAUSED", f"it moves to pool {pool}")]
 
 
 def move(experiment: Experiment, project_id: int) -> list[Event]:

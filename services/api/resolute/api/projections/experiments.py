@@ -9,6 +9,7 @@ from resolute.api.projections.statement import Statement, document, insert, stat
 from resolute.proto.experiment import (
     ExperimentActivated,
     ExperimentArchived,
+    ExperimentContinued,
     ExperimentCreated,
     ExperimentDeleted,
     ExperimentDeletionFailed,
@@ -73,6 +74,8 @@ def project(recorded: Recorded) -> list[Statement]:
         case ExperimentEnded(outcome=outcome, reason=reason):
             at = recorded.recorded_at
             return [update("experiments", "id", experiment_id, state=outcome, reason=reason, ended_at=at)]
+        case ExperimentContinued(config=config):
+            return _continued(experiment_id, config)
         case ExperimentArchived():
             return [update("experiments", "id", experiment_id, archived=True)]
         case ExperimentUnarchived():
@@ -116,6 +119,25 @@ def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
         external_id=created.external_id,
         model_definition=created.model_definition,
     )
+
+
+def _continued(experiment_id: int, config: Mapping[str, Any]) -> list[Statement]:
+    """What could change of what stands beside the configuration."""
+    return [
+        update(
+            "experiments",
+            "id",
+            experiment_id,
+            state="ACTIVE",
+            reason="",
+            ended_at=None,
+            name=config.get("name") or "",
+            description=config.get("description") or "",
+            labels=list(config.get("labels") or ()),
+            resource_pool=(config.get("resources") or {}).get("resource_pool") or "",
+        ),
+        update("experiment_configs", "experiment_id", experiment_id, config=document(config)),
+    ]
 
 
 def _config_of(created: ExperimentCreated) -> Statement:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from resolute.api.projections.statement import Statement, document, insert, statement, update
 from resolute.proto.experiment import (
+    TrialContinued,
     TrialCreated,
     TrialEnded,
+    TrialLogPolicyMatched,
     TrialRunEnded,
     TrialRunRequested,
     TrialRunStarted,
@@ -21,9 +23,14 @@ RUN_STARTED = "UPDATE read_v1.runs SET started_at = $3 WHERE trial_id = $1 AND r
 RUN_ENDED = """UPDATE read_v1.runs SET ended_at = $3, outcome = $4, exit_code = $5, reason = $6
 WHERE trial_id = $1 AND run_id = $2"""
 
-# A run after one that failed is a restart; one after a pause, or after its host was lost, is not.
+# A run after one that failed is a restart; one after a pause, after its host was lost, or of a trial that had ended
+# and was continued, is not.
 RESTARTED = """UPDATE read_v1.trials SET restarts = restarts + 1
-WHERE id = $1 AND EXISTS (SELECT FROM read_v1.runs WHERE trial_id = $1 AND run_id = $2 AND outcome = 'failed')"""
+WHERE id = $1 AND continued_after_run <> $2
+  AND EXISTS (SELECT FROM read_v1.runs WHERE trial_id = $1 AND run_id = $2 AND outcome = 'failed')"""
+
+CONTINUED = """UPDATE read_v1.trials
+SET state = 'ACTIVE', reason = '', restarts = 0, ended_at = NULL, continued_after_run = run_id WHERE id = $1"""
 
 # A run repeated the steps after a checkpoint: of two reports of one step the later counts.
 VALIDATED = """INSERT INTO read_v1.validations (trial_id, steps_completed, run_id, experiment_id, metric, reported_at)
@@ -95,6 +102,10 @@ def project(recorded: Recorded) -> list[Statement]:
             return [update("trials", "id", trial_id, state=f"STOPPING_{then}")]
         case TrialRunEnded() as ended:
             return _run_ended(ended, recorded)
+        case TrialContinued(trial_id=trial_id):
+            return [statement(CONTINUED, trial_id, touches=(f"trials:{trial_id}",))]
+        case TrialLogPolicyMatched(trial_id=trial_id, policy=policy):
+            return [update("trials", "id", trial_id, log_policy_matched=policy)]
         case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):
             return [update("trials", "id", trial_id, state=outcome, reason=reason, ended_at=at)]
     return []

@@ -87,7 +87,9 @@ CREATE TABLE read_v1.trials (
     state text NOT NULL,
     reason text NOT NULL DEFAULT '',
     restarts int NOT NULL DEFAULT 0,
+    log_policy_matched text,          -- the latest
     run_id int NOT NULL DEFAULT 0,
+    continued_after_run int NOT NULL DEFAULT 0,
     started_at timestamptz NOT NULL,
     ended_at timestamptz,
     best_metric double precision,
@@ -141,6 +143,10 @@ CREATE TABLE read_v1.allocations (
     trial_id bigint,
     state text NOT NULL,
     why text NOT NULL DEFAULT '',
+    waits jsonb,              -- the recorded reasons, each with its time and whose wish it was: while it waits,
+    placed jsonb,             -- for where it is,
+    preempted jsonb,          -- for being asked to go,
+    killed jsonb,             -- for being stopped
     preemption_deadline_at timestamptz,
     requested_at timestamptz NOT NULL,
     assigned_at timestamptz,
@@ -153,6 +159,17 @@ CREATE INDEX allocations_task ON read_v1.allocations (task_id);
 CREATE INDEX allocations_live ON read_v1.allocations (experiment_id) WHERE ended_at IS NULL;
 CREATE INDEX allocations_job ON read_v1.allocations (job_id) WHERE ended_at IS NULL;
 CREATE INDEX allocations_trial ON read_v1.allocations (trial_id);
+
+CREATE TABLE read_v1.jobs (
+    job_id text NOT NULL,
+    pool text NOT NULL,
+    place numeric NOT NULL,   -- in the queue, among equals: that of its arrival, unless a person moved it
+    PRIMARY KEY (job_id, pool)
+);
+CREATE TABLE read_v1.arrivals (
+    pool text PRIMARY KEY,
+    count bigint NOT NULL
+);
 
 CREATE TABLE read_v1.placements (
     resources_id text PRIMARY KEY,

@@ -105,6 +105,8 @@ def _trial_json(row: asyncpg.Record, summary: TrialSummary) -> dict[str, Any]:
     }
     if row["reason"]:
         shown["stateReason"] = row["reason"]  # ours: other clients pass over it
+    if row["log_policy_matched"] is not None:
+        shown["logPolicyMatched"] = row["log_policy_matched"]
     if summary.metadata is not None:
         shown["metadata"] = summary.metadata
     return {key: value for key, value in shown.items() if key != "searcherMetricValue" or value is not None}
