@@ -50,8 +50,9 @@ MAY_LEAN_ON: dict[str, set[str]] = {
 SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "agent", "api")
 
 DECIDING = ("searcher", "scheduler", "checkpoint")
-SHELLS = {"shell.py", "__main__.py", "settings.py"}
-"""Of a deciding service these alone may await, read the environment, and know the log and the bus."""
+SHELLS = {"shell.py", "__main__.py", "settings.py", "local.py"}
+"""Of a deciding service these alone may await, read the environment, know the log and the bus, or, as `local.py`,
+start processes."""
 PURE = {"proto", "config"}
 PURE_NAMES = {"resolute.service.refuse"}
 IMPURE = {"asyncio", "os", "socket", "subprocess", "threading", "time", "secrets", "urllib", "http"}

@@ -101,6 +101,13 @@ class ResourcePool(Section):
     provider: Provider | None = None
     task_container_defaults: TaskContainerDefaults | None = None
 
+    @property
+    def elastic_agents(self) -> tuple[str, ...]:
+        """The agents of instances that the pool may start. Their ids are known beforehand, so that each can be given
+        credentials of its own; an id is used again once its instance is gone."""
+        most = self.provider.max_instances if self.provider is not None else 0
+        return tuple(f"{self.pool_name}-elastic-{number}" for number in range(1, most + 1))
+
 
 def read_pools(value: Any) -> Any:
     """Pools from what an environment variable or a caller says: JSON, a list, plain names, or `gpu,cpu`."""

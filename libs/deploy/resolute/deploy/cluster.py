@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from resolute import codec
 from resolute.bus import roles
+from resolute.config.pools import ResourcePool
 from resolute.deploy import nats_server, postgres
 from resolute.deploy.places import Places, write_private
 from resolute.deploy.plan import Child
@@ -73,6 +74,12 @@ class Cluster:
         return tuple(pool if isinstance(pool, str) else pool["pool_name"] for pool in self.pools)
 
     @property
+    def elastic_agents(self) -> tuple[str, ...]:
+        """Those that the scheduler may start when work waits."""
+        described = (ResourcePool.model_validate(pool) for pool in self.pools if not isinstance(pool, str))
+        return tuple(agent_id for pool in described for agent_id in pool.elastic_agents)
+
+    @property
     def compute_pool(self) -> str:
         return self.default_pool or self.pool_names[0]
 
@@ -129,7 +136,8 @@ def cluster_secret(places: Places) -> str:
 
 
 def nats_config(places: Places, cluster: Cluster) -> str:
-    agents = {agent.name: seed_of(nats_server.agent_seed_file(places, agent.name)).public for agent in cluster.agents}
+    names = [*(agent.name for agent in cluster.agents), *cluster.elastic_agents]
+    agents = {name: seed_of(nats_server.agent_seed_file(places, name)).public for name in names}
     service = seed_of(nats_server.service_seed_file(places)).public
     return nats_server.config(places, cluster.nats_port, service, agents)
 
@@ -163,6 +171,12 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_LOG_FORMAT": "json",
         "RESOLUTE_SCHEDULER_POOLS": json.dumps(cluster.pools),
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
+        "RESOLUTE_PROVIDER_WORK_DIR": str(places.instances),
+        "RESOLUTE_PROVIDER_LOG_DIR": str(places.logs),
+        "RESOLUTE_PROVIDER_SEED_DIR": str(places.secrets),
+        "RESOLUTE_PROVIDER_NATS_URL": cluster.nats_url,
+        "RESOLUTE_PROVIDER_MASTER_URL": cluster.url,
+        "RESOLUTE_PROVIDER_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_HOST": cluster.host,
         "RESOLUTE_API_PORT": str(cluster.port),
         "RESOLUTE_API_POOLS": json.dumps(cluster.pools),

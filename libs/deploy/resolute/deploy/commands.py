@@ -229,14 +229,15 @@ def _tell_nats(places: Places, changed: Cluster) -> None:
 
 def _forget(places: Places) -> None:
     postgres.forget(places)
-    for folder in (places.nats, places.root / "agents"):
+    for folder in (places.nats, places.root / "agents", places.instances):
         shutil.rmtree(folder, ignore_errors=True)
     make_private(places.nats)
 
 
 def _clear(places: Places) -> str:
     """Delete what the cluster made in its directory; answers what others keep there, which is not ours to delete."""
-    for folder in (places.run, places.secrets, places.logs, places.nats, places.root / "agents", places.storage):
+    ours = (places.run, places.secrets, places.logs, places.nats, places.instances, places.storage)
+    for folder in (*ours, places.root / "agents"):
         shutil.rmtree(folder, ignore_errors=True)
     places.description.unlink(missing_ok=True)
     try:

@@ -68,6 +68,11 @@ class Places:
         return self.root / "agents" / name
 
     @property
+    def instances(self) -> Path:
+        """Agents that an elastic pool started."""
+        return self.root / "instances"
+
+    @property
     def of_root(self) -> Path:
         """Where root keeps what the user that Postgres then runs as has to get at."""
         return Path("/var/lib/resolute") / self.digest

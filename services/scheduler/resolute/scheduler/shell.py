@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 from typing import TypeVar, cast
 from uuid import uuid4
 
@@ -29,6 +30,7 @@ from resolute.scheduler.allocation import Allocation, Share
 from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, PoolWish, Wish, decide
 from resolute.scheduler.leases import Leases
 from resolute.scheduler.policies import policy_for
+from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, tokens
 
@@ -41,12 +43,15 @@ KEPT = 1000
 DESCRIBE_TIMEOUT_S = 3.0
 
 
-async def serve(context: Context, settings: SchedulerSettings | None = None) -> None:
-    await Scheduler(context, settings or SchedulerSettings()).run()
+async def serve(
+    context: Context, settings: SchedulerSettings | None = None, provider_of: ProviderOf = provider_of
+) -> None:
+    """`provider_of`: who starts the instances of an elastic pool."""
+    await Scheduler(context, settings or SchedulerSettings(), provider_of).run()
 
 
 class Scheduler:
-    def __init__(self, context: Context, settings: SchedulerSettings) -> None:
+    def __init__(self, context: Context, settings: SchedulerSettings, provider_of: ProviderOf = provider_of) -> None:
         self._context, self._settings = context, settings
         self._pools = Aggregates(
             context.log,
@@ -57,6 +62,13 @@ class Scheduler:
         pools = {name: settings.pool(name) for name in settings.pool_names}
         self._policies = {name: policy_for(pool) for name, pool in pools.items()}
         self._leases = Leases({name: pool.agent_reconnect_wait for name, pool in pools.items()})
+        self._provisioners = {
+            name: Provisioner(
+                pool, provider_of(pool), partial(self._pools.state, _stream(name)), partial(self._decide, name)
+            )
+            for name, pool in pools.items()
+            if pool.provider is not None
+        }
         self._specs: OrderedDict[str, TaskSpec] = OrderedDict()
         self._traces: OrderedDict[str, str] = OrderedDict()
 
@@ -75,6 +87,8 @@ class Scheduler:
             async with asyncio.TaskGroup() as group:
                 group.create_task(Follower(reacting, self._context.log, bus).run())
                 group.create_task(self._tick())
+                for provisioner in self._provisioners.values():
+                    group.create_task(provisioner.run())
                 self._context.on_ready("scheduler")
         finally:
             for subscription in subscriptions:
@@ -151,9 +165,11 @@ class Scheduler:
     async def _react(self, recorded: Recorded) -> None:
         if isinstance(recorded.event, AllocationRequested) and recorded.cause.traceparent:
             _keep(self._traces, recorded.event.allocation_id, recorded.cause.traceparent)
+        pool_name = recorded.stream.partition("-")[2]
+        if pool_name in self._provisioners and recorded.category == "pool":
+            self._provisioners[pool_name].nudge()
         if not isinstance(recorded.event, reactions.ANSWERED):
             return
-        pool_name = recorded.stream.partition("-")[2]
         state = await self._pools.state(recorded.stream)
         for allocation, share in reactions.to_start(recorded.event, state):
             order = await self._start(pool_name, allocation, share)

@@ -109,21 +109,14 @@ def could_start(settings: ResourcePool, slots: int, single_agent: bool, blocked_
     provider = settings.provider
     if provider is None:
         return False
-    usable = [name for name in agent_names(settings) if name not in blocked_agents]
+    usable = [name for name in settings.elastic_agents if name not in blocked_agents]
     uneven = (settings.scheduler or Scheduler()).allow_heterogeneous_fits
     count = _instances_for(slots, single_agent, provider.instance_slots, uneven)
     return count is not None and count <= len(usable)
 
 
-def agent_names(settings: ResourcePool) -> list[str]:
-    """Of the agents of the pool's instances. They are as many as there may be instances, so that credentials for each
-    can be made beforehand."""
-    most = settings.provider.max_instances if settings.provider is not None else 0
-    return [f"{settings.pool_name}-elastic-{number}" for number in range(1, most + 1)]
-
-
 def free_names(pool: Pool, settings: ResourcePool) -> Iterator[str]:
-    return (name for name in agent_names(settings) if name not in pool.fleet.by_agent)
+    return (name for name in settings.elastic_agents if name not in pool.fleet.by_agent)
 
 
 def _gaps(pool: Pool, settings: ResourcePool) -> list[Gap]:
