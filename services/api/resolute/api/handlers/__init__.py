@@ -13,7 +13,9 @@ from resolute.api.handlers import (
     master,
     master_logs,
     model_definitions,
+    queue,
     trials,
+    usage,
     users,
     work,
     workspaces,
@@ -35,4 +37,6 @@ ROUTES: tuple[Route, ...] = (
     *downloads.ROUTES,
     *cluster.ROUTES,
     *work.ROUTES,
+    *queue.ROUTES,
+    *usage.ROUTES,
 )

@@ -1,15 +1,22 @@
-"""What only the cluster can tell of a submission: whether its pool exists, its checkpoints have somewhere to lie, and
-what it starts from is there."""
+"""What only the cluster can tell of a submission: whether its pool exists and could ever hold it, its checkpoints have
+somewhere to lie, and what it starts from is there."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import structlog
+
+from resolute import codec
+from resolute.api.call import Call
 from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.config import ExperimentConfig
-from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.errors import Failed, InvalidConfig, NotFound, Unavailable
+from resolute.proto.pool import CheckFit, Fit
 from resolute.storage import open_storage
+
+log_ = structlog.get_logger()
 
 CHECKPOINT = "SELECT state FROM read_v1.checkpoints WHERE uuid = $1"
 
@@ -18,26 +25,67 @@ TRIAL = "SELECT 1 FROM read_v1.trials WHERE id = $1"
 LATEST = """SELECT uuid FROM read_v1.checkpoints WHERE trial_id = $1 AND state = 'COMPLETED'
 ORDER BY steps_completed DESC, reported_at DESC, uuid LIMIT 1"""
 
+FIT_TIMEOUT_S = 2.0
+"""A scheduler that is away keeps nobody from submitting: it will say what cannot fit when it is back."""
 
-async def admitted(config: ExperimentConfig, settings: ApiSettings, read: ReadModel) -> ExperimentConfig:
-    """`config` as it will run, a trial to start from having become that trial's latest checkpoint.
+
+async def admitted(config: ExperimentConfig, call: Call, *, managed: bool = True) -> ExperimentConfig:
+    """`config` as it will run: a trial to start from has become that trial's latest checkpoint, and where nobody chose
+    a priority, it is the pool's.
 
     Raises InvalidConfig or NotFound, with the path of the field, for what this cluster cannot do.
     """
-    check_pool("resources.resource_pool", config.resources.resource_pool, settings)
+    settings, resources = call.gateway.settings, config.resources
+    check_pool("resources.resource_pool", resources.resource_pool, settings)
+    if managed:  # what runs elsewhere takes no slots here
+        slots, single = resources.slots_per_trial, resources.is_single_node
+        await check_fit(call, "resources.slots_per_trial", resources.resource_pool, slots, single_agent=single)
     open_storage(config.checkpoint_storage)
-    source = await _source(config, read)
-    if source == config.searcher.source_checkpoint_uuid:
-        return config
-    # The trial's number goes: two sources would be one too many when this configuration is submitted again.
-    searcher = {**config.merged["searcher"], "source_checkpoint_uuid": source, "source_trial_id": None}
-    return replace(config, merged={**config.merged, "searcher": searcher})
+    return _with_source(_with_priority(config, settings), await _source(config, call.gateway.read))
 
 
 def check_pool(path: str, name: str, settings: ApiSettings) -> None:
     """Raises InvalidConfig for a pool that the cluster does not have."""
     if name not in settings.pool_names:
         raise InvalidConfig(f"{path}: no pool {name!r}; there are {', '.join(settings.pool_names)}")
+
+
+async def check_fit(call: Call, path: str, pool: str, slots: int, *, single_agent: bool = False) -> None:
+    """Raises InvalidConfig, saying what would fit, for more than the pool could hold even when idle."""
+    question = CheckFit(pool, slots, single_agent)
+    cause = call.cause.then(f"fit/{pool}/{slots}")
+    try:
+        reply = await call.gateway.context.bus.request(question, cause, FIT_TIMEOUT_S)
+    except (Unavailable, Failed) as error:
+        log_.warning("nobody could say whether it fits", pool=pool, slots=slots, why=error.message)
+        return
+    if not reply.data:
+        return
+    fit = codec.load(Fit, reply.data)
+    if not fit.fits:
+        remedy = f"; what would fit: {fit.would_fit}" if fit.would_fit else ""
+        raise InvalidConfig(f"{path}: {slots} slots can never run in pool {pool!r}: {fit.why}{remedy}")
+
+
+def _with_priority(config: ExperimentConfig, settings: ApiSettings) -> ExperimentConfig:
+    """Where nobody said how urgent it is, the pool does, so that the configuration tells what the queue goes by."""
+    if config.resources.priority is not None:
+        return config
+    priority = settings.scheduler_of(config.resources.resource_pool).default_priority
+    resources = {**config.merged["resources"], "priority": priority}
+    return replace(
+        config,
+        resources=replace(config.resources, priority=priority),
+        merged={**config.merged, "resources": resources},
+    )
+
+
+def _with_source(config: ExperimentConfig, source: str | None) -> ExperimentConfig:
+    if source == config.searcher.source_checkpoint_uuid:
+        return config
+    # The trial's number goes: two sources would be one too many when this configuration is submitted again.
+    searcher = {**config.merged["searcher"], "source_checkpoint_uuid": source, "source_trial_id": None}
+    return replace(config, merged={**config.merged, "searcher": searcher})
 
 
 async def _source(config: ExperimentConfig, read: ReadModel) -> str | None:

@@ -44,7 +44,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     parent = await _parent(call, body.get("parentId"))
     unmanaged = bool(body.get("unmanaged"))
     config = parse_experiment(load_yaml(text), await _defaults(call), managed=not unmanaged)
-    config = await admitted(config, call.gateway.settings, call.gateway.read)
+    config = await admitted(config, call, managed=not unmanaged)
     project = await _project(call, config, parent)
     blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
     warnings = await _warnings(call, config)

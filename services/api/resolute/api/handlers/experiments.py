@@ -15,9 +15,9 @@ from resolute.api.views.experiments import (
     TRIAL_IDS,
     experiment_json,
     experiment_of,
-    job_summary,
     row_of,
 )
+from resolute.api.views.jobs import job_summary
 from resolute.api.views.listing import Where, listed_by_key, order_by, pattern, state_names
 from resolute.api.wire import number, timestamp
 from resolute.proto.checkpoint import ApplyRetention
@@ -106,7 +106,7 @@ def _wanted(call: Call) -> Where:
 async def get_experiment(call: Call) -> dict[str, Any]:
     """One experiment, and how its job stands in the queue."""
     experiment = await experiment_of(call.gateway.read, call.int("experimentId"))
-    summary = await job_summary(call.gateway.read, experiment["jobId"])
+    summary = await job_summary(call.gateway.read, call.gateway.settings, experiment["jobId"])
     return {"experiment": experiment, "jobSummary": summary, "config": experiment["config"]}
 
 

@@ -1,26 +1,14 @@
-"""What runs and what waits: tasks, allocations, the job queue."""
+"""What runs and what waits: tasks and their allocations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 
-from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, TASK, Route
-from resolute.api.views.listing import state_names
-from resolute.api.views.pools import (
-    JOBS,
-    POOLS,
-    SLOTS,
-    allocation_json,
-    jobs_json,
-    stats_json,
-    summary_json,
-    task_json,
-)
+from resolute.api.views.pools import SLOTS, allocation_json, summary_json, task_json
 from resolute.proto.errors import NotFound
 
 ALLOCATIONS = "SELECT * FROM read_v1.allocations"
@@ -82,46 +70,6 @@ async def get_allocation(call: Call) -> dict[str, Any]:
     return {"allocation": allocation_json(row)}
 
 
-# ---------------------------------------------------------------- the job queue
-
-
-async def _queue(call: Call) -> tuple[Sequence[dict[str, Any]], wire.Page]:
-    jobs = jobs_json(await call.gateway.read.rows(JOBS))
-    if pool := call.query.text("resourcePool"):
-        jobs = [job for job in jobs if job["resourcePool"] == pool]
-    if states := state_names(call.query.texts("states"), ("QUEUED", "SCHEDULED", "SCHEDULED_BACKFILLED")):
-        jobs = [job for job in jobs if job["summary"]["state"].removeprefix("STATE_") in states]
-    if call.query.text("orderBy") == "ORDER_BY_DESC":
-        jobs.reverse()
-    page = wire.page_of(len(jobs), offset=call.query.number("offset"), limit=call.query.number("limit"))
-    return wire.cut(jobs, page), page
-
-
-async def get_jobs(call: Call) -> dict[str, Any]:
-    """The job queue, in the order it is served."""
-    jobs, page = await _queue(call)
-    return {"jobs": list(jobs), "pagination": page.as_json()}
-
-
-async def get_jobs_v2(call: Call) -> dict[str, Any]:
-    """The job queue, likewise, in the form newer clients read."""
-    jobs, page = await _queue(call)
-    return {"jobs": [{"full": job} for job in jobs], "pagination": page.as_json()}
-
-
-async def get_queue_stats(call: Call) -> dict[str, Any]:
-    """How many jobs run and wait, by pool."""
-    wanted = call.query.texts("resourcePools")
-    rows = await call.gateway.read.rows(POOLS, call.gateway.settings.pool_names)
-    return {
-        "results": [
-            {"resourcePool": row["name"], "stats": stats_json(row), "aggregates": []}
-            for row in rows
-            if not wanted or row["name"] in wanted
-        ]
-    }
-
-
 VIEW = SIGNED_IN.to("task.view")
 
 ROUTES = (
@@ -135,7 +83,4 @@ ROUTES = (
         get_allocation,
         VIEW | TASK.own("allocation", "allocationId"),
     ),
-    Route("GetJobs", "GET", "/api/v1/job-queues", get_jobs, VIEW),
-    Route("GetJobsV2", "GET", "/api/v1/job-queues-v2", get_jobs_v2, VIEW),
-    Route("GetJobQueueStats", "GET", "/api/v1/job-queues/stats", get_queue_stats, VIEW),
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from decimal import Decimal
 from typing import Any
 
-from resolute.api.projections.statement import Statement, insert, statement, update
+from resolute.api.projections.statement import Statement, document, insert, statement, update
 from resolute.proto.message import Recorded
 from resolute.proto.pool import (
     AgentDisabled,
@@ -16,7 +19,9 @@ from resolute.proto.pool import (
     AllocationKillRequested,
     AllocationRequested,
     AllocationStarted,
+    AllocationWaits,
     JobChanged,
+    JobMoved,
     PreemptionRequested,
     ResourcesExited,
     ResourcesStarted,
@@ -40,6 +45,13 @@ SLOT_STATE = "UPDATE read_v1.slots SET enabled = $3, draining = $4 WHERE agent_i
 
 RESOURCES_GONE = """UPDATE read_v1.placements SET state = 'EXITED'
 WHERE allocation_id = $1 AND state <> 'EXITED'"""
+
+ARRIVED = """WITH arrived AS (
+    INSERT INTO read_v1.arrivals AS known (pool, count) VALUES ($2, 1)
+    ON CONFLICT (pool) DO UPDATE SET count = known.count + 1 RETURNING count)
+INSERT INTO read_v1.jobs (job_id, pool, place) SELECT $1, $2, count FROM arrived ON CONFLICT DO NOTHING"""
+
+MOVED = "UPDATE read_v1.jobs SET place = $3 WHERE job_id = $1 AND pool = $2"
 
 
 def project(recorded: Recorded) -> list[Statement]:
@@ -76,10 +88,12 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
     at = recorded.recorded_at
     match recorded.event:
         case AllocationRequested() as asked:
-            return [_requested(pool, asked, recorded)]
-        case SlotsAssigned(allocation_id=allocation_id, placements=placements, reason=reason):
+            touches = (f"pools:{pool}", f"jobs:{asked.job_id}")
+            return [_requested(pool, asked, recorded), statement(ARRIVED, asked.job_id, pool, touches=touches)]
+        case SlotsAssigned(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
+            placed = _told(recorded, rule=rule, reason=reason)
             return [
-                _allocation(allocation_id, state="ASSIGNED", why=reason, assigned_at=at),
+                _allocation(allocation_id, state="ASSIGNED", why=reason, assigned_at=at, placed=placed, waits=None),
                 *(
                     insert(
                         "placements",
@@ -95,15 +109,22 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                 ),
             ]
         case AllocationHeldBack(allocation_id=allocation_id, reason=reason):
-            return [_allocation(allocation_id, why=reason)]
+            waits = _told(recorded, rule="never_fits", reason=reason, since=at)
+            return [_allocation(allocation_id, why=reason, waits=waits)]
+        case AllocationWaits(allocation_id=allocation_id, reason=reason):
+            return [_allocation(allocation_id, why=reason, waits=_told(recorded, **_fields(recorded.event)))]
         case ResourcesStarted(allocation_id=allocation_id, resources_id=resources_id, address=address):
             return [_share(allocation_id, resources_id, state="RUNNING", address=address)]
         case AllocationStarted(allocation_id=allocation_id):
             return [_allocation(allocation_id, state="RUNNING", started_at=at)]
         case PreemptionRequested(allocation_id=allocation_id, reason=reason, deadline_at=deadline_at):
-            return [_allocation(allocation_id, why=reason, preemption_deadline_at=deadline_at)]
+            preempted = _told(recorded, **_fields(recorded.event))
+            return [
+                _allocation(allocation_id, why=reason, preemption_deadline_at=deadline_at, preempted=preempted),
+            ]
         case AllocationKillRequested(allocation_id=allocation_id, reason=reason):
-            return [_allocation(allocation_id, state="TERMINATING", why=reason)]
+            killed = _told(recorded, **_fields(recorded.event))
+            return [_allocation(allocation_id, state="TERMINATING", why=reason, killed=killed)]
         case ResourcesExited(allocation_id=allocation_id, resources_id=resources_id, exit_code=code, reason=reason):
             return [_share(allocation_id, resources_id, state="EXITED", exit_code=code, reason=reason)]
         case AllocationExited(allocation_id=allocation_id, outcome=outcome, exit_code=code, reason=reason):
@@ -115,8 +136,27 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
             ]
         case JobChanged(job_id=job_id, changes=changes):
             known = {name: value for name, value in changes.items() if name in ("priority", "weight", "max_slots")}
-            return [update("allocations", "job_id", job_id, touches=(), **known)] if known else []
+            return [_of_job(job_id, known)] if known else []
+        case JobMoved(job_id=job_id, position=position, priority=priority):
+            moved = statement(MOVED, job_id, pool, Decimal(position), touches=(f"jobs:{job_id}",))
+            return [moved, _of_job(job_id, {"priority": priority})]
     return []
+
+
+def _of_job(job_id: str, columns: Mapping[str, Any]) -> Statement:
+    """Of its allocations that have not ended: what one was run with stays as it was."""
+    sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(columns, start=2))
+    sql = f"UPDATE read_v1.allocations SET {sets} WHERE job_id = $1 AND ended_at IS NULL"
+    return statement(sql, job_id, *columns.values())
+
+
+def _told(recorded: Recorded, **said: Any) -> str:
+    """A recorded reason, with when and by whose wish."""
+    return document({"at": recorded.recorded_at, "actor": recorded.cause.actor, **said})
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    return {field.name: getattr(event, field.name) for field in fields(event) if field.name != "allocation_id"}
 
 
 def _allocation(allocation_id: str, **columns: Any) -> Statement:

@@ -52,12 +52,6 @@ STATES = (
 
 TRIAL_IDS = "SELECT id FROM read_v1.trials WHERE experiment_id = $1 ORDER BY id"
 
-JOB = """SELECT bool_or(a.state <> 'QUEUED') AS scheduled,
-    (SELECT count(DISTINCT o.job_id) FROM read_v1.allocations o
-     WHERE o.ended_at IS NULL AND o.state = 'QUEUED' AND o.pool = min(a.pool)
-       AND (o.priority, o.requested_at) < (min(a.priority), min(a.requested_at))) AS ahead
-FROM read_v1.allocations a WHERE a.job_id = $1 AND a.ended_at IS NULL HAVING count(*) > 0"""
-
 
 async def row_of(read: ReadModel, experiment_id: int) -> asyncpg.Record:
     row = await read.row(f"{SELECT} WHERE e.id = $1", experiment_id)
@@ -71,15 +65,6 @@ async def experiment_of(read: ReadModel, experiment_id: int) -> dict[str, Any]:
     if row is None:
         raise NotFound(f"experiment {experiment_id} not found")
     return {**experiment_json(row), "trialIds": row["trial_ids"]}
-
-
-async def job_summary(read: ReadModel, job_id: str) -> dict[str, Any] | None:
-    """How the experiment's job stands in the queue; None when it asks for nothing now."""
-    row = await read.row(JOB, job_id)
-    if row is None:
-        return None
-    state = "STATE_SCHEDULED" if row["scheduled"] else "STATE_QUEUED"
-    return {"state": state, "jobsAhead": 0 if row["scheduled"] else row["ahead"]}
 
 
 def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
@@ -98,7 +83,7 @@ def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
         "endTime": timestamp(row["ended_at"]),
         "numTrials": row["trials"],
         "trialIds": [],
-        "progress": _progress(row),
+        "progress": progress_of(row),
         "forkedFrom": row["parent_id"],
         "resourcePool": row["resource_pool"],
         "searcherType": row["searcher_type"],
@@ -139,7 +124,7 @@ def _whose(row: asyncpg.Record) -> dict[str, Any]:
     }
 
 
-def _progress(row: asyncpg.Record) -> float | None:
+def progress_of(row: asyncpg.Record) -> float | None:
     """The mean progress of all the trials there will be; 1 once it has completed."""
     if row["state"] == "COMPLETED":
         return 1.0

@@ -172,55 +172,6 @@ def _resources_json(share: asyncpg.Record, slots: Sequence[asyncpg.Record]) -> d
     return shown
 
 
-# ---------------------------------------------------------------- jobs
-
-# One row for each job that asks for something now, in the order in which the queue serves them.
-JOBS = """SELECT a.job_id, min(a.pool) AS pool, min(a.name) AS name, min(a.owner) AS owner, min(a.task_type) AS kind,
-    min(a.priority) AS priority, max(a.weight) AS weight, min(a.requested_at) AS requested_at,
-    sum(a.slots) AS requested, coalesce(sum(a.slots) FILTER (WHERE a.state <> 'QUEUED'), 0) AS allocated,
-    bool_or(a.state <> 'QUEUED') AS scheduled, min(a.task_id) AS task_id, min(e.id) AS experiment_id,
-    min(e.name) AS experiment, min(e.started_at) AS submitted_at, min(p.workspace_id) AS workspace_id,
-    min(u.id) AS owner_id
-FROM read_v1.allocations a
-LEFT JOIN read_v1.experiments e ON e.id = a.experiment_id
-LEFT JOIN read_v1.projects p ON p.id = e.project_id
-LEFT JOIN read_v1.users u ON u.username = a.owner
-WHERE a.ended_at IS NULL
-GROUP BY a.job_id ORDER BY bool_or(a.state <> 'QUEUED') DESC, min(a.priority), min(a.requested_at), a.job_id"""
-
-
-def jobs_json(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
-    """`rows` in queue order; each job counts those of its pool that wait before it."""
-    waiting: Counter[str] = Counter()
-    shown = []
-    for row in rows:
-        shown.append(_job_json(row, 0 if row["scheduled"] else waiting[row["pool"]]))
-        waiting[row["pool"]] += not row["scheduled"]
-    return shown
-
-
-def _job_json(row: asyncpg.Record, ahead: int) -> dict[str, Any]:
-    is_experiment = row["experiment_id"] is not None
-    return {
-        "summary": {"state": "STATE_SCHEDULED" if row["scheduled"] else "STATE_QUEUED", "jobsAhead": ahead},
-        "type": "TYPE_EXPERIMENT" if is_experiment else f"TYPE_{row['kind']}",
-        "submissionTime": timestamp(row["submitted_at"] or row["requested_at"]),
-        "username": row["owner"],
-        "userId": row["owner_id"] or 0,
-        "resourcePool": row["pool"],
-        "isPreemptible": is_experiment,
-        "priority": row["priority"],
-        "weight": row["weight"],
-        "entityId": str(row["experiment_id"]) if is_experiment else row["task_id"],
-        "jobId": row["job_id"],
-        "requestedSlots": row["requested"],
-        "allocatedSlots": row["allocated"],
-        "name": row["experiment"] or row["name"],
-        "progress": 0,
-        "workspaceId": row["workspace_id"] or 0,
-    }
-
-
 # ---------------------------------------------------------------- resource pools
 
 POOLS = """SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots, 0) AS slots,

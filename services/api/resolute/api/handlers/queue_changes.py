@@ -1,0 +1,179 @@
+"""What people may change of the queue: read and checked as a whole, then made one by one.
+
+An experiment's configuration is where its priority, weight and pool are told, so they are edited there; the scheduler
+is told in the same breath, so that the answer comes when the queue goes by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from resolute.api.call import Call
+from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.experiment import EditExperiment
+from resolute.proto.pool import ChangeJob, MoveJob
+
+ACTIONS = ("aheadOf", "behindOf", "priority", "weight", "resourcePool")
+
+# A job that asks for nothing now (it is paused, say) is known by its experiment.
+JOB = """SELECT e.id AS experiment_id, e.state, coalesce(l.pool, e.resource_pool) AS pool, coalesce(l.slots, s.slots) AS
+    slots, s.single, l.pool IS NOT NULL AS live, coalesce(l.priority, s.priority) AS priority
+FROM (SELECT $1::text AS job_id) j
+LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id
+LEFT JOIN LATERAL (
+    SELECT min(a.pool) AS pool, max(a.slots) AS slots, min(a.priority) AS priority FROM read_v1.allocations a
+    WHERE a.job_id = j.job_id AND a.ended_at IS NULL HAVING count(*) > 0) l ON true
+LEFT JOIN LATERAL (
+    SELECT (f.config #>> '{resources,slots_per_trial}')::int AS slots,
+           (f.config #>> '{resources,is_single_node}')::bool AS single,
+           (f.config #>> '{resources,priority}')::int AS priority
+    FROM read_v1.experiment_configs f WHERE f.experiment_id = e.id) s ON true
+WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
+
+OVER = ("COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETING", "DELETE_FAILED")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    job_id: str
+    experiment_id: int | None
+    pool: str
+    slots: int
+    single_agent: bool
+    live: bool
+    """Whether it asks for something now, or holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    job: Job
+    action: str
+    value: Any
+
+
+async def read_changes(call: Call) -> Sequence[Change]:
+    """Raises InvalidConfig or NotFound, naming the update and its field, before anything has been changed."""
+    updates = call.body.get("updates")
+    if not isinstance(updates, list) or not updates or not all(isinstance(update, Mapping) for update in updates):
+        raise InvalidConfig("updates: expected a list of changes, each with a jobId and what to change of it")
+    return [await _read(call, update, f"updates[{number}]") for number, update in enumerate(updates)]
+
+
+async def _read(call: Call, update: Mapping[str, Any], path: str) -> Change:
+    given = {name: update[name] for name in ACTIONS if update.get(name) is not None}
+    if len(given) != 1:
+        found = f"found {', '.join(given)}" if given else "found none of them"
+        raise InvalidConfig(f"{path}: expected one of {', '.join(ACTIONS)} to change; {found}")
+    job = await _job(call, update.get("jobId"), f"{path}.jobId")
+    ((action, value),) = given.items()
+    where = f"{path}.{action}"
+    if action in ("aheadOf", "behindOf"):
+        value = await _neighbour(call, job, value, where)
+    elif action == "priority":
+        value = _priority(value, where)
+    elif action == "weight":
+        value = _weight(value, where)
+    else:
+        await _check_move(call, job, value, where)
+    _check_policy(call, job, action, where)
+    return Change(job, action, value)
+
+
+async def _job(call: Call, job_id: Any, path: str) -> Job:
+    row: asyncpg.Record | None = await call.gateway.read.row(JOB, str(job_id)) if job_id else None
+    if row is None:
+        raise NotFound(f"{path}: job {job_id!r} not found; `det job list` shows those there are")
+    if row["experiment_id"] is not None and row["state"] in OVER:
+        raise Refused(f"{path}: job {job_id} is over: experiment {row['experiment_id']} is {row['state']}")
+    return Job(
+        str(job_id), row["experiment_id"], row["pool"], row["slots"] or 0, bool(row["single"]), bool(row["live"])
+    )
+
+
+async def _neighbour(call: Call, job: Job, other_id: Any, path: str) -> str:
+    if other_id == job.job_id:
+        raise InvalidConfig(f"{path}: a job cannot be moved next to itself; name another job of pool {job.pool!r}")
+    other = await _job(call, other_id, path)
+    if other.pool != job.pool:
+        raise InvalidConfig(
+            f"{path}: job {other.job_id} is in pool {other.pool!r}, and job {job.job_id} in {job.pool!r}; move it "
+            "there first (resourcePool), or name a job of its own pool"
+        )
+    for one in (job, other):
+        if not one.live:
+            raise InvalidConfig(f"{path}: job {one.job_id} is not in the queue: it asks for nothing now; activate it")
+    return other.job_id
+
+
+def _priority(value: Any, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 99:
+        raise InvalidConfig(f"{path}: expected a whole number from 1 (first) to 99 (last); found {value!r}")
+    return value
+
+
+def _weight(value: Any, path: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InvalidConfig(f"{path}: expected a number above 0, twice as much for twice the share; found {value!r}")
+    return float(value)
+
+
+async def _check_move(call: Call, job: Job, pool: Any, path: str) -> None:
+    check_pool(path, str(pool), call.gateway.settings)
+    if job.experiment_id is None:
+        raise InvalidConfig(f"{path}: only experiments can move to another pool; start this task again there")
+    await check_fit(call, path, str(pool), job.slots, single_agent=job.single_agent)
+
+
+def _check_policy(call: Call, job: Job, action: str, path: str) -> None:
+    """What the pool's policy does not look at would be changed in vain."""
+    kind = call.gateway.settings.scheduler_of(job.pool).type
+    if kind == "fair_share" and action in ("aheadOf", "behindOf", "priority"):
+        raise InvalidConfig(
+            f"{path}: pool {job.pool!r} shares its slots by weight (fair_share); change the job's weight instead"
+        )
+    if kind != "fair_share" and action == "weight":
+        remedy = (
+            "priority, or move it ahead of another job" if kind == "priority" else "place: move it ahead of another"
+        )
+        raise InvalidConfig(f"{path}: pool {job.pool!r} does not go by weights ({kind}); change the job's {remedy}")
+    if kind == "fifo" and action == "priority":
+        raise InvalidConfig(f"{path}: pool {job.pool!r} serves who came first (fifo); move the job ahead of another")
+
+
+async def applied(call: Call, change: Change, step: str) -> None:
+    job = change.job
+    match change.action:
+        case "aheadOf":
+            await call.send(MoveJob(job.pool, job.job_id, ahead_of=change.value), step)
+            await _adopt(call, job, step)
+        case "behindOf":
+            await call.send(MoveJob(job.pool, job.job_id, behind_of=change.value), step)
+            await _adopt(call, job, step)
+        case "resourcePool":
+            assert job.experiment_id is not None, "others were refused"
+            await call.send(EditExperiment(job.experiment_id, {"resource_pool": change.value}), step)
+        case name:
+            await _edit(call, job, {name: change.value}, step)
+
+
+async def _edit(call: Call, job: Job, changes: dict[str, Any], step: str) -> None:
+    if job.experiment_id is not None:
+        await call.send(EditExperiment(job.experiment_id, changes), step)
+    if job.live:
+        try:
+            await call.send(ChangeJob(job.pool, job.job_id, changes), f"{step}/queue")
+        except NotFound:  # its last allocation ended meanwhile: the next will be asked for as its configuration says
+            return
+
+
+async def _adopt(call: Call, job: Job, step: str) -> None:
+    """A job that moved has the priority of its neighbour: its configuration says so too."""
+    row = await call.gateway.read.row(JOB, job.job_id)
+    if row is not None and job.experiment_id is not None and row["live"]:
+        await call.send(EditExperiment(job.experiment_id, {"priority": row["priority"]}), f"{step}/adopt")

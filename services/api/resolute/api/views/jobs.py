@@ -1,0 +1,99 @@
+"""The job queue, as the wire shows it: who is served next in each pool, and who waits before whom.
+
+A job is all that one experiment (or one task) asks for in one pool. Its place is worked out as the pool's policy
+would: by priority, then by place (arrival, unless a person moved it); under fair share by how much it holds for its
+weight, which is an estimate, since shares move with what others hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+
+from resolute.api.readmodel import ReadModel
+from resolute.api.settings import ApiSettings
+from resolute.api.views.experiments import progress_of
+from resolute.api.wire import timestamp
+
+# $1: pools that do not go by priority; $2: those that go by shares.
+RANKED = """
+WITH live AS (
+    SELECT a.job_id, a.pool, min(a.name) AS name, min(a.owner) AS owner, min(a.task_type) AS kind,
+        min(a.priority) AS priority, max(a.weight) AS weight, max(a.max_slots) AS max_slots,
+        min(a.requested_at) AS requested_at, sum(a.slots)::int AS requested,
+        coalesce(sum(a.slots) FILTER (WHERE a.state <> 'QUEUED'), 0)::int AS allocated,
+        bool_or(a.state <> 'QUEUED') AS scheduled, min(a.task_id) AS task_id, min(a.experiment_id) AS experiment_id
+    FROM read_v1.allocations a WHERE a.ended_at IS NULL GROUP BY a.job_id, a.pool),
+keyed AS (
+    SELECT l.*, j.place, CASE WHEN l.pool = ANY($1::text[]) THEN 0 ELSE l.priority END AS rank,
+        CASE WHEN l.pool = ANY($2::text[]) THEN l.allocated / l.weight ELSE 0 END AS share
+    FROM live l JOIN read_v1.jobs j USING (job_id, pool)),
+ranked AS (
+    SELECT k.*,
+        count(*) FILTER (WHERE NOT scheduled) OVER (
+            PARTITION BY pool, requested = 0 ORDER BY rank, share, place, job_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ahead,
+        row_number() OVER (ORDER BY pool, scheduled DESC, rank, share, place, job_id) AS number
+    FROM keyed k)"""
+
+COUNT = f"{RANKED} SELECT count(*) FROM ranked q"
+
+SELECT = f"""{RANKED}
+SELECT q.*, e.name AS experiment, e.state, e.trials, e.started_at AS submitted_at, p.workspace_id, u.id AS owner_id,
+    f.config #>> '{{searcher,max_trials}}' AS max_trials, g.progress
+FROM ranked q
+LEFT JOIN read_v1.experiments e ON e.id = q.experiment_id
+LEFT JOIN read_v1.experiment_configs f ON f.experiment_id = q.experiment_id
+LEFT JOIN read_v1.projects p ON p.id = e.project_id
+LEFT JOIN read_v1.users u ON u.username = q.owner
+LEFT JOIN LATERAL (
+    SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
+    WHERE t.experiment_id = q.experiment_id) g ON true"""
+
+# The mean time in the queue of what was given its slots, by pool and day.
+WAITED = """SELECT pool, to_char(assigned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
+    avg(extract(epoch FROM assigned_at - requested_at))::float8 AS seconds
+FROM read_v1.allocations WHERE assigned_at >= $1 GROUP BY pool, day ORDER BY pool, day"""
+
+
+def policies(settings: ApiSettings) -> tuple[list[str], list[str]]:
+    """The first two arguments of the statements here."""
+    kinds = {name: settings.scheduler_of(name).type for name in settings.pool_names}
+    return [name for name, kind in kinds.items() if kind != "priority"], [
+        name for name, kind in kinds.items() if kind == "fair_share"
+    ]
+
+
+async def job_summary(read: ReadModel, settings: ApiSettings, job_id: str) -> dict[str, Any] | None:
+    """How a job stands in the queue; None when it asks for nothing now."""
+    row = await read.row(f"{RANKED} SELECT scheduled, ahead FROM ranked WHERE job_id = $3", *policies(settings), job_id)
+    return None if row is None else summary_json(row)
+
+
+def summary_json(row: asyncpg.Record) -> dict[str, Any]:
+    if row["scheduled"]:
+        return {"state": "STATE_SCHEDULED", "jobsAhead": 0}
+    return {"state": "STATE_QUEUED", "jobsAhead": row["ahead"]}
+
+
+def job_json(row: asyncpg.Record) -> dict[str, Any]:
+    is_experiment = row["experiment_id"] is not None
+    return {
+        "summary": summary_json(row),
+        "type": "TYPE_EXPERIMENT" if is_experiment else f"TYPE_{row['kind']}",
+        "submissionTime": timestamp(row["submitted_at"] or row["requested_at"]),
+        "username": row["owner"],
+        "userId": row["owner_id"] or 0,
+        "resourcePool": row["pool"],
+        "isPreemptible": is_experiment,
+        "priority": row["priority"],
+        "weight": row["weight"],
+        "entityId": str(row["experiment_id"]) if is_experiment else row["task_id"],
+        "jobId": row["job_id"],
+        "requestedSlots": row["requested"],
+        "allocatedSlots": row["allocated"],
+        "name": row["experiment"] or row["name"],
+        "progress": (progress_of(row) if row["state"] else None) or 0,
+        "workspaceId": row["workspace_id"] or 0,
+    }
