@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 EXPERIMENT = "/api/v1/experiments/7"
 
@@ -139,6 +140,24 @@ def test_setting_an_attribute_sends_that_attribute_alone(
     master.on(f"PATCH {EXPERIMENT}", {})
     assert det(f"e set {words}").status == 0
     assert master.last(f"PATCH {EXPERIMENT}").body == {"id": 7, **body}
+
+
+@pytest.mark.parametrize(("words", "days"), [("--days 3", 3), ("--forever", -1)])
+def test_logs_are_kept_for_days_or_for_ever(master: Any, det: Callable[..., Any], words: str, days: int) -> None:
+    master.on(f"PUT {EXPERIMENT}/retain_logs", {})
+    assert det(f"e set log-retention 7 {words}").status == 0
+    assert master.last(f"PUT {EXPERIMENT}/retain_logs").body == {"experimentId": 7, "numDays": days}
+
+
+def test_continuing_sends_what_is_overridden_alone(master: Any, det: Callable[..., Any], tmp_path: Path) -> None:
+    master.on("POST /api/v1/experiments/continue", {})
+    assert det("e continue 7").out == "Continued experiment 7\n"
+    assert master.last("POST /api/v1/experiments/continue").body == {"id": 7, "overrideConfig": "{}\n"}
+    longer = tmp_path / "longer.yaml"
+    longer.write_text("searcher: {max_length: {batches: 200}}")
+    assert det(f"e continue 7 --config-file {longer} --config max_restarts=1").status == 0
+    sent = yaml.safe_load(master.last("POST /api/v1/experiments/continue").body["overrideConfig"])
+    assert sent == {"searcher": {"max_length": {"batches": 200}}, "max_restarts": 1}
 
 
 def test_the_model_definition_is_written_to_a_file(master: Any, det: Callable[..., Any], tmp_path: Path) -> None:

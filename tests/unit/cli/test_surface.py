@@ -41,6 +41,7 @@ experiment|e list-checkpoints|lc : 7 --best 1 --csv                           : 
 experiment|e create          : {here} . -i {here} --config a=1 --config b=2 -f --project_id 3 : experiment_create:create
 experiment|e create          : {here} --local --test-mode --template t        : experiment_create:create
 experiment|e create          : {here} . --paused                              : experiment_create:create
+experiment|e continue        : 7 --config-file {here} --config a=1 -f         : experiment_create:continue_
 experiment|e describe        : 7,8 --metrics --outdir d                       : experiment_show:describe
 experiment|e config          : 7                                              : experiment_show:config
 experiment|e logs            : 7 --head 3 --level INFO --rank-id 0            : trial:experiment_logs
@@ -59,6 +60,8 @@ experiment|e set name        : 7 n                                            : 
 experiment|e set description : 7 d                                            : experiment:set_description
 experiment|e set max-slots   : 7 none                                         : experiment:set_max_slots
 experiment|e set max-restarts : 7 2                                           : experiment:set_max_restarts
+experiment|e set log-retention : 7 --days 3                                   : experiment:set_log_retention
+experiment|e set log-retention : 7 --forever                                  : experiment:set_log_retention
 experiment|e set weight      : 7 0.5                                          : experiment:set_weight
 experiment|e set priority    : 7 3                                            : experiment:set_priority
 experiment|e set gc-policy   : 7 --save-exp 1 --save-trial-b 1 --save-trial-l 1 --yes : experiment:set_gc_policy

@@ -120,6 +120,14 @@ def set_priority(args: Namespace) -> None:
     _set_resource(args, "priority", "priority", args.priority)
 
 
+def set_log_retention(args: Namespace) -> None:
+    days = -1 if args.forever else args.days
+    body = {"experimentId": args.experiment_id, "numDays": days}
+    session(args).put(f"{path(args.experiment_id)}/retain_logs", body)
+    kept = "for ever" if days == -1 else f"for {days} days"
+    print(f"Logs of experiment {args.experiment_id} are kept {kept}")
+
+
 def set_max_restarts(args: Namespace) -> None:
     _patch(args, {"maxRestarts": args.max_restarts})
     print(f"Set `max_restarts` of experiment {args.experiment_id} to {args.max_restarts}")

@@ -44,6 +44,19 @@ def create(args: Namespace) -> int | None:
     return _follow(opened, experiment_id) if args.follow_first_trial else None
 
 
+def continue_(args: Namespace) -> int | None:
+    """An experiment that has ended goes on, with what is said anew of its configuration."""
+    import yaml
+
+    changes = read_config(args.config_file, args.config)[1] if args.config_file else overrides.apply({}, args.config)
+    opened = session(args)
+    body = {"id": args.experiment_id, "overrideConfig": yaml.safe_dump(changes, sort_keys=False)}
+    answer = opened.post("/api/v1/experiments/continue", body)
+    _warn(answer)
+    print(f"Continued experiment {args.experiment_id}")
+    return _follow(opened, args.experiment_id) if args.follow_first_trial else None
+
+
 def read_config(file: Path, changes: list[str]) -> tuple[str, dict[str, Any]]:
     """The configuration as text and as an object. Text nobody changed is sent as it was written."""
     import yaml
@@ -94,9 +107,13 @@ def _submit(
     }
     with Progress("Sending to master"):
         answer = opened.post("/api/v1/experiments", {key: each for key, each in body.items() if each is not None})
+    _warn(answer)
+    return int((answer.get("experiment") or {}).get("id") or 0)
+
+
+def _warn(answer: Mapping[str, Any]) -> None:
     for warning in answer.get("warnings") or []:
         print(f"Warning: {_WARNINGS.get(warning, warning)}", file=sys.stderr)
-    return int((answer.get("experiment") or {}).get("id") or 0)
 
 
 _WARNINGS = {

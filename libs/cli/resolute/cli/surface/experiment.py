@@ -38,6 +38,18 @@ _CREATE = Command(
     ),
 )
 
+_CONTINUE = Command(
+    "continue",
+    "continue experiment that has ended",
+    run="experiment_create:continue_",
+    args=(
+        EXPERIMENT,
+        arg("--config-file", type=existing_file, help="configuration (YAML) whose fields replace the experiment's"),
+        _CONFIG_OVERRIDES,
+        flag(*_FOLLOW, help="follow the log of the first trial"),
+    ),
+)
+
 _LISTS = (
     Command(
         "list",
@@ -148,6 +160,19 @@ _SET = Command(
             ),
         ),
         Command(
+            "log-retention",
+            "set how long logs of experiment are kept",
+            run="experiment:set_log_retention",
+            args=(
+                EXPERIMENT,
+                one_of(
+                    arg("--days", type=int, help="days after the end of a task; 0 clears them at the next clean-up"),
+                    flag("--forever", help="keep them"),
+                    required=True,
+                ),
+            ),
+        ),
+        Command(
             "max-restarts",
             "set `max_restarts` of experiment",
             run="experiment:set_max_restarts",
@@ -182,5 +207,5 @@ EXPERIMENTS = Command(
     "manage experiments",
     aliases=("e",),
     default="list",
-    commands=(_CREATE, *_LISTS, _DESCRIBE, _CONFIG, _LOGS, *_VERBS, _DOWNLOAD, _LABEL, _SET),
+    commands=(_CREATE, _CONTINUE, *_LISTS, _DESCRIBE, _CONFIG, _LOGS, *_VERBS, _DOWNLOAD, _LABEL, _SET),
 )
