@@ -44,7 +44,8 @@ MAY_LEAN_ON: dict[str, set[str]] = {
         "checkpoint",
         "api",
     },
-    "cli": {"proto", "config", "deploy", "eventlog", "api"},
+    # It shows what services know without being asked: replay, what-if, searches that are only played.
+    "cli": {"proto", "config", "deploy", "eventlog", "api", "searcher"},
 }
 
 SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "agent", "api")

@@ -437,6 +437,16 @@ class ReportLogPolicyMatch(SearcherCommand):
 
 
 @dataclass(frozen=True, slots=True)
+class PreviewSearch(SearcherCommand):
+    """Ask how many trials a search would make, and how far each would train; nothing is written. The reply's data:
+    {"unit": str, "trials": [{"count": int, "length": int, "full": bool}]}."""
+
+    config: Object
+    """A whole merged configuration."""
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class DescribeRun(SearcherCommand):
     """Ask what a run needs to start; nothing is written. The reply's data is a TaskSpec, as JSON."""
 

@@ -24,6 +24,7 @@ from resolute.proto.experiment import (
     ExperimentDeletionRequested,
     ExperimentEdited,
     ExperimentNumbered,
+    PreviewSearch,
     SearcherCommand,
     TrialRunRequested,
     TrialStopRequested,
@@ -36,6 +37,7 @@ from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, State, evolve
 from resolute.searcher.ids import Draw, NeedIds
 from resolute.searcher.methods import method_for
+from resolute.searcher.preview import preview
 from resolute.searcher.reactions import describe, react
 from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.settings import Settings
@@ -76,6 +78,8 @@ class Searcher:
             case DescribeRun():
                 experiment = await self._experiments.state(_stream(command.experiment_id))
                 return Reply(data=codec.dump(describe(experiment, command)))
+            case PreviewSearch():  # plays the whole search, while others want to be served
+                return Reply(data=await asyncio.to_thread(preview, command.config, command.seed))
         experiment_id = getattr(command, "experiment_id", None)
         if not isinstance(command, SearcherCommand) or experiment_id is None:
             raise NotFound(f"the searcher does not decide {type(command).__name__}")

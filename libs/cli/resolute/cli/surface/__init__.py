@@ -10,6 +10,7 @@ from resolute.cli.surface.deploy import DEPLOY
 from resolute.cli.surface.experiment import EXPERIMENTS
 from resolute.cli.surface.history import LOG, REPLAY
 from resolute.cli.surface.people import USERS
+from resolute.cli.surface.searching import PREVIEW, SEARCH
 from resolute.cli.surface.training import CHECKPOINTS, TRIALS
 from resolute.cli.tree import Command, arg
 
@@ -37,6 +38,7 @@ DET = Command(
         EXPERIMENTS,
         JOBS,
         MASTER,
+        PREVIEW,
         RESOURCE_POOLS,
         SLOTS,
         TASKS,
@@ -46,4 +48,4 @@ DET = Command(
     ),
 )
 
-RESOLUTE = Command("resolute", "Look into what a cluster remembers.", commands=(LOG, REPLAY))
+RESOLUTE = Command("resolute", "Look into what a cluster remembers.", commands=(LOG, REPLAY, SEARCH))
