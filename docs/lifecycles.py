@@ -9,6 +9,7 @@ from typing import Any
 
 from resolute.checkpoint import registry
 from resolute.scheduler import allocation
+from resolute.scheduler.provisioner import fleet
 from resolute.searcher import experiment, trial
 
 PAGE = Path(__file__).parent / "reference" / "lifecycles.md"
@@ -17,6 +18,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Experiments", "`services/searcher/resolute/searcher/experiment.py`", experiment.FLOW),
     ("Trials", "`services/searcher/resolute/searcher/trial.py`", trial.FLOW),
     ("Allocations", "`services/scheduler/resolute/scheduler/allocation.py`", allocation.FLOW),
+    ("Instances of elastic pools", "`services/scheduler/resolute/scheduler/provisioner/fleet.py`", fleet.FLOW),
     ("Checkpoints", "`services/checkpoint/resolute/checkpoint/registry.py`", registry.FLOW),
 )
 
