@@ -136,7 +136,17 @@ async def task_ended(gateway: Gateway, task_id: str) -> bool:
     return bool(await gateway.read.value(TASK_ENDED, task_id))
 
 
-async def allocation(gateway: Gateway, allocation_id: str) -> AllocationRef:
+async def allocation(gateway: Gateway, allocation_id: str, resources_id: str = "") -> AllocationRef:
+    """Raises NotFound. With a `resources_id`, one that is not known yet is looked for on the newest state: who asks
+    about the share he runs in may be faster than the news that it was given."""
+    found = await _allocation_ref(gateway, allocation_id)
+    if resources_id and resources_id not in found.resources:
+        await gateway.read.catch_up()
+        found = await _allocation_ref(gateway, allocation_id)
+    return found
+
+
+async def _allocation_ref(gateway: Gateway, allocation_id: str) -> AllocationRef:
     row = await _row(gateway, ALLOCATION, allocation_id)
     if row is None:
         raise NotFound(f"allocation {allocation_id!r} not found")

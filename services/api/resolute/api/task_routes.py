@@ -33,7 +33,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
     deadline = _now() + RENDEZVOUS_S
     while True:
         heard = await _heard(call, allocation_id)
-        allocation = await lookup.allocation(call.gateway, allocation_id)
+        allocation = await lookup.allocation(call.gateway, allocation_id, resources_id)
         if resources_id not in allocation.resources:
             raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
         if allocation.ended:
