@@ -67,11 +67,19 @@ experiment|e set priority    : 7 3                                            : 
 experiment|e set gc-policy   : 7 --save-exp 1 --save-trial-b 1 --save-trial-l 1 --yes : experiment:set_gc_policy
 job|j                        :                                                : job:list_
 job|j list|ls                : -p pool --reverse --yaml                       : job:list_
+job|j update|u               : j-1 -p 3                                       : queue:update
+job|j update|u               : j-1 --weight 0.5                               : queue:update
+job|j update|u               : j-1 --resource-pool gpu                        : queue:update
+job|j update-batch           : j-1.priority=1 j-2.weight=2                    : queue:update_batch
+job|j explain                : 7 --json                                       : queue:explain
 master info                  : --json                                         : master:info
 master config                : --yaml                                         : master:config
 master config show           : --json                                         : master:config
 master logs                  : -f --tail 3                                    : master:logs_
 resource-pool|rp list|ls     :                                                : job:list_pools
+resources|res raw            : 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z --json : resources:raw
+resources|res allocations|alloc : 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z   : resources:allocations
+resources|res aggregated|agg : 2026-01-01 2026-02-01 --monthly --json         : resources:aggregated
 slot|s                       :                                                : agent:list_slots
 slot|s list|ls               : --csv                                          : agent:list_slots
 slot|s enable                : a1 0                                           : agent:enable_slot

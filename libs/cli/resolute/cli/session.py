@@ -81,11 +81,17 @@ class Session:
             yield from answers.results(response, self.master)
 
     def download(
-        self, path: str, accept: str, into: BinaryIO, *, on_chunk: Callable[[int], None] = lambda _: None
+        self,
+        path: str,
+        accept: str,
+        into: BinaryIO,
+        *,
+        query: Query | None = None,
+        on_chunk: Callable[[int], None] = lambda _: None,
     ) -> int:
         """Copy a binary answer into a file, telling `on_chunk` the bytes so far; returns its size in bytes."""
         size = 0
-        with self._opened("GET", path, None, {"Accept": accept}) as response:
+        with self._opened("GET", path, query, {"Accept": accept}) as response:
             if response.status != 200:
                 raise answers.refusal(response.status, response.read())
             try:

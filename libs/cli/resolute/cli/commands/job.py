@@ -29,9 +29,9 @@ def list_(args: Namespace) -> None:
     )
     jobs = [job.get("full") or job.get("limited") or {} for job in found]
     if args.json:
-        output.show_json(jobs)
+        output.show_json({"jobs": jobs})
     elif args.yaml:
-        output.show_yaml(jobs)
+        output.show_yaml({"jobs": jobs})
     else:
         by_priority = pool.get("schedulerType") == "SCHEDULER_TYPE_PRIORITY"
         headers = [

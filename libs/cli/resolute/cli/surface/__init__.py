@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import SUPPRESS, Action, ArgumentParser
 from typing import Any
 
-from resolute.cli.surface.cluster import AGENTS, JOBS, MASTER, RESOURCE_POOLS, SLOTS, TASKS, VERSION
+from resolute.cli.surface.cluster import AGENTS, JOBS, MASTER, RESOURCE_POOLS, RESOURCES, SLOTS, TASKS, VERSION
 from resolute.cli.surface.deploy import DEPLOY
 from resolute.cli.surface.experiment import EXPERIMENTS
 from resolute.cli.surface.history import LOG, REPLAY
@@ -40,6 +40,7 @@ DET = Command(
         MASTER,
         PREVIEW,
         RESOURCE_POOLS,
+        RESOURCES,
         SLOTS,
         TASKS,
         TRIALS,

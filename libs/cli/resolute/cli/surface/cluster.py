@@ -64,6 +64,8 @@ TASKS = Command(
     ),
 )
 
+_JOB = arg("job_id", help="job ID")
+
 JOBS = Command(
     "job",
     "manage jobs",
@@ -80,6 +82,73 @@ JOBS = Command(
                 *paging(100),
                 flag("--reverse", help="last first"),
                 one_of(JSON, YAML, flag("--table", help="print as a table"), CSV),
+            ),
+        ),
+        Command(
+            "update",
+            "update job",
+            run="queue:update",
+            aliases=("u",),
+            args=(
+                _JOB,
+                one_of(
+                    arg("-p", "--priority", type=int, help="new priority, 1 (first) to 99 (last)"),
+                    arg("-w", "--weight", type=float, help="new weight, above 0: twice as much for twice the share"),
+                    arg("--resource-pool", help="pool to move the job to"),
+                    arg("--ahead-of", metavar="job_id", help="job to come before"),
+                    arg("--behind-of", metavar="job_id", help="job to come after"),
+                ),
+            ),
+        ),
+        Command(
+            "update-batch",
+            "update jobs",
+            run="queue:update_batch",
+            args=(
+                arg(
+                    "operation",
+                    nargs="+",
+                    help="<job ID>.<field>=<value>; fields are priority, weight, resource-pool; all or none are made",
+                ),
+            ),
+        ),
+        Command(
+            "explain",
+            "explain job",
+            run="queue:explain",
+            args=(arg("job_id", help="job ID, or the number of an experiment"), JSON),
+        ),
+    ),
+)
+
+_TIMES = (
+    arg("timestamp_after", help="from this instant on, as in 2026-01-31T12:00:00Z"),
+    arg("timestamp_before", help="until this instant"),
+)
+
+RESOURCES = Command(
+    "resources",
+    "query historical resource allocation",
+    aliases=("res",),
+    commands=(
+        Command("raw", "get raw allocation information", run="resources:raw", args=(*_TIMES, JSON)),
+        Command(
+            "allocations",
+            "get allocation information as CSV",
+            run="resources:allocations",
+            aliases=("alloc",),
+            args=_TIMES,
+        ),
+        Command(
+            "aggregated",
+            "get aggregated allocation information",
+            run="resources:aggregated",
+            aliases=("agg",),
+            args=(
+                arg("start_date", help="first day, as in 2026-01-31"),
+                arg("end_date", help="last day"),
+                JSON,
+                flag("--monthly", help="by month rather than by day"),
             ),
         ),
     ),

@@ -11,6 +11,7 @@ from resolute.api.handlers import (
     downloads,
     experiment_actions,
     experiments,
+    explain,
     master,
     master_logs,
     model_definitions,
@@ -42,5 +43,6 @@ ROUTES: tuple[Route, ...] = (
     *cluster.ROUTES,
     *work.ROUTES,
     *queue.ROUTES,
+    *explain.ROUTES,
     *usage.ROUTES,
 )

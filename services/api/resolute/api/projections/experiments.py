@@ -66,9 +66,10 @@ def project(recorded: Recorded) -> list[Statement]:
         case ExperimentCreated() as created:
             return [_created(created, recorded), _config_of(created)]
         case ExperimentActivated():
-            return [update("experiments", "id", experiment_id, state="ACTIVE")]
+            return [update("experiments", "id", experiment_id, state="ACTIVE", reason="")]
         case ExperimentPaused():
-            return [update("experiments", "id", experiment_id, state="PAUSED")]
+            reason = f"paused by {recorded.cause.actor}"
+            return [update("experiments", "id", experiment_id, state="PAUSED", reason=reason)]
         case ExperimentStopping(outcome=outcome, reason=reason):
             return [update("experiments", "id", experiment_id, state=f"STOPPING_{outcome}", reason=reason)]
         case ExperimentEnded(outcome=outcome, reason=reason):

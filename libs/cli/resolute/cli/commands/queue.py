@@ -1,0 +1,135 @@
+"""Changing the queue: who comes first, who has which share, who moves to which pool; and why a job waits."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from resolute.cli import output, times
+from resolute.cli.errors import CliError
+from resolute.cli.login import session
+
+FIELDS = {"priority": int, "weight": float, "resource_pool": str}
+
+_CHANGES = {
+    "priority": "priority",
+    "weight": "weight",
+    "resource_pool": "resourcePool",
+    "ahead_of": "aheadOf",
+    "behind_of": "behindOf",
+}
+
+_OPTIONS = [f"--{name.replace('_', '-')}" for name in _CHANGES]
+
+
+def update(args: Namespace) -> None:
+    given = {name: getattr(args, name) for name in _CHANGES if getattr(args, name) is not None}
+    if not given:
+        raise CliError(f"nothing to change; give {', '.join(_OPTIONS)}")
+    _send(args, [_update(args.job_id, given)])
+
+
+def update_batch(args: Namespace) -> None:
+    _send(args, [_operation(text) for text in args.operation])
+
+
+def _send(args: Namespace, updates: list[dict[str, Any]]) -> None:
+    session(args).post("/api/v1/job-queues", {"updates": updates})
+    for update in updates:
+        print(f"Updated job {update['jobId']}.")
+
+
+def _update(job_id: str, changes: dict[str, Any]) -> dict[str, Any]:
+    return {"jobId": job_id, **{_CHANGES[name]: value for name, value in changes.items()}}
+
+
+def _operation(text: str) -> dict[str, Any]:
+    """`<job ID>.<field>=<value>`, as the batch command takes it."""
+    job_id, dot, rest = text.partition(".")
+    name, equals, value = rest.partition("=")
+    name = name.replace("-", "_")
+    if not (job_id and dot and equals and value):
+        raise CliError(f"{text!r}: expected <job ID>.<field>=<value>, as in 5f0c….priority=10")
+    if name not in FIELDS:
+        raise CliError(f"{text!r}: no field {name!r}; there are {', '.join(FIELDS)}")
+    try:
+        return _update(job_id, {name: FIELDS[name](value)})
+    except ValueError:
+        raise CliError(f"{text!r}: expected a number for {name}; found {value!r}") from None
+
+
+# ---------------------------------------------------------------- why
+
+
+def explain(args: Namespace) -> None:
+    told = session(args).get(f"/api/v1/jobs/{quote(args.job_id, safe='')}/explain")
+    if args.json:
+        output.show_json(told)
+        return
+    print("\n".join(_explained(told)))
+
+
+def _explained(told: dict[str, Any]) -> Iterator[str]:
+    job = told.get("job") or {}
+    name = f" ({job['name']})" if job.get("name") else ""
+    yield f"Job {told['jobId']}{name}: {told['says']}"
+    if job:
+        summary = job["summary"]
+        place = f", {summary['jobsAhead']} jobs ahead" if summary["state"] == "STATE_QUEUED" else ""
+        yield (
+            f"Pool {job['resourcePool']} ({told['schedulerType']}), priority {job['priority']}, "
+            f"weight {job['weight']:g}, {job['allocatedSlots']} of {job['requestedSlots']} slots held{place}"
+        )
+    for allocation in told["allocations"]:
+        yield ""
+        yield from _allocation(allocation)
+
+
+def _allocation(told: dict[str, Any]) -> Iterator[str]:
+    trial = f"Trial {told['trialId']}" if told.get("trialId") else f"Task {told['taskId']}"
+    yield f"{trial}, allocation {told['allocationId']}: {output.state(told['state'])}, {told['slots']} slots"
+    if waits := told.get("waits"):
+        yield from _waits(waits)
+    if placed := told.get("placed"):
+        where = ", ".join(f"{on['agentId']} (slots {_slots(on['slotIds'])})" for on in placed["agents"])
+        yield f"  placed on {where}: {placed['reason']}{_rule(placed)}"
+        yield f"  since {times.shown(placed['time'])}"
+    if preempted := told.get("preempted"):
+        whom = preempted.get("for") or {}
+        for_whom = f" for job {whom['jobId']} ({_who(whom)})" if whom else ""
+        yield f"  asked to give its slots back by {preempted['by']}{for_whom}: {preempted['reason']}{_rule(preempted)}"
+        yield f"  asked {times.shown(preempted['time'])}, with time until {times.shown(preempted['deadline'])}"
+    if killed := told.get("killed"):
+        yield f"  ordered to stop by {killed['by']} at {times.shown(killed['time'])}: {killed['reason']}"
+    if ended := told.get("ended"):
+        because = f": {ended['reason']}" if ended["reason"] else ""
+        yield f"  over since {times.shown(ended['endTime'])}, {ended['outcome']}{because}"
+
+
+def _waits(waits: dict[str, Any]) -> Iterator[str]:
+    yield f"  waits since {times.shown(waits['since'])}: {waits['reason']}{_rule(waits)}"
+    free = waits.get("slotsFree")
+    if free is not None:
+        yield f"  needs {waits['slotsNeeded']} slots; {free} were free when this was recorded"
+    for holder in waits["holders"]:
+        yield f"  held: {holder['slots']} slots by job {holder['jobId']} ({_who(holder)})"
+    if waits["ahead"]:
+        more = f" and {waits['jobsAhead'] - len(waits['ahead'])} more" * (waits["jobsAhead"] > len(waits["ahead"]))
+        first = ", ".join(f"{job['jobId']} ({_who(job)})" for job in waits["ahead"])
+        yield f"  ahead: {first}{more}"
+    if waits["help"]:
+        yield f"  what would help: {waits['help']}"
+
+
+def _rule(reason: dict[str, Any]) -> str:
+    return f" [{reason['rule']}]" if reason.get("rule") else ""
+
+
+def _slots(slot_ids: list[int]) -> str:
+    return " ".join(map(str, slot_ids)) or "none"
+
+
+def _who(job: dict[str, Any]) -> str:
+    return ", ".join(str(job[key]) for key in ("name", "username") if job.get(key))

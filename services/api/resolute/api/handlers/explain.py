@@ -1,0 +1,81 @@
+"""Why a job waits, or runs, or was asked to go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import asyncpg
+
+from resolute.api.call import Call
+from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.views import explain
+from resolute.api.views.jobs import SELECT as JOBS
+from resolute.api.views.jobs import job_json, policies
+from resolute.proto.errors import NotFound
+
+EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments WHERE job_id = $1"
+
+JOB_ID = "SELECT job_id FROM read_v1.experiments WHERE id = $1"
+
+
+async def explain_job(call: Call) -> dict[str, Any]:
+    """What each allocation of a job waits for, by which rule, who holds the slots, since when and what would help;
+    or why it was placed where it is; or by whom it was asked to go. All as the scheduler recorded it."""
+    read, settings = call.gateway.read, call.gateway.settings
+    job_id = call.path["jobId"]
+    if job_id.isdecimal():  # an experiment's number is easier to remember
+        job_id = await read.value(JOB_ID, call.int("jobId")) or job_id
+    experiment = await read.row(EXPERIMENT, job_id)
+    rows = await read.rows(explain.ALLOCATIONS, job_id)
+    if experiment is None and not rows:
+        raise NotFound(f"job {job_id} not found; `det job list` shows those there are")
+    jobs = await read.rows(f"{JOBS} WHERE q.job_id = $3 ORDER BY q.number", *policies(settings), job_id)
+    shares = await read.rows(explain.SHARES, [row["allocation_id"] for row in rows])
+    who = await _who(call, rows)
+    return {
+        "jobId": job_id,
+        "job": job_json(jobs[0]) if jobs else None,
+        "schedulerType": settings.scheduler_of(_pool(experiment, rows)).type,
+        "says": _says(experiment, rows),
+        "allocations": [
+            explain.allocation_json(
+                row,
+                [share for share in shares if share["allocation_id"] == row["allocation_id"]],
+                settings.scheduler_of(row["pool"]),
+                who,
+            )
+            for row in rows
+        ],
+    }
+
+
+def _pool(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
+    return str(rows[0]["pool"] if rows or experiment is None else experiment["resource_pool"])
+
+
+async def _who(call: Call, rows: list[asyncpg.Record]) -> Mapping[str, Mapping[str, Any]]:
+    """Jobs and allocations that reasons speak of, by their ids, as people know them."""
+    read = call.gateway.read
+    jobs, allocations = explain.mentioned(rows)
+    owners = {row["allocation_id"]: row["job_id"] for row in await read.rows(explain.OF_ALLOCATIONS, allocations)}
+    known = explain.named(await read.rows(explain.NAMES, sorted({*jobs, *owners.values()})))
+    return {**known, **{allocation: known[job] for allocation, job in owners.items()}}
+
+
+def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
+    """How the job stands, in a sentence."""
+    live = [row for row in rows if row["ended_at"] is None]
+    if not live:
+        if experiment is None:
+            return "it has ended"
+        because = f": {experiment['reason']}" if experiment["reason"] else ""
+        return f"it asks for nothing now; experiment {experiment['id']} is {experiment['state']}{because}"
+    waiting = [row for row in live if row["state"] == "QUEUED"]
+    if not waiting:
+        return f"all of its {len(live)} allocations hold their slots" if len(live) > 1 else "it holds its slots"
+    held = len(live) - len(waiting)
+    return f"{len(waiting)} of its {len(live)} allocations wait" if held else f"it waits: {waiting[0]['why']}"
+
+
+ROUTES = (Route("ExplainJob", "GET", "/api/v1/jobs/{jobId}/explain", explain_job, SIGNED_IN.to("task.view")),)

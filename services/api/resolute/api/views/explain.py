@@ -1,0 +1,170 @@
+"""Why a job waits, runs where it runs, or was asked to go: recorded reasons, and what a person can do about them.
+
+The reasons are the scheduler's own, as it recorded them when it decided; nothing here guesses. Only the advice is
+worked out now, from the rule that holds the allocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import orjson
+
+from resolute.api.wire import timestamp
+from resolute.config.pools import Scheduler
+
+# All that a job asks for or holds now; of one that has nothing now, the latest that it had.
+ALLOCATIONS = """SELECT a.*, t.state AS trial_state FROM read_v1.allocations a
+LEFT JOIN read_v1.trials t ON t.id = a.trial_id
+WHERE a.job_id = $1 AND (a.ended_at IS NULL OR NOT EXISTS (
+    SELECT FROM read_v1.allocations l WHERE l.job_id = $1 AND l.ended_at IS NULL))
+ORDER BY a.ended_at DESC NULLS FIRST, a.requested_at, a.allocation_id LIMIT 100"""
+
+SHARES = """SELECT allocation_id, agent_id, slot_ids FROM read_v1.placements
+WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
+
+OF_ALLOCATIONS = "SELECT allocation_id, job_id FROM read_v1.allocations WHERE allocation_id = ANY($1::text[])"
+
+NAMES = """SELECT j.job_id, e.id AS experiment_id, coalesce(e.name, l.name) AS name, coalesce(e.owner, l.owner) AS owner
+FROM unnest($1::text[]) AS j(job_id)
+LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id
+LEFT JOIN LATERAL (SELECT name, owner FROM read_v1.allocations a WHERE a.job_id = j.job_id LIMIT 1) l ON true"""
+
+STATES = {
+    "QUEUED": "STATE_QUEUED",
+    "ASSIGNED": "STATE_ASSIGNED",
+    "RUNNING": "STATE_RUNNING",
+    "TERMINATING": "STATE_TERMINATING",
+    "TERMINATED": "STATE_TERMINATED",
+}
+
+Reason = dict[str, Any]
+
+
+def reasons(row: asyncpg.Record) -> dict[str, Reason]:
+    """The recorded reasons of an allocation, by what they are for."""
+    return {name: orjson.loads(row[name]) for name in ("waits", "placed", "preempted", "killed") if row[name]}
+
+
+def mentioned(rows: Sequence[asyncpg.Record]) -> tuple[list[str], list[str]]:
+    """The jobs and the allocations that the reasons of `rows` speak of."""
+    jobs, allocations = set(), set()
+    for told in (reason for row in rows for reason in reasons(row).values()):
+        jobs |= {*told.get("ahead", ()), *(holder["job_id"] for holder in told.get("holders", ()))}
+        if told.get("for_allocation"):
+            allocations.add(told["for_allocation"])
+    return sorted(jobs), sorted(allocations)
+
+
+def allocation_json(
+    row: asyncpg.Record, shares: Iterable[asyncpg.Record], scheduler: Scheduler, who: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """`who` knows jobs and allocations by their ids."""
+    told = reasons(row)
+    shown: dict[str, Any] = {
+        "allocationId": row["allocation_id"],
+        "taskId": row["task_id"],
+        "trialId": row["trial_id"],
+        "state": STATES[row["state"]],
+        "slots": row["slots"],
+        "resourcePool": row["pool"],
+        "requestedTime": timestamp(row["requested_at"]),
+    }
+    if row["state"] == "QUEUED":
+        shown["waits"] = _waits_json(row, told.get("waits"), scheduler, who)
+    if "placed" in told:
+        where = [{"agentId": share["agent_id"], "slotIds": share["slot_ids"]} for share in shares]
+        shown["placed"] = {**_reason_json(told["placed"]), "agents": where}
+    if "preempted" in told:
+        shown["preempted"] = _preempted_json(told["preempted"], who)
+    if "killed" in told:
+        shown["killed"] = _reason_json(told["killed"])
+    if row["ended_at"] is not None:
+        end = {"endTime": timestamp(row["ended_at"]), "outcome": row["outcome"], "reason": row["why"]}
+        shown["ended"] = end | ({} if row["exit_code"] is None else {"exitCode": row["exit_code"]})
+    return shown
+
+
+def _reason_json(reason: Reason) -> dict[str, Any]:
+    return {
+        "rule": reason.get("rule", ""),
+        "reason": reason["reason"],
+        "time": _instant(reason["at"]),
+        "by": reason["actor"],
+    }
+
+
+def _instant(text: str) -> str | None:
+    return timestamp(datetime.fromisoformat(text))
+
+
+def _waits_json(
+    row: asyncpg.Record, reason: Reason | None, scheduler: Scheduler, who: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    if reason is None:
+        reason = {"rule": "", "reason": "no reason is recorded", "at": row["requested_at"].isoformat(), "actor": ""}
+    return {
+        **_reason_json(reason),
+        "since": _instant(reason["since"]) if reason.get("since") else timestamp(row["requested_at"]),
+        "slotsNeeded": reason.get("slots_needed", row["slots"]),
+        "slotsFree": reason.get("slots_free"),
+        "jobsAhead": reason.get("jobs_ahead", 0),
+        "ahead": [_whom(job_id, who) for job_id in reason.get("ahead", ())],
+        "holders": [{**_whom(holder["job_id"], who), "slots": holder["slots"]} for holder in reason.get("holders", ())],
+        "help": advice(reason["rule"], scheduler, row),
+    }
+
+
+def _preempted_json(reason: Reason, who: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    shown = {**_reason_json(reason), "deadline": _instant(reason["deadline_at"])}
+    if beneficiary := reason.get("for_allocation"):
+        shown |= {"forAllocation": beneficiary, "for": dict(who.get(beneficiary, {}))}
+    return shown
+
+
+def _whom(job_id: str, who: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {"jobId": job_id, **who.get(job_id, {})}
+
+
+def named(rows: Iterable[asyncpg.Record]) -> dict[str, dict[str, Any]]:
+    """What is told of a job to others: rows of `NAMES`."""
+    return {
+        row["job_id"]: {
+            "jobId": row["job_id"],
+            "name": row["name"] or "",
+            "username": row["owner"] or "",
+            **({"experimentId": row["experiment_id"]} if row["experiment_id"] is not None else {}),
+        }
+        for row in rows
+    }
+
+
+def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record) -> str:
+    """What would help what waits by this rule, in commands where there are some."""
+    job = row["job_id"]
+    sooner = {
+        "priority": f"a higher priority: det job update {job} --priority N, with N below {row['priority']}",
+        "fair_share": f"a larger weight: det job update {job} --weight N, with N above {row['weight']:g}",
+        "fifo": "moving it ahead of another job",
+    }[scheduler.type]
+    match rule:
+        case "in_line":
+            return sooner
+        case "busy" if scheduler.type == "priority" and scheduler.preemption:
+            return f"the end of what holds the slots, or {sooner}, which may ask work of lower priority to go"
+        case "busy":
+            return "the end of what holds the slots; it is next"
+        case "whole_agents":
+            return "agents that are free altogether, or fewer slots_per_trial"
+        case "max_slots":
+            return "the end of another trial of its own, or a larger max_slots: det experiment set max-slots"
+        case "fair_share":
+            return sooner
+        case "making_room":
+            return "a moment's patience: slots are being given back for it"
+        case "never_fits":
+            return "more agents, or fewer slots_per_trial"
+    return ""
