@@ -10,6 +10,7 @@ from .experiment import (
     Resources,
     Retention,
     from_merged,
+    override,
     parse_experiment,
 )
 from .hyperparameters import Space, count_grid, grid, parse_space, sample
@@ -35,6 +36,7 @@ __all__ = [
     "masked",
     "masked_yaml",
     "merge",
+    "override",
     "parse_experiment",
     "parse_space",
     "sample",

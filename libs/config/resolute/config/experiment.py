@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .checks import check_merged
@@ -104,6 +104,18 @@ def parse_experiment(raw: Config, defaults: ClusterDefaults, *, managed: bool = 
     check_merged(merged, problems, managed=managed)
     problems.raise_if_any()
     return from_merged(merged, warnings=problems.warnings)
+
+
+def override(current: Config, raw: Config, defaults: ClusterDefaults, *, managed: bool = True) -> ExperimentConfig:
+    """`current`, a merged configuration, with what `raw` says instead. Lists that add up do so.
+
+    Raises InvalidConfig as `parse_experiment` does.
+    """
+    problems = Problems(places=places())
+    upper = EXPERIMENT.read(raw, "", problems)
+    problems.raise_if_any()
+    config = parse_experiment(merge(upper, current), defaults, managed=managed)
+    return replace(config, warnings=problems.warnings)
 
 
 def _complete(submitted: Config, defaults: ClusterDefaults, problems: Problems) -> dict[str, Any]:

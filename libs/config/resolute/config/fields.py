@@ -9,6 +9,7 @@ from .environment_fields import BIND_MOUNTS, ENVIRONMENT, RESOURCES
 from .hyperparameter_fields import HyperparametersNode
 from .json_values import text
 from .lengths import LengthNode
+from .log_patterns import problem_with
 from .nodes import OMIT, Anything, Bool, Field, FreeObject, Int, Leaf, ListOf, Node, Object, Status, Text
 from .problems import Problems, join
 from .searcher import SEARCHER
@@ -41,6 +42,8 @@ class _LogPolicy(Leaf):
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         read: dict[str, Any] = self.fields.fill(self.fields.read(value, path, problems))
+        if read["pattern"] is not None and (problem := problem_with(read["pattern"])):
+            problems.expected(join(path, "pattern"), "a regular expression of RE2", read["pattern"], hint=_why(problem))
         action, where = read["action"], join(path, "action")
         if isinstance(action, Mapping):
             problems.warn(where, "is written as text today: cancel_retries or exclude_node")
@@ -50,6 +53,10 @@ class _LogPolicy(Leaf):
         if read["name"] is None and None in (read["pattern"], read["action"]):
             problems.add(join(path, "name"), "missing. It may be left out only beside pattern and action.")
         return read
+
+
+def _why(problem: str) -> str:
+    return f"{problem[:1].upper()}{problem[1:]}."
 
 
 LOG_POLICIES = ListOf(_LogPolicy())

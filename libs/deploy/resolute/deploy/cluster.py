@@ -63,6 +63,8 @@ class Cluster:
     """Of pools that do not say."""
     checkpoint_storage: dict[str, Any] | None = None
     """Of the master configuration; what `storage` says otherwise."""
+    task_container_defaults: dict[str, Any] = field(default_factory=dict)
+    """Of the master configuration: what was said there, and nothing that was not."""
     format: int = FORMAT
 
     @property
@@ -187,6 +189,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_SECRET": secret,
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
+        "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(cluster.task_container_defaults),
         **({"RESOLUTE_API_INITIAL_USER_PASSWORD": password} if password else {}),
     }
 

@@ -264,6 +264,7 @@ def _master_config(path: Path | None) -> dict[str, Any]:
         "default_pool": manager.default_compute_resource_pool,
         "default_aux_pool": manager.default_aux_resource_pool,
         "checkpoint_storage": config.checkpoint_storage,
+        "task_container_defaults": config.task_container_defaults.model_dump(exclude_unset=True),
     }
 
 

@@ -6,9 +6,8 @@ NATS sees to it that an agent speaks for itself; whether a task is one of its ow
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from resolute.api.measures.logs import LogStore
 from resolute.api.readmodel import ReadModel
 from resolute.proto.errors import Forbidden
 from resolute.proto.pool import LogBatch, LogLine, LogsStored
@@ -23,8 +22,8 @@ Share = tuple[str, str, str, str]
 
 
 class AgentLogs:
-    def __init__(self, read: ReadModel, logs: LogStore) -> None:
-        self._read, self._logs = read, logs
+    def __init__(self, read: ReadModel, store: Callable[[Sequence[LogLine]], Awaitable[None]]) -> None:
+        self._read, self._store = read, store
         self._placed: OrderedDict[Share, None] = OrderedDict()
         """Placements that were looked up; they never change."""
 
@@ -34,7 +33,7 @@ class AgentLogs:
         Raises Forbidden, having stored nothing, when a line is of a task that was never placed on its agent.
         """
         await self._check(batch.lines)
-        await self._logs.add(batch.lines)
+        await self._store(batch.lines)
         return LogsStored(count=len(batch.lines))
 
     async def _check(self, lines: Sequence[LogLine]) -> None:

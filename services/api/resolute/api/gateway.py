@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from resolute.api import bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
+from resolute.api.log_policies import LogPolicies
 from resolute.api.lookup import TrialRef
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
@@ -29,6 +30,7 @@ from resolute.api.views.checkpoints import checkpoint_workloads
 from resolute.api.views.trials import trial_of
 from resolute.api.wire import WireError
 from resolute.proto.errors import InvalidConfig
+from resolute.proto.pool import LogLine
 from resolute.service import Context
 from resolute.service.tracing import span
 
@@ -52,6 +54,7 @@ class Gateway:
         self.directory = Directory(context.log)
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
+        self.log_policies = LogPolicies(self.read, context.bus)
         self.blobs = Blobs(pool)
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
         self.signals = Signals()
@@ -66,6 +69,11 @@ class Gateway:
         if self.task_tokens.looks_like(token):
             return await self.task_tokens.principal(token)
         return await self.sessions.principal(token)
+
+    async def store_lines(self, lines: Sequence[LogLine]) -> None:
+        """Durable, and held against the policies of their experiments, when it returns."""
+        await self.logs.add(lines)
+        await self.log_policies.watch(lines)
 
     async def trial_view(self, trial_id: int) -> dict[str, Any]:
         """The trial as the wire shows it. Raises NotFound."""

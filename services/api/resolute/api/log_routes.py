@@ -25,7 +25,7 @@ async def post_task_logs(call: Call) -> dict[str, Any]:
     records = call.body.get("logs")
     if not isinstance(records, list):
         raise InvalidConfig("logs: expected a list of log records")
-    await call.gateway.logs.add(lines_from(records, call.gateway.context.now()))
+    await call.gateway.store_lines(lines_from(records, call.gateway.context.now()))
     return {}
 
 
@@ -34,7 +34,8 @@ async def post_bare_task_logs(call: Call) -> dict[str, Any]:
     records = wire.loads(call.raw)
     if not isinstance(records, list):
         raise InvalidConfig("body: expected a list of log records")
-    await call.gateway.logs.add(lines_from([wire.normalised(record) for record in records], call.gateway.context.now()))
+    normalised = [wire.normalised(record) for record in records]
+    await call.gateway.store_lines(lines_from(normalised, call.gateway.context.now()))
     return {}
 
 

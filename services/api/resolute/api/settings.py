@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
-from resolute.config.pools import ResourcePool, Scheduler, check_names, read_pools
+from resolute.config.pools import ResourcePool, Scheduler, TaskContainerDefaults, check_names, read_pools
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
 
@@ -42,6 +42,8 @@ class ApiSettings(BaseSettings):
     """Where those go that name none."""
     default_aux_pool: str = ""
     """Where those of them go that need no slots; `default_pool` when empty."""
+    task_container_defaults: TaskContainerDefaults = TaskContainerDefaults()
+    """What configurations that leave it open are completed with; a pool's own go before these."""
     session_lifetime_days: float = 7
     task_token_grace_s: float = 60
     """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
@@ -77,6 +79,13 @@ class ApiSettings(BaseSettings):
         """The pool's own, or the cluster's; that of a pool which is gone from the settings, too."""
         pool = self.pool(name)
         return pool.scheduler if pool is not None and pool.scheduler is not None else self.scheduler
+
+    def container_defaults(self, pool_name: str) -> dict[str, Any]:
+        """What somebody set of `task_container_defaults`, for the pool and above it for the cluster."""
+        pool = self.pool(pool_name)
+        own = pool.task_container_defaults if pool is not None else None
+        cluster = self.task_container_defaults.model_dump(exclude_unset=True)
+        return {**cluster, **(own.model_dump(exclude_unset=True) if own is not None else {})}
 
     @property
     def aux_pool(self) -> str:

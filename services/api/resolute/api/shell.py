@@ -146,7 +146,7 @@ async def _hear(gateway: Gateway) -> None:
 
 
 async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
-    bus, store = gateway.context.bus, AgentLogs(gateway.read, gateway.logs).store
+    bus, store = gateway.context.bus, AgentLogs(gateway.read, gateway.store_lines).store
     facts = await bus.facts(gateway.signals.deliver)
     try:
         return facts, await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api")

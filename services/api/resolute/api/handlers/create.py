@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE
 PARENT = "SELECT model_definition, project_id FROM read_v1.experiments WHERE id = $1"
 
 SLOTS = "SELECT count(*) FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id) WHERE a.alive AND a.pool = $1"
+
+PREEMPTION_TIMEOUT_S = 3600
 
 TOO_WIDE = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 
@@ -43,11 +46,12 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         raise InvalidConfig(f"template: there is no template named {body['template']!r}")
     parent = await _parent(call, body.get("parentId"))
     unmanaged = bool(body.get("unmanaged"))
-    config = parse_experiment(load_yaml(text), await _defaults(call), managed=not unmanaged)
+    given = load_yaml(text)
+    config = parse_experiment(given, await cluster_defaults(call, given), managed=not unmanaged)
     config = await admitted(config, call, managed=not unmanaged)
     project = await _project(call, config, parent)
     blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
-    warnings = await _warnings(call, config)
+    warnings = await launch_warnings(call, config)
     if body.get("validateOnly"):
         return {"experiment": _only_checked(call, config, project, text), "config": masked(config.merged), **warnings}
     code = await call.gateway.blobs.put(blob) if blob else parent.model_definition if parent else None
@@ -71,10 +75,16 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     return {"experiment": experiment, "config": experiment["config"], **warnings}
 
 
-async def _defaults(call: Call) -> ClusterDefaults:
+async def cluster_defaults(call: Call, given: Mapping[str, Any] | None = None) -> ClusterDefaults:
+    """What lies below a configuration; `given`, as it was submitted, says for which pool."""
     settings = call.gateway.settings
+    resources = (given or {}).get("resources")
+    named = resources.get("resource_pool") if isinstance(resources, Mapping) else None
+    container = settings.container_defaults(str(named or settings.default_pool))
     return ClusterDefaults(
         checkpoint_storage=settings.checkpoint_storage,
+        task_container_defaults=container,
+        preemption_timeout_s=container.get("preemption_timeout", PREEMPTION_TIMEOUT_S),
         default_compute_pool=settings.default_pool,
         default_aux_pool=settings.aux_pool,
         created_at_s=int(call.gateway.context.now().timestamp()),
@@ -121,7 +131,7 @@ async def _packed(config: ExperimentConfig, files: list[Any], *, has_parent: boo
     return await asyncio.to_thread(to_tgz, contents)
 
 
-async def _warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
+async def launch_warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
     slots = await call.gateway.read.value(SLOTS, config.resources.resource_pool)
     return {"warnings": [TOO_WIDE] if config.resources.slots_per_trial > slots else []}
 

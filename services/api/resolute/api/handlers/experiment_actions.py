@@ -14,7 +14,7 @@ from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
 from resolute.api.views.listing import Where, pattern, state_names
 from resolute.api.wire import camel
 from resolute.proto.checkpoint import ApplyRetention
-from resolute.proto.errors import InvalidConfig, NotFound, ResoluteError
+from resolute.proto.errors import InvalidConfig, NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
     ArchiveExperiment,
@@ -49,6 +49,9 @@ SAYING: Mapping[Make, str] = {
     DeleteExperiment: "Delete it with its checkpoints, metrics and logs, once it has ended.",
 }
 
+PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
+FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
+
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 
 
@@ -63,17 +66,21 @@ def acting(make: Make, parameter: str = "id") -> Handler:
 
 def acting_on_many(make: Make) -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        results = []
-        for experiment_id in await _chosen(call):
-            try:
-                await call.send(make(experiment_id), step=str(experiment_id))
-                results.append({"id": experiment_id, "error": ""})
-            except ResoluteError as error:
-                results.append({"id": experiment_id, "error": error.message})
-        return {"results": results}
+        return await _each(call, make)
 
     act.__doc__ = f"The same for several, named or found by filters, each by itself: {SAYING[make]}"
     return act
+
+
+async def _each(call: Call, make: Make) -> dict[str, Any]:
+    results = []
+    for experiment_id in await _chosen(call):
+        try:
+            await call.send(make(experiment_id), step=str(experiment_id))
+            results.append({"id": experiment_id, "error": ""})
+        except ResoluteError as error:
+            results.append({"id": experiment_id, "error": error.message})
+    return {"results": results}
 
 
 async def _chosen(call: Call) -> Sequence[int]:
@@ -189,11 +196,40 @@ async def _labels(call: Call, change: Callable[[list[str], str], list[str]]) -> 
 
 async def move_experiment(call: Call) -> dict[str, Any]:
     """Move it to another project."""
-    project_id = _whole(call.body.get("destinationProjectId"), "destinationProjectId")
-    if await call.gateway.read.value("SELECT 1 FROM read_v1.projects WHERE id = $1", project_id) is None:
-        raise NotFound(f"destinationProjectId: project {project_id} not found")
-    await call.send(MoveExperiment(call.int("experimentId"), project_id))
+    await call.send(MoveExperiment(call.int("experimentId"), await _destination(call)))
     return {}
+
+
+async def move_experiments(call: Call) -> dict[str, Any]:
+    """The same for several, named or found by filters, each by itself: Move it to another project."""
+    project_id = await _destination(call)
+    return await _each(call, lambda experiment_id: MoveExperiment(experiment_id, project_id))
+
+
+async def _destination(call: Call) -> int:
+    project_id = _whole(call.body.get("destinationProjectId"), "destinationProjectId")
+    row = await call.gateway.read.row(PROJECT, project_id)
+    if row is None:
+        raise NotFound(f"destinationProjectId: project {project_id} not found")
+    if row["archived"]:
+        raise Refused(f"cannot move anything to project {row['name']}: it is archived; unarchive it first")
+    return project_id
+
+
+async def retain_logs(call: Call) -> dict[str, Any]:
+    """Keep its logs for so many days after its tasks end; -1 keeps them for ever."""
+    await call.send(EditExperiment(call.int("experimentId"), _retention(call)))
+    return {}
+
+
+async def retain_logs_of_many(call: Call) -> dict[str, Any]:
+    """The same for several, named or found by filters, each by itself: Keep its logs for so many days."""
+    changes = _retention(call)
+    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes))
+
+
+def _retention(call: Call) -> dict[str, Any]:
+    return {"log_retention_days": _whole(call.body.get("numDays"), "numDays")}
 
 
 EDIT = SIGNED_IN.to("experiment.edit")
@@ -215,4 +251,7 @@ ROUTES = (
     Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT),
     Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT),
     Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, EDIT),
+    Route("MoveExperiments", "POST", f"{MANY}/move", move_experiments, EDIT),
+    Route("PutExperimentRetainLogs", "PUT", f"{ONE}/retain_logs", retain_logs, EDIT),
+    Route("PutExperimentsRetainLogs", "PUT", f"{MANY}/retain_logs", retain_logs_of_many, EDIT),
 )

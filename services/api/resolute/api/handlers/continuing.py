@@ -1,0 +1,47 @@
+"""Continuing an experiment that has ended: its configuration, with what the caller overrides, goes to the searcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from resolute.api.call import Call
+from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.api.handlers.create import cluster_defaults, launch_warnings
+from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.views.experiments import experiment_of, row_of
+from resolute.config import load_yaml, override
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.experiment import ContinueExperiment
+
+
+async def continue_experiment(call: Call) -> dict[str, Any]:
+    """Let an experiment that has ended go on: trials that did not complete, or its only one, run again from their last
+    checkpoint, under the configuration it had and what `overrideConfig` says instead."""
+    experiment_id = call.body.get("id")
+    if experiment_id is None:
+        raise InvalidConfig("id: the experiment to continue is missing")
+    row = await row_of(call.gateway.read, int(experiment_id))
+    changes = load_yaml(str(call.body.get("overrideConfig") or ""))
+    managed = not row["unmanaged"]
+    config = override(orjson.loads(row["config"]), changes, await cluster_defaults(call), managed=managed)
+    resources = config.resources
+    if changes.get("resources"):
+        check_pool("resources.resource_pool", resources.resource_pool, call.gateway.settings)
+        slots, single = resources.slots_per_trial, resources.is_single_node
+        await check_fit(call, "resources.slots_per_trial", resources.resource_pool, slots, single_agent=single)
+    await call.send(ContinueExperiment(int(experiment_id), config.merged))
+    experiment = await experiment_of(call.gateway.read, int(experiment_id))
+    return {"experiment": experiment, **await launch_warnings(call, config)}
+
+
+ROUTES = (
+    Route(
+        "ContinueExperiment",
+        "POST",
+        "/api/v1/experiments/continue",
+        continue_experiment,
+        SIGNED_IN.to("experiment.edit"),
+    ),
+)

@@ -1,0 +1,151 @@
+"""Log policies: lines that tasks print are held against the patterns of their experiment as they arrive.
+
+What matches is told to the searcher, once for each run and policy, before the lines are acknowledged: an agent
+reports how a task ended after its lines are stored, so that what a line says is known when that is decided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import structlog
+
+from resolute.api.readmodel import ReadModel
+from resolute.bus import Bus
+from resolute.config.log_patterns import Patterns, problem_with
+from resolute.proto.errors import Failed, ResoluteError, Unavailable
+from resolute.proto.experiment import ReportLogPolicyMatch
+from resolute.proto.message import Cause
+from resolute.proto.pool import LogLine
+
+log_ = structlog.get_logger()
+
+REMEMBERED = 10_000
+
+LINE_MOST = 500
+"""Characters of a matching line that are told: it goes into the log of decisions, and is there for ever."""
+
+POLICIES = """SELECT r.trial_id, r.run_id, t.experiment_id, f.config -> 'log_policies' AS policies
+FROM read_v1.runs r JOIN read_v1.trials t ON t.id = r.trial_id
+JOIN read_v1.experiment_configs f ON f.experiment_id = t.experiment_id
+WHERE r.allocation_id = $1 AND t.task_id = $2"""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    name: str
+    pattern: str
+    action: str
+
+
+@dataclass(slots=True)
+class Watched:
+    """One run, and those of its policies that no line has matched yet."""
+
+    experiment_id: int
+    trial_id: int
+    run_id: int
+    policies: list[Policy]
+    patterns: Patterns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._compile()
+
+    def _compile(self) -> None:
+        self.patterns = Patterns([policy.pattern for policy in self.policies])
+
+    def matches(self, lines: Sequence[LogLine]) -> list[tuple[Policy, LogLine]]:
+        """Each policy that a line matches, with the first such line."""
+        texts, owners = [], []
+        for line in lines:
+            for text in _readings(line):
+                texts.append(text)
+                owners.append(line)
+        found = self.patterns.first_matches(texts)
+        return [(self.policies[policy], owners[place]) for policy, place in sorted(found.items())]
+
+    def told(self, policy: Policy) -> None:
+        """It is said once: from here on nobody looks for it."""
+        self.policies = [one for one in self.policies if one.name != policy.name]
+        self._compile()
+
+
+def _readings(line: LogLine) -> Iterable[str]:
+    """The text, and the text with the level that stood before it when it was printed."""
+    yield line.text
+    if line.level != "INFO":
+        yield f"{line.level}: {line.text}"
+
+
+class LogPolicies:
+    def __init__(self, read: ReadModel, bus: Bus) -> None:
+        self._read, self._bus = read, bus
+        self._runs: OrderedDict[tuple[str, str], Watched | None] = OrderedDict()
+        """By allocation and task; None has no policies."""
+
+    async def watch(self, lines: Sequence[LogLine]) -> None:
+        """Tell of every match in `lines`. Raises Unavailable while nobody can be told: what sent the lines sends them
+        again."""
+        by_run: dict[tuple[str, str], list[LogLine]] = {}
+        for line in lines:
+            by_run.setdefault((line.allocation_id, line.task_id), []).append(line)
+        for run, printed in by_run.items():
+            watched = await self._watched(*run)
+            if watched is not None and watched.policies:
+                for policy, line in watched.matches(printed):
+                    await self._tell(watched, policy, line)
+                    watched.told(policy)
+
+    async def _watched(self, allocation_id: str, task_id: str) -> Watched | None:
+        key = allocation_id, task_id
+        if key not in self._runs:
+            self._runs[key] = await self._look_up(allocation_id, task_id)
+            while len(self._runs) > REMEMBERED:
+                self._runs.popitem(last=False)
+        return self._runs[key]
+
+    async def _look_up(self, allocation_id: str, task_id: str) -> Watched | None:
+        row = await self._read.row(POLICIES, allocation_id, task_id)
+        if row is None:
+            await self._read.catch_up()
+            row = await self._read.row(POLICIES, allocation_id, task_id)
+        if row is None:
+            return None
+        policies = list(usable(orjson.loads(row["policies"] or "[]")))
+        return Watched(row["experiment_id"], row["trial_id"], row["run_id"], policies) if policies else None
+
+    async def _tell(self, watched: Watched, policy: Policy, line: LogLine) -> None:
+        report = ReportLogPolicyMatch(
+            experiment_id=watched.experiment_id,
+            trial_id=watched.trial_id,
+            run_id=watched.run_id,
+            policy=policy.name,
+            pattern=policy.pattern,
+            action=policy.action,
+            line=line.text[:LINE_MOST],
+            agent_id=line.agent_id,
+        )
+        name = hashlib.sha256(f"{line.allocation_id}/{policy.name}".encode()).hexdigest()[:32]
+        try:
+            await self._bus.request(report, Cause(f"log-policy-{name}", actor="log policies"))
+        except (Unavailable, Failed):
+            raise
+        except ResoluteError as error:  # an answer: its experiment is gone, or the trial has ended
+            log_.info("nobody minds the match", policy=policy.name, trial_id=watched.trial_id, why=error.message)
+
+
+def usable(policies: Iterable[dict[str, Any]]) -> Iterable[Policy]:
+    """Those with a pattern that can be looked for. A policy without one was turned off by name."""
+    for policy in policies:
+        pattern = policy.get("pattern")
+        if not pattern:
+            continue
+        if problem := problem_with(pattern):  # submitted to an older release
+            log_.warning("a log policy cannot be used", pattern=pattern, why=problem)
+            continue
+        yield Policy(policy.get("name") or pattern, pattern, policy.get("action") or "")
