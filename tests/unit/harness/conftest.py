@@ -35,6 +35,8 @@ class Master:
         self.refused_steps: set[int] = set()
         self.context = b""
         self.best: float | None = None
+        self.targets: list[int] = []
+        """What the search would have the trial train to, one after another; then nothing more."""
         self.rendezvous: dict[str, Any] = {}
         self._preempt = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -94,6 +96,8 @@ class Master:
     async def _usual(self, request: web.Request) -> web.Response:
         if request.path.endswith("/signals/preemption"):
             return web.json_response({"preempt": await self._preemption(request)})
+        if request.path.endswith("/searcher/operation"):
+            return web.json_response(self._operation())
         if request.path.endswith("/context_directory"):
             return web.json_response({"b64Tgz": base64.b64encode(self.context).decode()})
         if request.path.endswith("/best_searcher_validation_metric"):
@@ -105,6 +109,13 @@ class Master:
         if request.path.endswith("/runs/start"):
             return web.json_response({"storageId": 3})
         return web.json_response({})
+
+    def _operation(self) -> dict[str, Any]:
+        reached = len(self.posted("/searcher/completed_operation"))
+        if reached < len(self.targets):
+            return {"op": {"validateAfter": {"length": str(self.targets[reached])}}, "completed": False}
+        last = {"op": {"validateAfter": {"length": str(self.targets[-1])}}} if self.targets else {}
+        return {**last, "completed": True, "finished": True}
 
     async def _preemption(self, request: web.Request) -> bool:
         with contextlib.suppress(TimeoutError):

@@ -6,64 +6,6 @@ import pytest
 
 import determined as det
 from determined import core
-from determined.core._searcher import parse_max_length
-
-
-def operations(context: core.Context) -> list[core.SearcherOperation]:
-    found = []
-    for operation in context.searcher.operations():
-        found.append(operation)
-        operation.report_completed(1.0)
-    return found
-
-
-pytestmark = pytest.mark.filterwarnings("ignore:core_context.searcher:FutureWarning")
-
-
-def test_the_searcher_gives_one_operation_of_the_configured_length(on_cluster):
-    master = on_cluster()
-    with core.init() as context:
-        (operation,) = operations(context)
-        assert operation.length == 8
-        assert context.searcher.get_configured_units() is core.Unit.BATCHES
-    assert master.posted("/progress") == []
-
-
-def test_progress_is_a_fraction_of_the_length(on_cluster):
-    master = on_cluster()
-    with core.init() as context:
-        for operation in context.searcher.operations():
-            operation.report_progress(2)
-            operation.report_progress(99)
-            operation.report_completed(0.5)
-    assert master.posted("/trials/41/progress") == [
-        {"progress": 0.25, "is_raw": True},
-        {"progress": 1.0, "is_raw": True},
-    ]
-
-
-def test_the_next_operation_has_to_wait_for_report_completed(on_cluster):
-    on_cluster()
-    with core.init() as context:
-        wanted = context.searcher.operations()
-        with pytest.warns(FutureWarning):
-            next(wanted)
-        with pytest.raises(RuntimeError, match=r"must call op\.report_completed"):
-            next(wanted)
-
-
-def test_without_a_length_the_searcher_says_what_is_missing(on_cluster):
-    on_cluster(searcher={"name": "single", "metric": "loss"})
-    with core.init() as context, pytest.raises(ValueError, match=r"searcher\.max_length"):
-        context.searcher.operations()
-
-
-def test_lengths_are_read_in_every_unit():
-    assert parse_max_length(None) is None
-    assert parse_max_length(5) == (5, None)
-    assert parse_max_length({"epochs": 3}) == (3, core.Unit.EPOCHS)
-    with pytest.raises(ValueError, match=r"searcher\.max_length"):
-        parse_max_length({"years": 3})
 
 
 def test_a_trial_tells_where_it_keeps_checkpoints_before_anything_else(on_cluster, tmp_path):
@@ -141,8 +83,6 @@ def test_several_slots_need_to_know_which_worker_this_is(on_cluster, monkeypatch
 
 def test_off_the_cluster_everything_has_a_stand_in():
     with core.init() as context:
-        (operation,) = operations(context)
-        assert operation.length == 1
         context.train.report_training_metrics(1, {"loss": 0.5})
         context.train.report_progress(0.5)
         context.train.set_status("fine")

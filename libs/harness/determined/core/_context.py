@@ -23,6 +23,7 @@ from determined.core._searcher import (
     DummySearcherContext,
     SearcherContext,
     SearcherContextMissing,
+    Unit,
     parse_max_length,
 )
 from determined.core._tensorboard_mode import TensorboardMode
@@ -205,14 +206,16 @@ def _in_trial(
         tensorboard_mode,
         manager,
         writer if distributed.rank == 0 else None,
+        trial._config.get("searcher"),
     )
+    preempt = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
     return Context(
         checkpoint=checkpoint,
         _session=session,
         distributed=distributed,
-        preempt=PreemptContext(session, info.allocation_id, distributed, preempt_mode),
+        preempt=preempt,
         train=train,
-        searcher=_searcher(session, distributed, info),
+        searcher=_searcher(session, distributed, info, preempt, metrics),
         info=info,
         experimental=ExperimentalCoreContext(session, trial.trial_id),
         profiler=ProfilerContext(info.agent_id, metrics, distributed),
@@ -259,11 +262,21 @@ def _tensorboard(
     return manager, writer
 
 
-def _searcher(session: api.Session, distributed: DistributedContext, info: ClusterInfo) -> SearcherContext:
-    length = parse_max_length((info.trial._config.get("searcher") or {}).get("max_length"))
-    if length is None:
+def _searcher(
+    session: api.Session,
+    distributed: DistributedContext,
+    info: ClusterInfo,
+    preempt: PreemptContext,
+    metrics: _MetricsContext,
+) -> SearcherContext:
+    searcher = info.trial._config.get("searcher") or {}
+    if searcher.get("name") == "custom":
+        length, units = None, Unit[str(searcher.get("unit") or "batches").upper()]
+    elif (parsed := parse_max_length(searcher.get("max_length"))) is not None:
+        length, units = parsed
+    else:
         return SearcherContextMissing()
-    return SearcherContext(session, distributed, info.trial.trial_id, *length)
+    return SearcherContext(session, distributed, info.trial.trial_id, length, units, preempt=preempt, metrics=metrics)
 
 
 def _own_folder() -> pathlib.Path:

@@ -118,7 +118,7 @@ class PreemptContext:
         return answer
 
     def _decide(self) -> bool:
-        mine = self._watcher.should_preempt() if self._watcher is not None else False
+        mine = self._asked()
         match self._preempt_mode:
             case PreemptMode.WorkersAskChief:
                 return bool(self._dist.broadcast(mine))
@@ -128,6 +128,10 @@ class PreemptContext:
                     "PreemptMode.ChiefOnly does not allow; call it on rank 0 or choose another mode"
                 )
         return mine
+
+    def _asked(self) -> bool:
+        """What the master told this worker itself; the others are not asked."""
+        return self._watcher is not None and self._watcher.should_preempt()
 
     def acknowledge_preemption_signal(self) -> None:
         """Tell the master that the task stops but is not finished. Said once, by whoever asks the master."""

@@ -1,17 +1,24 @@
-"""How long to train, as the search asks: one operation, to the configured length."""
+"""How long to train, as the search asks: target by target, each a cumulative length."""
 
 from __future__ import annotations
 
 import enum
 import logging
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from determined.common import api
 from determined.core._distributed import DistributedContext
+from determined.core._metrics import _MetricsContext
+from determined.core._preempt import PreemptContext
 
 logger = logging.getLogger("determined.core")
+
+LONG_POLL_S = 60
+TIMEOUT_S = 60.0
+PAUSE_S = 1.0
 
 
 class Unit(enum.Enum):
@@ -32,11 +39,23 @@ class SearcherMode(enum.Enum):
 class SearcherOperation:
     """One stretch of training: `length` is a cumulative total, so "train to 200" survives any restart."""
 
-    def __init__(self, session: api.Session | None, trial_id: int, length: int, is_chief: bool) -> None:
+    def __init__(
+        self,
+        session: api.Session | None,
+        trial_id: int,
+        length: int,
+        is_chief: bool,
+        *,
+        whole: int | None = None,
+        metrics: _MetricsContext | None = None,
+    ) -> None:
+        """`whole` is how far the search may have the trial train in the end: what progress is a fraction of."""
         self._session = session
         self._trial_id = trial_id
         self._length = length
         self._is_chief = is_chief
+        self._whole = max(length, whole or 0)
+        self._metrics = metrics
         self._completed = False
 
     @property
@@ -48,64 +67,131 @@ class SearcherOperation:
         self._chief_only()
         if self._completed:
             raise RuntimeError("report_progress was called after report_completed")
-        fraction = min(1.0, max(0.0, length / self._length)) if self._length else 1.0
-        self._tell_progress(fraction)
+        self._tell_progress(min(1.0, max(0.0, length / self._whole)) if self._whole else 1.0)
 
     def _tell_progress(self, fraction: float) -> None:
         assert self._session is not None
         self._session.post(f"/api/v1/trials/{self._trial_id}/progress", {"progress": fraction, "is_raw": True})
 
     def report_completed(self, searcher_metric: Any) -> None:
-        """Say that training reached `length`. Chief only, once; the metric is that of the last validation."""
+        """Say that training reached `length`. Chief only, once; the metric is that of the last validation.
+
+        What was reported before arrives before. Raises what the cluster says to it.
+        """
         self._chief_only()
         if self._completed:
             raise RuntimeError("report_completed was called already")
+        metric = _number(searcher_metric)
+        self._tell_completed(metric)
         self._completed = True
-        logger.debug("trained to %s with searcher metric %s", self._length, searcher_metric)
+        logger.debug("trained to %s with searcher metric %s", self._length, metric)
+
+    def _tell_completed(self, metric: float) -> None:
+        assert self._session is not None
+        if self._metrics is not None:
+            self._metrics.flush()
+        body = {"op": {"length": str(self._length)}, "searcherMetric": metric}
+        self._session.post(f"/api/v1/trials/{self._trial_id}/searcher/completed_operation", body)
 
     def _chief_only(self) -> None:
         if not self._is_chief:
             raise RuntimeError("op.report_progress / op.report_completed may only be called on the chief")
 
 
+def _number(searcher_metric: Any) -> float:
+    try:
+        return float(searcher_metric)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"report_completed: expected the searcher's metric, a number; found {searcher_metric!r}") from (
+            problem
+        )
+
+
 class SearcherContext:
-    """The older way to learn how long to train."""
+    """How a search has this trial train: target after target, each as far as `operation.length`."""
 
     def __init__(
         self,
         session: api.Session | None,
         dist: DistributedContext,
         trial_id: int,
-        max_length: int,
+        max_length: int | None,
         units: Unit | None = None,
+        *,
+        preempt: PreemptContext | None = None,
+        metrics: _MetricsContext | None = None,
     ) -> None:
         self._session = session
         self._dist = dist
         self._trial_id = trial_id
         self._length = max_length
         self._units = units
+        self._preempt = preempt
+        self._metrics = metrics
 
     def operations(
         self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True
     ) -> Iterator[SearcherOperation]:
-        """Yields one operation. On the chief, report_completed has to be called before asking for more."""
+        """Yields an operation for each target of the search, as it is set; waits for it where none is set yet.
+
+        On the chief, report_completed has to be called before asking for more. Ends when this run has nothing more to
+        train: the trial is done, or must give its slots back, which is then acknowledged unless `auto_ack` is False.
+        With WorkersAskChief every rank goes through the same operations, in step.
+        """
         if searcher_mode is SearcherMode.ChiefOnly and self._dist.rank != 0:
             raise RuntimeError(
                 f"searcher.operations was called from non-chief worker (rank {self._dist.rank}), which "
                 "SearcherMode.ChiefOnly does not allow"
             )
         warnings.warn(
-            "core_context.searcher is deprecated: take the training length from your own configuration",
+            "core_context.searcher is the older way to follow a search: take the training length from your own "
+            "configuration, and let searcher.time_metric say how far a trial has come",
             FutureWarning,
             stacklevel=2,
         )
-        operation = self._operation()
-        yield operation
-        if self._dist.rank == 0 and not operation._completed:
-            raise RuntimeError("you must call op.report_completed() before asking for the next operation")
+        together = searcher_mode is SearcherMode.WorkersAskChief
+        done = 0
+        while (length := self._agreed(done, together, auto_ack)) is not None:
+            operation = self._operation(length)
+            yield operation
+            if self._dist.rank == 0 and not operation._completed:
+                raise RuntimeError("you must call op.report_completed() before asking for the next operation")
+            done = length
 
-    def _operation(self) -> SearcherOperation:
-        return SearcherOperation(self._session, self._trial_id, self._length, self._dist.rank == 0)
+    def _agreed(self, done: int, together: bool, auto_ack: bool) -> int | None:
+        length = self._next_length(done, auto_ack) if self._dist.rank == 0 else None
+        agreed: int | None = self._dist.broadcast(length) if together else length
+        return agreed
+
+    def _next_length(self, done: int, auto_ack: bool) -> int | None:
+        """The search's target beyond `done`, once there is one; None when there will be none for this run."""
+        while True:
+            asked_at = time.monotonic()
+            answer = self._ask(done)
+            if answer.get("preempt") or (self._preempt is not None and self._preempt._asked()):
+                if auto_ack and self._preempt is not None:
+                    self._preempt.acknowledge_preemption_signal()
+                return None
+            length = int(((answer.get("op") or {}).get("validateAfter") or {}).get("length") or 0)
+            if length > done and not answer.get("completed"):
+                return length
+            if answer.get("finished"):
+                return None
+            # A master that answers before there is news is not asked again at once.
+            time.sleep(max(0.0, asked_at + PAUSE_S - time.monotonic()))
+
+    def _ask(self, done: int) -> dict[str, Any]:
+        assert self._session is not None
+        path = f"/api/v1/trials/{self._trial_id}/searcher/operation"
+        answer: dict[str, Any] = self._session.get(
+            path, {"after": done, "timeout_seconds": LONG_POLL_S}, timeout_s=LONG_POLL_S + TIMEOUT_S
+        )
+        return answer
+
+    def _operation(self, length: int) -> SearcherOperation:
+        return SearcherOperation(
+            self._session, self._trial_id, length, self._dist.rank == 0, whole=self._length, metrics=self._metrics
+        )
 
     def acknowledge_out_of_ops(self) -> None:
         """Kept for older programs; there is nothing to acknowledge."""
@@ -147,6 +233,9 @@ class DummySearcherOperation(SearcherOperation):
     def _tell_progress(self, fraction: float) -> None:
         logger.info("progress: %.0f %%", fraction * 100)
 
+    def _tell_completed(self, metric: float) -> None:
+        logger.info("trained to %s: searcher metric %s", self._length, metric)
+
 
 class DummySearcherContext(SearcherContext):
     """Off the cluster: one operation of a length of your choosing."""
@@ -154,8 +243,11 @@ class DummySearcherContext(SearcherContext):
     def __init__(self, dist: DistributedContext, length: int = 1) -> None:
         super().__init__(None, dist, 0, length, Unit.EPOCHS)
 
-    def _operation(self) -> SearcherOperation:
-        return DummySearcherOperation(self._length, self._dist.rank == 0)
+    def _next_length(self, done: int, auto_ack: bool) -> int | None:
+        return self._length if not done else None
+
+    def _operation(self, length: int) -> SearcherOperation:
+        return DummySearcherOperation(length, self._dist.rank == 0)
 
 
 def parse_max_length(max_length: object) -> tuple[int, Unit | None] | None:

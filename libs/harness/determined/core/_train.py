@@ -7,9 +7,10 @@ import logging
 import math
 import pathlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from determined import errors
 from determined.common import api
 from determined.core._distributed import DistributedContext
 from determined.core._metrics import _DummyMetricsContext, _MetricsContext
@@ -18,6 +19,9 @@ from determined.tensorboard import BatchMetricWriter, TensorboardManager
 from determined.tensorboard._manager import Mangler
 
 logger = logging.getLogger("determined.core")
+
+RANKING = ("async_halving", "asha", "adaptive_asha")
+"""Search methods that compare trials at each validation, and cannot without the metric."""
 
 
 class EarlyExitReason(enum.Enum):
@@ -40,7 +44,9 @@ class TrainContext:
         tensorboard_mode: TensorboardMode,
         tensorboard_manager: TensorboardManager | None,
         tbd_writer: BatchMetricWriter | None,
+        searcher: Mapping[str, Any] | None = None,
     ) -> None:
+        """`searcher`: that section of the configuration, which says what a validation must report."""
         self._session = session
         self._trial_id = trial_id
         self._exp_id = exp_id
@@ -49,6 +55,8 @@ class TrainContext:
         self._tensorboard_mode = tensorboard_mode
         self._tensorboard_manager = tensorboard_manager
         self._tbd_writer = tbd_writer
+        self._searcher = searcher or {}
+        self._missed: set[str] = set()
 
     def set_status(self, status: str) -> None:
         """A short text for people to see, such as "validating"."""
@@ -72,7 +80,10 @@ class TrainContext:
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: dict[str, Any]) -> None:
-        """Metrics of the group `validation`; the search looks for its metric among them."""
+        """Metrics of the group `validation`; the search looks for its metric among them.
+
+        Raises InvalidExperimentException, naming it, where the search compares trials by a metric that is missing.
+        """
         for name, value in metrics.items():
             if value is None:
                 raise RuntimeError(f"validation metric {name!r} is None; report a value or leave it out")
@@ -80,7 +91,23 @@ class TrainContext:
         if dropped:
             logger.warning("validation metrics cannot be bytes; left out: %s", ", ".join(dropped))
         kept = {name: value for name, value in metrics.items() if name not in dropped}
+        self._look_for_the_searchers(kept)
         self._report("validation", steps_completed, kept)
+
+    def _look_for_the_searchers(self, metrics: dict[str, Any]) -> None:
+        for field in ("metric", "time_metric"):
+            name = self._searcher.get(field)
+            if name is None or name in metrics:
+                continue
+            missing = (
+                f"searcher.{field} is {name!r}, and this validation reports only "
+                f"{', '.join(sorted(metrics)) or 'nothing'}; report {name!r} too, or name another in searcher.{field}"
+            )
+            if self._searcher.get("name") in RANKING:
+                raise errors.InvalidExperimentException(missing)
+            if name not in self._missed:
+                self._missed.add(name)
+                logger.warning("no trial can be called the best: %s", missing)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: dict[str, Any]) -> None:
         """Metrics of a group of your own."""
@@ -162,6 +189,7 @@ class DummyTrainContext(TrainContext):
         self._tensorboard_path = tensorboard_path
         self._metrics = _DummyMetricsContext()
         self._tbd_writer = None
+        self._searcher = {}
 
     def set_status(self, status: str) -> None:
         logger.debug("status: %s", status)

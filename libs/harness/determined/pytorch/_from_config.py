@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +12,17 @@ from determined.pytorch._units import Batch, Epoch, TrainUnit
 if TYPE_CHECKING:
     from determined.pytorch._context import PyTorchTrialContext
 
+logger = logging.getLogger("determined.pytorch")
+
 
 def fit_arguments(config: Mapping[str, Any], context: PyTorchTrialContext) -> dict[str, Any]:
     """Arguments for Trainer.fit. Raises InvalidExperimentException naming the field."""
-    batch_size = context.get_global_batch_size()
-    records_per_epoch = config.get("records_per_epoch") or None
-    searcher: Mapping[str, Any] = config.get("searcher") or {}
-    max_length = _unit("searcher.max_length", searcher.get("max_length"), batch_size, records_per_epoch)
-    if max_length is None:
-        raise errors.InvalidExperimentException(
-            "searcher.max_length: a trial class needs it, for example {batches: 1000}; or use "
-            "pytorch.Trainer.fit(max_length=...) in a script of your own"
-        )
     periods = {
-        name: _unit(f"min_{name}", config.get(f"min_{name}"), batch_size, records_per_epoch)
+        name: _unit(f"min_{name}", config.get(f"min_{name}"), config, context)
         for name in ("validation_period", "checkpoint_period")
     }
     return {
-        "max_length": max_length,
+        "max_length": max_length(config, context),
         "validation_period": periods["validation_period"],
         "checkpoint_period": periods["checkpoint_period"],
         "reporting_period": Batch(int(config.get("scheduling_unit") or 100)),
@@ -38,7 +32,79 @@ def fit_arguments(config: Mapping[str, Any], context: PyTorchTrialContext) -> di
     }
 
 
-def _unit(path: str, length: Any, batch_size: int, records_per_epoch: int | None) -> TrainUnit | None:
+def max_length(config: Mapping[str, Any], context: PyTorchTrialContext) -> TrainUnit:
+    """How far the search may have this trial train: `searcher.max_length`, or `searcher.max_time` of a time that the
+    loop keeps itself; of a custom search, which says so as it goes, the least there is.
+
+    Raises InvalidExperimentException naming the field.
+    """
+    searcher: Mapping[str, Any] = config.get("searcher") or {}
+    if is_custom(config):
+        return target(searcher.get("unit") or "batches", config, context, 1)
+    found = _unit("searcher.max_length", searcher.get("max_length"), config, context) or _time(searcher)
+    if found is not None:
+        return found
+    if time_metric := searcher.get("time_metric"):
+        raise errors.InvalidExperimentException(
+            f"searcher.time_metric: a trial class counts batches and epochs by itself, and nobody says how far to "
+            f"train in {time_metric!r}; use one of them, or pytorch.Trainer.fit(max_length=...) in a script"
+        )
+    raise errors.InvalidExperimentException(
+        "searcher.max_length: a trial class needs it, for example {batches: 1000}; or use "
+        "pytorch.Trainer.fit(max_length=...) in a script of your own"
+    )
+
+
+def is_custom(config: Mapping[str, Any]) -> bool:
+    """Whether a client drives the search, and sets targets as it likes."""
+    return (config.get("searcher") or {}).get("name") == "custom"
+
+
+def search_unit(config: Mapping[str, Any]) -> str | None:
+    """What the search counts its targets in; None for one that sets none."""
+    searcher: Mapping[str, Any] = config.get("searcher") or {}
+    match searcher.get("max_length"):
+        case int():
+            return "batches"
+        case Mapping() as form:
+            return str(next(iter(form)))
+    return str(searcher.get("unit") or "batches") if is_custom(config) else None
+
+
+def _time(searcher: Mapping[str, Any]) -> TrainUnit | None:
+    match searcher.get("time_metric"), searcher.get("max_time"):
+        case "batches", int() as number:
+            return Batch(number)
+        case "epochs", int() as number:
+            return Epoch(number)
+    return None
+
+
+def target(unit: str, config: Mapping[str, Any], context: PyTorchTrialContext, length: int) -> TrainUnit:
+    """A target of the search, which counts in `unit`."""
+    found = _unit("searcher.max_length", {unit: length}, config, context)
+    assert found is not None, f"a search sets targets above 0, found {length}"
+    return found
+
+
+def checked(asked: TrainUnit | None, config: Mapping[str, Any], context: PyTorchTrialContext) -> TrainUnit:
+    """What a script gives as max_length, or without that the search's own. A search by time compares trials up to
+    its max_time, and a script that stops elsewhere is warned."""
+    if asked is None:
+        return max_length(config, context)
+    searcher: Mapping[str, Any] = config.get("searcher") or {}
+    whole = _time(searcher)
+    if whole is not None and (type(asked), asked.value) != (type(whole), whole.value):
+        logger.warning(
+            "fit(max_length=%r) trains to another length than searcher.max_time, %s %s: trials are compared up to that",
+            asked,
+            searcher["max_time"],
+            searcher["time_metric"],
+        )
+    return asked
+
+
+def _unit(path: str, length: Any, config: Mapping[str, Any], context: PyTorchTrialContext) -> TrainUnit | None:
     """{batches|records|epochs: n} as a unit; 0 and nothing at all mean never."""
     match list(length.items()) if isinstance(length, Mapping) else length:
         case None:
@@ -48,18 +114,18 @@ def _unit(path: str, length: Any, batch_size: int, records_per_epoch: int | None
         case [("batches", int() as number)]:
             return Batch(number) if number > 0 else None
         case [("records", int() as number)]:
-            return Batch(max(1, number // batch_size)) if number > 0 else None
+            return _records(number, context) if number > 0 else None
         case [("epochs", int() as number)]:
-            return _epochs(number, batch_size, records_per_epoch)
+            return _epochs(number, config.get("records_per_epoch"), context) if number > 0 else None
     raise errors.InvalidExperimentException(
         f"{path}: expected one of batches, records or epochs with a number, found {length!r}"
     )
 
 
-def _epochs(number: int, batch_size: int, records_per_epoch: int | None) -> TrainUnit | None:
+def _records(number: int, context: PyTorchTrialContext) -> Batch:
+    return Batch(max(1, number // context.get_global_batch_size()))
+
+
+def _epochs(number: int, records_per_epoch: int | None, context: PyTorchTrialContext) -> TrainUnit:
     """Epochs are rounds of the loader, unless the configuration says how many records make one."""
-    if number <= 0:
-        return None
-    if records_per_epoch:
-        return Batch(max(1, number * records_per_epoch // batch_size))
-    return Epoch(number)
+    return _records(number * records_per_epoch, context) if records_per_epoch else Epoch(number)

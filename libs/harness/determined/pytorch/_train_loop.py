@@ -1,4 +1,4 @@
-"""The training loop: stretches of batches, and what is due between them.
+"""The training loop: targets, stretches of batches on the way to each, and what is due between them.
 
 A stretch runs until something is due: the end, a validation, a checkpoint, a report. Then its metrics are
 reported and each due thing happens, in that order; after each the cluster may ask to stop. Whatever happens,
@@ -11,13 +11,14 @@ import contextlib
 import inspect
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils import data
 
-from determined import core, errors
+from determined import core
 from determined._invalid_hp import InvalidHP
 from determined.pytorch import _save, _state, _validate
 from determined.pytorch._callback import PyTorchCallback
@@ -25,6 +26,7 @@ from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
 from determined.pytorch._plan import FitPlan
 from determined.pytorch._state import TrialState
+from determined.pytorch._targets import Target, worth
 from determined.pytorch._trial import AnyLoader, PyTorchTrial, overrides
 from determined.pytorch._units import is_due, progress
 
@@ -39,6 +41,7 @@ class TrainLoop:
         trial: PyTorchTrial,
         context: PyTorchTrialContext,
         plan: FitPlan,
+        targets: Iterator[Target],
         latest_checkpoint: str | None,
         is_trainer: bool,
     ) -> None:
@@ -46,6 +49,8 @@ class TrainLoop:
         self._context = context
         self._core = context._core
         self._plan = plan
+        self._whole = plan.max_length
+        self._targets = targets
         self._latest_checkpoint = latest_checkpoint
         self._is_trainer = is_trainer
         self._chief = context.distributed.rank == 0
@@ -53,6 +58,8 @@ class TrainLoop:
         self._callbacks: dict[str, PyTorchCallback] = {}
         self._preempted = False
         self._progress_at: int | None = None
+        self._validated: dict[str, Any] | None = None
+        """What this run's last validation gave."""
 
     def run(self) -> None:
         """Raises SystemExit(0) for hyperparameters that the trial finds invalid."""
@@ -135,15 +142,31 @@ class TrainLoop:
         try:
             if self._plan.step_zero_validation and self._nothing_validated():
                 self._validate()
-            stopped = self._train_until_stopped()
+            while (target := next(self._targets, None)) is not None:
+                if self._train_to(target):
+                    break
         finally:
             if self._context.profiler is not None:
                 self._context.profiler.stop()
-        if not stopped and self._state.last_val != self._state.batches_trained:
-            self._validate()
-        self._checkpoint_unless_current()
         if self._preempted:
             self._core.preempt.acknowledge_preemption_signal()
+
+    def _train_to(self, target: Target) -> bool:
+        """Train, validate and checkpoint; whether the trial was asked to stop before that."""
+        self._plan, self._whole = replace(self._plan, max_length=target.length), target.whole
+        stopped = self._train_until_stopped()
+        if not stopped and not self._validated_here(target):
+            self._validate()
+        self._checkpoint_unless_current()
+        if not stopped and target.reached is not None and self._chief:
+            searcher = self._context.get_experiment_config().get("searcher") or {}
+            target.reached(worth(self._validated or {}, searcher))
+        return stopped
+
+    def _validated_here(self, target: Target) -> bool:
+        """An earlier run may have validated here and been cut off before it could say what that gave."""
+        here = self._state.last_val == self._state.batches_trained
+        return here and (target.reached is None or self._validated is not None)
 
     def _nothing_validated(self) -> bool:
         if self._state.batches_trained or self._state.last_val:
@@ -199,7 +222,7 @@ class TrainLoop:
     def _report_progress(self) -> None:
         if self._chief and self._progress_at != self._state.batches_trained:
             self._progress_at = self._state.batches_trained
-            done = progress(self._plan.max_length, self._state.batches_trained, self._context._batches_per_epoch)
+            done = progress(self._whole, self._state.batches_trained, self._context._batches_per_epoch)
             self._core.train.report_progress(done)
 
     # Training
@@ -281,6 +304,7 @@ class TrainLoop:
             )
             logger.info("validated after batch %s: %s", self._state.batches_trained, in_words(metrics))
         self._state.last_val = self._state.batches_trained
+        self._validated = metrics
         worth_keeping = self._is_worth_keeping(metrics, best) if self._chief else False
         # The checkpoint before any training would hold nothing that a fresh start has not.
         if self._context.distributed.broadcast(worth_keeping) and self._state.batches_trained:
@@ -356,12 +380,7 @@ def in_words(metrics: dict[str, Any]) -> str:
 
 def is_better(metrics: dict[str, Any], best: float | None, searcher: dict[str, Any]) -> bool:
     """Whether the searcher's metric beats the experiment's best so far. Raises when it was not reported."""
-    name = searcher.get("metric", "val_loss")
-    if name not in metrics:
-        raise errors.InvalidExperimentException(
-            f"searcher.metric is {name!r}, and validation gave only {', '.join(sorted(metrics)) or 'nothing'}"
-        )
-    value = float(metrics[name])
+    value = worth(metrics, searcher)
     if best is None:
         return True
     return value < best if searcher.get("smaller_is_better", True) else value > best

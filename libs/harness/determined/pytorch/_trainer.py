@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from determined._info import ClusterInfo, get_cluster_info
 from determined.pytorch import _from_config
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._plan import plan
+from determined.pytorch._targets import Target, of_search, own
 from determined.pytorch._train_loop import TrainLoop
 from determined.pytorch._trial import PyTorchTrial, overrides
 from determined.pytorch._units import Batch, TrainUnit
@@ -53,15 +55,17 @@ class Trainer:
         test_mode: bool = False,
         profiling_enabled: bool = False,
     ) -> None:
-        """Train to `max_length` in all, counting what earlier runs of this trial did.
+        """Train to `max_length` in all, counting what earlier runs of this trial did. In a search that is as far as
+        a trial may come: the search reads off each validation how far it is, and asks poor trials to stop.
 
         Validates and checkpoints at the end in any case, and after each period given. `checkpoint_policy`
         says when a validation is followed by a checkpoint: "best", "all" or "none". `latest_checkpoint` is
         where to resume from.
         """
         context = self._context
-        if max_length is None and context._on_cluster():
-            max_length = _from_config.fit_arguments(context.get_experiment_config(), context)["max_length"]
+        config = context.get_experiment_config() if context._on_cluster() else {}
+        if context._on_cluster():
+            max_length = _from_config.checked(max_length, config, context)
         agreed = plan(
             max_length=max_length,
             reporting_period=reporting_period,
@@ -75,7 +79,17 @@ class Trainer:
         self._check_model()
         if profiling_enabled:
             context._core.profiler.on()
-        TrainLoop(self._trial, context, agreed, latest_checkpoint, self._is_trainer).run()
+        targets = own(agreed.max_length) if self._is_trainer else self._targets_of(config, agreed.max_length)
+        TrainLoop(self._trial, context, agreed, targets, latest_checkpoint, self._is_trainer).run()
+
+    def _targets_of(self, config: Mapping[str, Any], whole: TrainUnit) -> Iterator[Target]:
+        """As the search of a legacy entrypoint asks: it sets targets where lengths are its own."""
+        unit = _from_config.search_unit(config)
+        if unit is None:
+            return own(whole)
+        of_unit = partial(_from_config.target, unit, config, self._context)
+        goes_far = None if _from_config.is_custom(config) else whole
+        return of_search(self._context._core.searcher, of_unit, goes_far)
 
     def _check_model(self) -> None:
         from determined.errors import InvalidExperimentException

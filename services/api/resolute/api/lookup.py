@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from resolute.api.gateway import Gateway
 
 
+RANKING = frozenset({"async_halving", "asha", "adaptive_asha"})
+"""Search methods that decide by each validation. To the others, as in Determined, one without the searcher's metric is
+only a measurement."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialRef:
     trial_id: int
@@ -30,10 +35,41 @@ class TrialRef:
     smaller_is_better: bool
     storage: dict[str, Any]
     """The experiment's `checkpoint_storage`."""
+    searcher: str = "single"
+    """The search method's name."""
+    time_metric: str | None = None
+    """What says how far a trial has come, where the search goes by a time."""
+
+    @property
+    def ranked_by(self) -> tuple[str, ...]:
+        """What the search must be told with each validation: it compares trials by that."""
+        if self.searcher not in RANKING:
+            return ()
+        return (self.metric,) if self.time_metric is None else (self.metric, self.time_metric)
 
     @property
     def task_ids(self) -> list[str]:
         return [self.task_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """How far a trial shall train, and whether its live run has more to do."""
+
+    target: int | None
+    """In all, in the unit of `searcher.max_length`; None where the search sets no targets."""
+    reached: bool
+    finished: bool
+    """There will be no further one."""
+    stop_asked: bool
+    """The search or a person wants its run to end: the slots are asked back any moment."""
+    preempting: bool
+    """They are asked back."""
+    allocation_id: str
+
+    def beyond(self, length: int) -> bool:
+        """Whether there is something for this run to train after `length`."""
+        return self.target is not None and self.target > length and not self.reached and not self.stop_asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +92,22 @@ class AllocationRef:
 
 
 TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller_is_better,
-    f.config -> 'checkpoint_storage' AS storage
+    e.searcher_type, f.config #>> '{searcher,time_metric}' AS time_metric, f.config -> 'checkpoint_storage' AS storage
 FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
 JOIN read_v1.experiment_configs f ON f.experiment_id = e.id WHERE """
+
+AIM = """SELECT t.target, t.target_reached, r.allocation_id,
+    a.preemption_deadline_at IS NOT NULL AS preempting,
+    coalesce(r.stop_asked, false) AS stop_asked,
+    t.ended_at IS NOT NULL OR r.ended_at IS NOT NULL
+        OR (t.target_reached AND t.target >= coalesce(f.config #>> '{searcher,max_length,batches}',
+            f.config #>> '{searcher,max_length,records}',
+            f.config #>> '{searcher,max_length,epochs}')::bigint) AS finished
+FROM read_v1.trials t
+JOIN read_v1.experiment_configs f ON f.experiment_id = t.experiment_id
+LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
+LEFT JOIN read_v1.allocations a ON a.allocation_id = r.allocation_id
+WHERE t.id = $1"""
 
 ALLOCATION = """SELECT allocation_id, pool, started_at, ended_at, preemption_deadline_at
 FROM read_v1.allocations WHERE allocation_id = $1"""
@@ -97,6 +146,8 @@ def _trial_ref(row: asyncpg.Record) -> TrialRef:
         metric=row["searcher_metric"],
         smaller_is_better=row["smaller_is_better"],
         storage=orjson.loads(row["storage"] or "{}"),
+        searcher=row["searcher_type"],
+        time_metric=row["time_metric"],
     )
 
 
@@ -110,6 +161,21 @@ async def trial(gateway: Gateway, trial_id: int) -> TrialRef:
     found = _trial_ref(row)
     gateway.trials[trial_id] = found
     return found
+
+
+async def aim(gateway: Gateway, trial_id: int) -> Aim:
+    """Raises NotFound."""
+    row = await _row(gateway, AIM, trial_id)
+    if row is None:
+        raise NotFound(f"trial {trial_id} not found")
+    return Aim(
+        target=row["target"],
+        reached=row["target_reached"],
+        finished=bool(row["finished"]),
+        stop_asked=row["stop_asked"],
+        preempting=bool(row["preempting"]),
+        allocation_id=row["allocation_id"] or "",
+    )
 
 
 async def trial_of_task(gateway: Gateway, task_id: str) -> TrialRef:

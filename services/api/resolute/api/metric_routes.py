@@ -104,13 +104,38 @@ def _whole(value: Any, field: str) -> int:
 def news_of(row: MetricRow, trial: TrialRef, where: str = "") -> ReportValidation | None:
     """What the searcher must hear of a report: a validation's metric that it ranks by; anything else decides nothing.
 
-    Raises InvalidConfig when that metric is no number.
+    Raises InvalidConfig when that metric is no number, or is missing where the search compares trials by it.
     """
-    value = row.metrics.get(trial.metric) if row.kind == "validation" else None
+    if row.kind != "validation":
+        return None
+    if missing := [name for name in trial.ranked_by if row.metrics.get(name) is None]:
+        raise InvalidConfig(_missing(missing[0], row, trial, where))
+    value = row.metrics.get(trial.metric)
     if value is None:
         return None
     metric = searcher_metric(value, f"{where}metrics.avgMetrics.{trial.metric}")
-    return ReportValidation(trial.experiment_id, trial.trial_id, row.run_id, row.steps, metric)
+    time = None if trial.time_metric is None else _time(row.metrics.get(trial.time_metric), trial.time_metric, where)
+    return ReportValidation(trial.experiment_id, trial.trial_id, row.run_id, row.steps, metric, time)
+
+
+def _missing(name: str, row: MetricRow, trial: TrialRef, where: str) -> str:
+    field = "searcher.metric" if name == trial.metric else "searcher.time_metric"
+    reported = ", ".join(sorted(row.metrics)) or "nothing"
+    return (
+        f"{where}metrics.avgMetrics.{name}: missing. {field} is {name!r}, and {trial.searcher} compares trials by it, "
+        f"but this validation reported {reported}. Report {name!r} with every validation, or name another in {field}."
+    )
+
+
+def _time(value: Any, name: str, where: str) -> float | None:
+    if value is None:
+        return None
+    time = searcher_metric(value, f"{where}metrics.avgMetrics.{name}")
+    if time is None or time < 0:
+        raise InvalidConfig(
+            f"{where}metrics.avgMetrics.{name}: expected how far training has come, a number from 0; found {value!r}"
+        )
+    return time
 
 
 async def _announce(call: Call, news: ReportValidation) -> None:

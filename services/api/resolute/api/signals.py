@@ -1,50 +1,74 @@
-"""News of allocations for those who wait on one: a long-poll is woken by the fact it waits for, and by nothing else."""
+"""News for those who wait on an allocation or a trial: a long-poll is woken by the facts it waits for, and by nothing
+else."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
 
-from resolute.proto.message import Recorded
+from resolute.proto.experiment import TrialEnded, TrialStopRequested, TrialTargetSet
+from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted, PreemptionRequested
 
-WORTH_WAKING = (PreemptionRequested, AllocationStarted, AllocationExited)
-
 REMEMBERED = 10_000
+
+
+def trial(trial_id: int) -> str:
+    """What news of a trial goes by; news of an allocation goes by its id."""
+    return f"trial {trial_id}"
+
+
+def _about(event: Event) -> str | None:
+    match event:
+        case PreemptionRequested() | AllocationStarted() | AllocationExited():
+            return event.allocation_id
+        case TrialTargetSet() | TrialStopRequested() | TrialEnded():
+            return trial(event.trial_id)
+    return None
 
 
 class Signals:
     """Wakes waiters; holds no state that would be missed after a restart: who wakes reads the read model."""
 
     def __init__(self) -> None:
-        self._events: dict[str, asyncio.Event] = {}
+        self._waiting: dict[str, set[asyncio.Event]] = {}
         self._heard: OrderedDict[str, int] = OrderedDict()
 
     def deliver(self, recorded: Recorded) -> None:
         """For the bus to call with every fact."""
-        event = recorded.event
-        if isinstance(event, WORTH_WAKING):
-            self._heard[event.allocation_id] = max(self.heard(event.allocation_id), recorded.position)
-            self._heard.move_to_end(event.allocation_id)
+        if (about := _about(recorded.event)) is not None:
+            self._heard[about] = max(self.heard(about), recorded.position)
+            self._heard.move_to_end(about)
             if len(self._heard) > REMEMBERED:
                 self._heard.popitem(last=False)
-            self.wake(event.allocation_id)
+            self.wake(about)
 
-    def heard(self, allocation_id: str) -> int:
-        """The position of the newest fact about the allocation: a read model that has reached it shows it. Who looks
+    def heard(self, *about: str) -> int:
+        """The position of the newest fact about any of these: a read model that has reached it shows it. Who looks
         and then waits compares this before and after: news that came while he looked wakes nobody any more."""
-        return self._heard.get(allocation_id, 0)
+        return max(self._heard.get(one, 0) for one in about)
 
-    def wake(self, allocation_id: str) -> None:
-        if (waiting := self._events.pop(allocation_id, None)) is not None:
+    def wake(self, about: str) -> None:
+        for waiting in self._waiting.pop(about, ()):
             waiting.set()
 
-    async def wait(self, allocation_id: str, timeout_s: float) -> bool:
-        """Wait for news of the allocation; False when `timeout_s` passes without."""
-        event = self._events.setdefault(allocation_id, asyncio.Event())
+    async def wait(self, *about: str, timeout_s: float) -> bool:
+        """Wait for news of any of these; False when `timeout_s` passes without."""
+        event = asyncio.Event()
+        for one in about:
+            self._waiting.setdefault(one, set()).add(event)
         try:
             async with asyncio.timeout(timeout_s):
                 await event.wait()
         except TimeoutError:
             return False
+        finally:
+            self._forget(about, event)
         return True
+
+    def _forget(self, about: tuple[str, ...], event: asyncio.Event) -> None:
+        for one in about:
+            waiting = self._waiting.get(one, set())
+            waiting.discard(event)
+            if not waiting:
+                self._waiting.pop(one, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.api import log_routes, metric_routes, task_routes
+from resolute.api import log_routes, metric_routes, search_routes, task_routes
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.routing import Route
 
@@ -12,4 +12,5 @@ ROUTES: tuple[Route, ...] = (
     *HANDLERS,
     *log_routes.ROUTES,
     *task_routes.ROUTES,
+    *search_routes.ROUTES,
 )

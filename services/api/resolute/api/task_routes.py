@@ -32,7 +32,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
     allocation_id, resources_id = call.path["allocationId"], call.path["resourcesId"]
     deadline = _now() + RENDEZVOUS_S
     while True:
-        heard = await _heard(call, allocation_id)
+        heard = await heard_of(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id, resources_id)
         if resources_id not in allocation.resources:
             raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
@@ -47,7 +47,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
                     "slots": [share.slots for share in shares],
                 }
             }
-        if not await _news(call, allocation_id, heard, deadline):
+        if not await news_of(call, allocation_id, heard=heard, deadline=deadline):
             raise Refused(f"cannot meet in allocation {allocation_id}: not all of it started within {RENDEZVOUS_S} s")
 
 
@@ -62,7 +62,7 @@ async def all_gather(call: Call) -> dict[str, Any]:
     deadline = _now() + RENDEZVOUS_S
     while len(brought := await lookup.gathered(call.gateway, allocation_id, request_uuid, peers)) < peers:
         # A peer may have come through another gateway: look again at least each second.
-        await call.gateway.signals.wait(allocation_id, min(1.0, max(deadline - _now(), 0)))
+        await call.gateway.signals.wait(allocation_id, timeout_s=min(1.0, max(deadline - _now(), 0)))
         if _now() >= deadline:
             raise Refused(f"cannot gather in {allocation_id}: {len(brought)} of {peers} came within {RENDEZVOUS_S} s")
     return {"data": brought}
@@ -95,16 +95,13 @@ async def nothing_to_do(call: Call) -> dict[str, Any]:
 async def preemption_signal(call: Call) -> dict[str, Any]:
     """Whether the allocation is asked to checkpoint and leave; waits up to timeoutSeconds for a yes."""
     allocation_id = call.path["allocationId"]
-    timeout_s = call.query.number("timeoutSeconds")
-    if not 0 <= timeout_s <= LONGEST_POLL_S:
-        raise InvalidConfig(f"timeoutSeconds: expected 0 to {LONGEST_POLL_S}; found {timeout_s}")
-    deadline = _now() + timeout_s
+    deadline = poll_deadline(call)
     while True:
-        heard = await _heard(call, allocation_id)
+        heard = await heard_of(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id)
         if allocation.preempting or allocation.ended:
             return {"preempt": True}
-        if not await _news(call, allocation_id, heard, deadline):
+        if not await news_of(call, allocation_id, heard=heard, deadline=deadline):
             return {"preempt": False}
 
 
@@ -114,21 +111,29 @@ async def acknowledge_preemption(call: Call) -> dict[str, Any]:
     return {}
 
 
-async def _heard(call: Call, allocation_id: str) -> int:
-    """The newest news of the allocation; the read model shows it."""
-    heard = call.gateway.signals.heard(allocation_id)
+def poll_deadline(call: Call) -> float:
+    """Until when a long-poll waits: so many seconds as it says, by default none."""
+    timeout_s = call.query.number("timeoutSeconds")
+    if not 0 <= timeout_s <= LONGEST_POLL_S:
+        raise InvalidConfig(f"timeoutSeconds: expected 0 to {LONGEST_POLL_S}; found {timeout_s}")
+    return _now() + timeout_s
+
+
+async def heard_of(call: Call, *about: str) -> int:
+    """The newest news of these allocations and trials; the read model shows it."""
+    heard = call.gateway.signals.heard(*about)
     await call.gateway.read.reached(heard)
     return heard
 
 
-async def _news(call: Call, allocation_id: str, heard: int, deadline: float) -> bool:
-    """Wait until `deadline` for news of the allocation beyond `heard`. Now and then it answers yes without any: what
-    the bus lost, the read model will have learnt."""
+async def news_of(call: Call, *about: str, heard: int, deadline: float) -> bool:
+    """Wait until `deadline` for news beyond `heard`. Now and then it answers yes without any: what the bus lost, the
+    read model will have learnt."""
     left = deadline - _now()
     if left <= 0:
         return False
-    if call.gateway.signals.heard(allocation_id) == heard:
-        await call.gateway.signals.wait(allocation_id, min(left, 5.0))
+    if call.gateway.signals.heard(*about) == heard:
+        await call.gateway.signals.wait(*about, timeout_s=min(left, 5.0))
     return True
 
 

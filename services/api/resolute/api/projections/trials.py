@@ -12,6 +12,8 @@ from resolute.proto.experiment import (
     TrialRunRequested,
     TrialRunStarted,
     TrialStopRequested,
+    TrialTargetReached,
+    TrialTargetSet,
     TrialValidated,
 )
 from resolute.proto.message import Recorded
@@ -19,6 +21,8 @@ from resolute.proto.message import Recorded
 COUNT_TRIAL = "UPDATE read_v1.experiments SET trials = trials + 1 WHERE id = $1"
 
 RUN_STARTED = "UPDATE read_v1.runs SET started_at = $3 WHERE trial_id = $1 AND run_id = $2"
+
+RUN_TO_STOP = "UPDATE read_v1.runs SET stop_asked = true WHERE trial_id = $1 AND allocation_id = $2"
 
 RUN_ENDED = """UPDATE read_v1.runs SET ended_at = $3, outcome = $4, exit_code = $5, reason = $6
 WHERE trial_id = $1 AND run_id = $2"""
@@ -98,8 +102,12 @@ def project(recorded: Recorded) -> list[Statement]:
             return [statement(RUN_STARTED, trial_id, run_id, at, touches=(f"runs:{trial_id}",))]
         case TrialValidated() as validated:
             return _validated(experiment_id, validated, recorded)
-        case TrialStopRequested(trial_id=trial_id, then="COMPLETED" | "CANCELED" | "KILLED" as then):
-            return [update("trials", "id", trial_id, state=f"STOPPING_{then}")]
+        case TrialTargetSet(trial_id=trial_id, length=length):
+            return [update("trials", "id", trial_id, target=length, target_reached=False)]
+        case TrialTargetReached(trial_id=trial_id):
+            return [update("trials", "id", trial_id, target_reached=True)]
+        case TrialStopRequested() as stop:
+            return _stop_requested(stop)
         case TrialRunEnded() as ended:
             return _run_ended(ended, recorded)
         case TrialContinued(trial_id=trial_id):
@@ -109,6 +117,13 @@ def project(recorded: Recorded) -> list[Statement]:
         case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):
             return [update("trials", "id", trial_id, state=outcome, reason=reason, ended_at=at)]
     return []
+
+
+def _stop_requested(stop: TrialStopRequested) -> list[Statement]:
+    run = statement(RUN_TO_STOP, stop.trial_id, stop.allocation_id, touches=(f"runs:{stop.trial_id}",))
+    if stop.then in ("COMPLETED", "CANCELED", "KILLED"):
+        return [update("trials", "id", stop.trial_id, state=f"STOPPING_{stop.then}"), run]
+    return [run]
 
 
 def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> Statement:

@@ -95,7 +95,9 @@ CREATE TABLE read_v1.trials (
     best_metric double precision,
     best_steps int,
     latest_metric double precision,
-    latest_steps int
+    latest_steps int,
+    target bigint,                    -- how far to train in all, in the unit of searcher.max_length
+    target_reached boolean NOT NULL DEFAULT false
 );
 CREATE INDEX trials_experiment ON read_v1.trials (experiment_id, id);
 CREATE UNIQUE INDEX trials_task ON read_v1.trials (task_id);
@@ -109,6 +111,7 @@ CREATE TABLE read_v1.runs (
     requested_at timestamptz NOT NULL,
     started_at timestamptz,
     ended_at timestamptz,
+    stop_asked boolean NOT NULL DEFAULT false,
     outcome text,
     exit_code int,
     reason text,

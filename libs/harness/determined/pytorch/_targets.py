@@ -1,0 +1,52 @@
+"""How far to train next: once, to a length of one's own, or target by target as the search sets them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from determined import core
+from determined.pytorch._units import TrainUnit
+
+
+@dataclass(frozen=True)
+class Target:
+    """`length` is a cumulative total; `whole`, how far the trial may come in the end, is what progress is told of.
+    `reached` tells the search, where it wants to hear: chief only."""
+
+    length: TrainUnit
+    whole: TrainUnit
+    reached: Callable[[float], None] | None = None
+
+
+def own(length: TrainUnit) -> Iterator[Target]:
+    """The whole way at once; what the search makes of it, it reads off the validations."""
+    yield Target(length, length)
+
+
+def of_search(
+    searcher: core.SearcherContext, unit: Callable[[int], TrainUnit], whole: TrainUnit | None
+) -> Iterator[Target]:
+    """Each target of the search, in step on all ranks. `unit` makes a length of one of its numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # about what a program of one's own had better do
+        operations = iter(searcher.operations())
+        following = next(operations, None)
+    while following is not None:
+        length = unit(following.length)
+        yield Target(length, whole or length, following.report_completed)
+        following = next(operations, None)
+
+
+def worth(metrics: Mapping[str, Any], searcher: Mapping[str, Any]) -> float:
+    """The searcher's metric among those of a validation. Raises InvalidExperimentException, naming it, without."""
+    from determined.errors import InvalidExperimentException
+
+    name = searcher.get("metric", "val_loss")
+    if name not in metrics:
+        raise InvalidExperimentException(
+            f"searcher.metric is {name!r}, and validation gave only {', '.join(sorted(metrics)) or 'nothing'}"
+        )
+    return float(metrics[name])

@@ -1,0 +1,72 @@
+"""The routes by which a trial follows its search: how far to train next, and that it has come so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.api import lookup, signals
+from resolute.api.call import Call
+from resolute.api.lookup import Aim
+from resolute.api.metric_routes import searcher_metric
+from resolute.api.routing import Route
+from resolute.api.task_routes import OWN_TRIAL, heard_of, news_of, poll_deadline, run_of
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.experiment import CompleteOperation
+
+
+async def operation(call: Call) -> dict[str, Any]:
+    """How far the trial shall train. Waits up to timeoutSeconds for a target beyond `after`, or until none is to come.
+
+    `finished`: there is nothing more to train. `preempt`: the run must give its slots back.
+    """
+    trial_id, after, deadline = call.int("trialId"), call.query.number("after"), poll_deadline(call)
+    aim = await lookup.aim(call.gateway, trial_id)
+    while True:
+        about = (signals.trial(trial_id), aim.allocation_id)
+        heard = await heard_of(call, *about)
+        aim = await lookup.aim(call.gateway, trial_id)
+        if aim.beyond(after) or aim.finished or aim.preempting:
+            return _view(aim)
+        if not await news_of(call, *about, heard=heard, deadline=deadline):
+            return _view(aim)
+
+
+def _view(aim: Aim) -> dict[str, Any]:
+    told: dict[str, Any] = {"completed": aim.reached, "finished": aim.finished, "preempt": aim.preempting}
+    if aim.target is not None:
+        told["op"] = {"validateAfter": {"length": str(aim.target)}}
+    return told
+
+
+async def complete_operation(call: Call) -> dict[str, Any]:
+    """The trial has trained to its target, and is worth `searcherMetric` there; said again, it changes nothing."""
+    trial = await lookup.trial(call.gateway, call.int("trialId"))
+    length = _length((call.body.get("op") or {}).get("length"))
+    if call.body.get("searcherMetric") is None:
+        raise InvalidConfig("searcherMetric: expected what the trial is worth at the end of the operation; found none")
+    metric = searcher_metric(call.body["searcherMetric"], "searcherMetric")
+    run_id = run_of(await _allocation_id(call, trial.trial_id))
+    await call.send(CompleteOperation(trial.experiment_id, trial.trial_id, run_id, length, metric))
+    return {}
+
+
+async def _allocation_id(call: Call, trial_id: int) -> str:
+    """Of the run that speaks, or that a person speaks for."""
+    if call.principal.task is not None:
+        return call.principal.task.allocation_id
+    return (await lookup.aim(call.gateway, trial_id)).allocation_id
+
+
+def _length(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"op.length: expected the operation's length, a whole number; found {value!r}") from None
+
+
+API = "/api/v1/trials/{trialId}/searcher"
+
+ROUTES = (
+    Route("GetCurrentTrialSearcherOperation", "GET", f"{API}/operation", operation, OWN_TRIAL),
+    Route("CompleteTrialSearcherValidation", "POST", f"{API}/completed_operation", complete_operation, OWN_TRIAL),
+)

@@ -1,0 +1,188 @@
+"""What a trial hears of its search over REST: how far to train next, and when there is no more to do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+from resolute.proto.experiment import TrialTargetReached, TrialTargetSet, TrialValidated
+from resolute.proto.pool import PreemptAllocation
+from tests.integration.api.test_measuring_reports import read_back, report
+from tests.integration.api.whole import POOL, whole
+
+ASHA = """
+name: halved
+entrypoint: python3 train.py
+hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
+searcher: {name: async_halving, metric: loss, num_rungs: 3, divisor: 2, max_trials: 4, max_concurrent_trials: 2,
+           max_length: {batches: 16}}
+resources: {slots_per_trial: 1}
+"""
+
+TIMED = ASHA.replace("max_length: {batches: 16}", "time_metric: epochs, max_time: 16")
+
+
+def operation(trial_id: int, after: int = 0, timeout_s: int = 0) -> str:
+    return f"/api/v1/trials/{trial_id}/searcher/operation?after={after}&timeout_seconds={timeout_s}"
+
+
+def completed(trial_id: int, length: int | str, metric: Any = 0.5) -> tuple[str, dict[str, Any]]:
+    body = {"op": {"length": str(length)}, "searcherMetric": metric}
+    return f"/api/v1/trials/{trial_id}/searcher/completed_operation", body
+
+
+async def test_a_single_trial_trains_to_its_length_and_is_done(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        _, trial = await cluster.task(agent)
+        told = await trial.get(operation(1))
+        assert told["op"] == {"validateAfter": {"length": "100"}}
+        assert (told["completed"], told["finished"], told["preempt"]) == (False, False, False)
+        for _ in range(2):
+            await trial.post(*completed(1, 100))
+        told = await asyncio.wait_for(trial.get(operation(1, after=100, timeout_s=60)), 5)
+        assert (told["completed"], told["finished"]) == (True, True)
+        assert [(one.run_id, one.length, one.metric) for one in await cluster.told(TrialTargetReached)] == [
+            (1, 100, 0.5)
+        ]
+
+
+async def test_the_next_target_reaches_a_trial_that_waits_for_it_at_once(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent(slots=2)
+        await cluster.submit(config=ASHA)
+        trials = {}
+        for _ in range(2):
+            order, client = await cluster.task(agent)
+            trials[order.spec.trial_id] = client
+        (first, one), (second, other) = sorted(trials.items())
+        assert (await one.get(operation(first)))["op"] == {"validateAfter": {"length": "4"}}
+        await one.post(f"/api/v1/trials/{first}/metrics", told_by(first, report(4, loss=0.5)))
+        waiting = asyncio.create_task(one.get(operation(first, after=4, timeout_s=60)))
+        await asyncio.sleep(0.1)
+        assert not waiting.done(), "of one trial nobody knows how good it is"
+        asked_at = time.perf_counter()
+        await other.post(f"/api/v1/trials/{second}/metrics", told_by(second, report(4, loss=0.9)))
+        answer = await asyncio.wait_for(waiting, 10)
+        assert time.perf_counter() - asked_at < 0.5
+        assert answer["preempt"] or answer["op"] == {"validateAfter": {"length": "8"}}
+
+
+def told_by(trial_id: int, body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "metrics": {**body["metrics"], "trialId": trial_id}}
+
+
+async def test_a_trial_that_waits_hears_that_its_slots_are_wanted(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        waiting = asyncio.create_task(trial.get(operation(1, after=100, timeout_s=60)))
+        await asyncio.sleep(0.1)
+        await cluster.ask(PreemptAllocation(POOL, order.spec.allocation_id, "a test wants the slot"), "preempt")
+        told = await asyncio.wait_for(waiting, 10)
+        assert (told["preempt"], told["finished"]) == (True, False)
+
+
+async def test_a_wait_that_ends_without_news_says_how_things_stand(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        _, trial = await cluster.task(agent)
+        began = time.perf_counter()
+        told = await trial.get(operation(1, after=100, timeout_s=1))
+        assert 0.9 < time.perf_counter() - began < 3
+        assert (told["completed"], told["finished"], told["preempt"]) == (False, False, False)
+
+
+async def test_a_completion_that_makes_no_sense_names_the_field(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        _, trial = await cluster.task(agent)
+        for (path, body), status, said in (
+            (completed(1, "far"), 400, "op.length: expected"),
+            (completed(1, 100, None), 400, "searcherMetric: expected"),
+            (completed(1, 100, "good"), 400, "searcherMetric: the searcher's metric must be a number"),
+            (completed(1, 101), 409, "its target is 100"),
+        ):
+            answer = await trial.call("POST", path, body)
+            assert answer.status == status, answer.body
+            assert said in answer.error
+        assert await cluster.told(TrialTargetReached) == []
+        await trial.post(*completed(1, 100, float("nan")))
+        assert [one.metric for one in await cluster.told(TrialTargetReached)] == [None]
+
+
+async def test_a_trial_speaks_for_itself_only(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent(slots=2)
+        await cluster.submit()
+        await cluster.submit()
+        one, trial = await cluster.task(agent)
+        other, _ = await cluster.task(agent)
+        assert (await trial.call("GET", operation(other.spec.trial_id))).status == 403
+        assert (await trial.call("POST", *completed(other.spec.trial_id, 100))).status == 403
+        assert (await cluster.nobody.call("GET", operation(one.spec.trial_id))).status == 401
+        await cluster.user.post(*completed(one.spec.trial_id, 100))
+        assert [reached.trial_id for reached in await cluster.told(TrialTargetReached)] == [one.spec.trial_id]
+
+
+async def test_a_search_by_time_is_told_the_time_of_each_validation(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit(config=TIMED)
+        order, trial = await cluster.task(agent)
+        number = order.spec.trial_id
+        path = f"/api/v1/trials/{number}/metrics"
+        await trial.post(path, told_by(number, report(40, loss=0.5, epochs=1.5)))
+        assert [(told.steps_completed, told.metric, told.time) for told in await cluster.told(TrialValidated)] == [
+            (40, 0.5, 1.5)
+        ]
+        assert await cluster.told(TrialTargetSet) == []
+        told = await trial.get(operation(number))
+        assert "op" not in told
+
+
+async def test_a_validation_that_trials_cannot_be_compared_by_is_refused_and_says_what_is_missing(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent(slots=2)
+        await cluster.submit(config=TIMED)
+        order, trial = await cluster.task(agent)
+        number = order.spec.trial_id
+        path = f"/api/v1/trials/{number}/metrics"
+        for metrics, said in (
+            (
+                {"acc": 0.5, "epochs": 1},
+                "metrics.avgMetrics.loss: missing. searcher.metric is 'loss', and async_halving compares trials by it, "
+                "but this validation reported acc, epochs.",
+            ),
+            ({"loss": 0.5}, "metrics.avgMetrics.epochs: missing. searcher.time_metric is 'epochs'"),
+            ({"loss": 0.5, "epochs": "late"}, "metrics.avgMetrics.epochs: the searcher's metric must be a number"),
+            ({"loss": 0.5, "epochs": float("nan")}, "metrics.avgMetrics.epochs: expected how far training has come"),
+        ):
+            answer = await trial.call("POST", path, told_by(number, report(40, **metrics)))
+            assert answer.status == 400
+            assert said in answer.error
+        batch = {"reports": [report(20, loss=0.5, epochs=1), report(40, epochs=1)]}
+        answer = await trial.call("POST", f"{path}/batch", batch)
+        assert (answer.status, answer.error.partition(":")[0]) == (400, "reports[1].metrics.avgMetrics.loss")
+        assert await read_back(cluster.user, "validation", number) == []
+        assert await cluster.told(TrialValidated) == []
