@@ -18,7 +18,13 @@ from tests.integration.api import a_search
 from tests.integration.api.running import Client, Running, running
 from tests.integration.api.test_experiments import CONFIG, TRAIN
 
-OURS = {"ExplainJob", "OpenAPI", "ReportTrialMetricsBatch"}
+OURS = {
+    "CompleteTrialSearcherValidation",
+    "ExplainJob",
+    "GetCurrentTrialSearcherOperation",
+    "OpenAPI",
+    "ReportTrialMetricsBatch",
+}
 """Served under /api/v1, and not known to Determined's clients."""
 
 BY_OPERATION = {route.operation: route for route in ROUTES}
