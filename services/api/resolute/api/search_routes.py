@@ -8,7 +8,7 @@ from resolute.api import lookup, signals
 from resolute.api.call import Call
 from resolute.api.lookup import Aim
 from resolute.api.metric_routes import searcher_metric
-from resolute.api.routing import Route
+from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.api.task_routes import OWN_TRIAL, heard_of, news_of, poll_deadline, run_of
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import CompleteOperation
@@ -67,6 +67,12 @@ def _length(value: Any) -> int:
 API = "/api/v1/trials/{trialId}/searcher"
 
 ROUTES = (
-    Route("GetCurrentTrialSearcherOperation", "GET", f"{API}/operation", operation, OWN_TRIAL),
+    Route(
+        "GetCurrentTrialSearcherOperation",
+        "GET",
+        f"{API}/operation",
+        operation,
+        SIGNED_IN.to("experiment.view") | TASK.own("trial", "trialId"),
+    ),
     Route("CompleteTrialSearcherValidation", "POST", f"{API}/completed_operation", complete_operation, OWN_TRIAL),
 )
