@@ -17,6 +17,7 @@ NOT_BENCHES = {
     "harness",
     "mlflow_peer",
     "one_gateway",
+    "optuna_peer",
     "raw_http",
     "ray_peer",
     "ray_trials",
