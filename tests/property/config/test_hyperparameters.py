@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import islice, pairwise
+from itertools import islice, pairwise, product
 from random import Random
 from typing import Any
 
@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from resolute.config import count_grid, grid, parse_space, sample
-from resolute.config.hyperparameters import Categorical, Const, Double, Int, Log, axes
+from resolute.config.hyperparameters import Axis, Categorical, Const, Double, Int, Log, axes
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 counts = st.integers(1, 4)
@@ -79,18 +79,31 @@ def test_a_seed_gives_the_same_points_however_the_space_was_stored(raw: dict[str
     assert points[0] == points[1] == points[2]
 
 
+def points_of(axis: Axis) -> list[Any]:
+    return [axis.point(index) for index in range(axis.count_points())]
+
+
 @given(spaces)
 def test_a_grid_has_as_many_points_as_it_says_and_keeps_inside(raw: dict[str, Any]) -> None:
     space = parse_space(raw)
     points = list(islice(grid(space), 500))
     assert len(points) == min(500, count_grid(space))
     for path, axis in axes(space):
-        assert {repr(at(point, path)) for point in points} <= {repr(value) for value in axis.points()}
+        assert {repr(at(point, path)) for point in points} <= {repr(value) for value in points_of(axis)}
+
+
+@given(spaces)
+def test_the_points_of_a_grid_are_the_product_of_its_axes_the_last_by_name_turning_fastest(raw: dict[str, Any]) -> None:
+    space = parse_space(raw)
+    leaves = [[(path, value) for value in points_of(axis)] for path, axis in axes(space)]
+    expected = islice(product(*leaves), 300)
+    for point, wanted in zip(grid(space), expected, strict=False):
+        assert repr([at(point, path) for path, _ in wanted]) == repr([value for _, value in wanted])
 
 
 @given(ordered(st.integers(-1000, 1000)), st.integers(2, 3000))
 def test_an_int_axis_has_each_end_and_no_integer_twice(bounds: tuple[int, int], count: int) -> None:
-    points = Int(*bounds, count).points()
+    points = points_of(Int(*bounds, count))
     assert len(points) == min(count, bounds[1] - bounds[0] + 1)
     assert (points[0], points[-1]) == bounds
     assert points == sorted(set(points))
@@ -98,7 +111,7 @@ def test_an_int_axis_has_each_end_and_no_integer_twice(bounds: tuple[int, int], 
 
 @given(ordered(finite), st.integers(2, 50))
 def test_points_of_a_double_axis_are_evenly_spaced_between_both_ends(bounds: tuple[float, float], count: int) -> None:
-    points = Double(*bounds, count).points()
+    points = points_of(Double(*bounds, count))
     assert (points[0], points[-1]) == bounds
     step = (bounds[1] - bounds[0]) / (count - 1)
     assert all(math.isclose(b - a, step, rel_tol=1e-6, abs_tol=1e-6) for a, b in pairwise(points))
@@ -106,7 +119,7 @@ def test_points_of_a_double_axis_are_evenly_spaced_between_both_ends(bounds: tup
 
 @given(ordered(finite))
 def test_one_point_takes_the_middle(bounds: tuple[float, float]) -> None:
-    assert Double(*bounds, 1).points() == [(bounds[0] + bounds[1]) / 2]
+    assert points_of(Double(*bounds, 1)) == [(bounds[0] + bounds[1]) / 2]
 
 
 def test_samples_of_a_seed_are_those_every_release_draws() -> None:

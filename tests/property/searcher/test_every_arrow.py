@@ -37,7 +37,10 @@ def met() -> set[Any]:
         patch.setattr(methods, "METHODS", {**methods.METHODS, "picky": PickySearch})
         for seed in range(WALKS):
             rng = Random(seed)
-            walk = Walk(rng.choice(["single", "random", "picky", "picky"]), rng.random() < 0.8)
+            walk = Walk(
+                rng.choice(["single", "random", "picky", "picky", "custom", "custom", "async_halving"]),
+                rng.random() < 0.8,
+            )
             for _ in range(STEPS):
                 walk.take(rng.randrange(10_000))
             found.update(walked(walk.events))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
+from uuid import UUID
 
 from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested
 from resolute.proto.errors import ResoluteError
@@ -22,6 +24,7 @@ from resolute.proto.experiment import (
     KillTrial,
     MoveExperiment,
     PauseExperiment,
+    PostOperations,
     ReportEarlyExit,
     ReportLogPolicyMatch,
     ReportValidation,
@@ -51,6 +54,14 @@ class DeletionFailed:
 
 
 Message = SearcherCommand | News | DeletionFailed
+
+
+SEARCHERS: Mapping[str, dict[str, Any]] = {
+    "single": {},
+    "custom": {"max_length": None},
+    "async_halving": {"max_trials": 4, "max_concurrent_trials": 2, "num_rungs": 3, "divisor": 2},
+    "adaptive_asha": {"max_trials": 4, "max_concurrent_trials": 2, "divisor": 2, "stop_once": True},
+}
 
 
 class PickySearch(RandomSearch):
@@ -84,7 +95,7 @@ class Walk:
     """All there ever were: news of old ones may come late."""
 
     def __post_init__(self) -> None:
-        merged = config(self.name, **({} if self.name == "single" else {"max_trials": 4, "max_concurrent_trials": 2}))
+        merged = config(self.name, **SEARCHERS.get(self.name, {"max_trials": 4, "max_concurrent_trials": 2}))
         self.experiment = Experiment()
         self._happens(wishes.create(submission(merged, activate=self.activate), EXPERIMENT, self.ids))
 
@@ -113,12 +124,28 @@ class Walk:
     def messages(self) -> list[Message]:
         of_runs = [message for allocation in self.allocations[-4:] for message in news(allocation)]
         of_trials = [message for one in list(self.experiment.trials.values())[-3:] for message in reports(one)]
-        return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *self._notes(), *self._continuing()]
+        others = [*self._of_the_client(), *self._notes(), *self._continuing()]
+        return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *others]
+
+    def _of_the_client(self) -> list[Message]:
+        """Of a custom search. Three trials, and what may be asked of the latest: sensible or not."""
+        if self.name != "custom":
+            return []
+        trials = len(self.experiment.trials)
+        fresh = {"type": "create_trial", "request_id": str(UUID(int=trials)), "hparams": {"global_batch_size": 32}}
+        latest = {"request_id": str(UUID(int=max(trials - 1, 0)))}
+        posts = [
+            {**fresh, "length": 10} if trials < 3 else {**fresh, **latest},
+            {"type": "train_to", "length": 50, **latest},
+            {"type": "train_to", "length": 100, **latest},
+            {"type": "close_trial", **latest},
+        ]
+        return [PostOperations(EXPERIMENT, (post,)) for post in posts * 2]
 
     def _continuing(self) -> list[Message]:
         same = self.experiment.config
         further = {**same, "searcher": {**same["searcher"], "max_length": {"batches": 200}}}
-        return [ContinueExperiment(EXPERIMENT, same)] * 3 + [ContinueExperiment(EXPERIMENT, further)]
+        return [*[ContinueExperiment(EXPERIMENT, same)] * 3, ContinueExperiment(EXPERIMENT, further)]
 
     def _notes(self) -> list[Message]:
         told = [e for e in self.events[-9:] if isinstance(e, TrialStopRequested) and not e.allocation_id]

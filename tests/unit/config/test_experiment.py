@@ -254,6 +254,10 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"checkpoint_storage": {"type": "azure", "container": "c"}}, "checkpoint_storage: expected exactly one of conn"),
     ({"integrations": {"pachyderm": {"pachd": {"host": "h"}}}}, "integrations.pachyderm.pachd.port: missing."),
     ({"log_policies": [{"pattern": "x"}]}, "log_policies[0].name: missing."),
+    (
+        {"log_policies": [{"name": "n", "pattern": "(a"}]},
+        "log_policies[0].pattern: expected a regular expression of RE2; found '(a'. Missing ): (a.",
+    ),
     ({"hyperparameters": {"a": {"type": "int", "minval": 1.5, "maxval": 3}}}, "hyperparameters.a.minval: expected a w"),
     ({"hyperparameters": {"a": {"type": "intt"}}}, "hyperparameters.a.type: expected one of const, int"),
     ({"hyperparameters": {"a": {"type": "log", "minval": 1, "maxval": 3}}}, "hyperparameters.a.base: missing."),
@@ -274,9 +278,10 @@ SEARCHER_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"name": "random"}, "searcher.max_trials: missing. Say how many trials random may make."),
     ({"name": "single", "max_trials": 2}, "searcher.max_trials: does not apply when searcher.name is 'single', only"),
     ({"name": "adaptive_assha"}, "searcher.name: expected one of single, random, grid, async_halving, adaptive_asha"),
-    ({"name": "custom"}, "searcher.name: 'custom' is no longer supported."),
+    ({"name": "custom", "unit": "steps"}, "searcher.unit: expected one of batches, records, epochs; found 'steps'"),
+    ({"name": "custom", "max_length": 9}, "searcher.max_length: does not apply when searcher.name is 'custom'"),
     ({"name": "adaptive_simple"}, "searcher.name: 'adaptive_simple' is no longer supported. Use adaptive_asha"),
-    ({"name": "asha"}, "searcher.name: 'asha' is no longer supported. Write async_halving"),
+    ({"name": "asha", "max_trials": 4, "max_length": 9}, "searcher.num_rungs: missing."),
     ({"name": "single", "max_steps": 4}, "searcher.max_steps: this field is gone. Write searcher.max_length"),
     ({"max_length": {"batches": 1, "epochs": 1}}, "searcher.max_length: expected exactly one of batches, records"),
     ({"max_length": 0}, "searcher.max_length: expected a whole number of at least 1; found 0."),
@@ -285,6 +290,28 @@ SEARCHER_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"name": "async_halving", "max_trials": 4, "max_length": 9}, "searcher.num_rungs: missing."),
     ({"source_trial_id": 1, "source_checkpoint_uuid": "u"}, "searcher: expected at most one of source_trial_id"),
 ]  # fmt: skip
+
+
+ASHA = {"name": "asha", "max_trials": 4, "max_length": 9}
+ADAPTIVE = {"name": "adaptive_asha", "max_trials": 4}
+TIMED = {**ADAPTIVE, "time_metric": "t", "max_time": 5}
+SEARCHER_REFUSALS += [
+    (
+        {**ASHA, "num_rungs": 3},
+        "searcher.num_rungs: expected at most 2, as many as fit searcher.max_length (9) with searcher.divisor (4); "
+        "found 3. Lower it, or raise searcher.max_length.",
+    ),
+    ({**ASHA, "max_length": 2, "num_rungs": 8, "divisor": 1.1}, "searcher.num_rungs: expected at most 2"),
+    ({**ADAPTIVE, "max_length": 16, "bracket_rungs": [3, 4]}, "searcher.bracket_rungs[1]: expected at most 3"),
+    (
+        {**ADAPTIVE, "max_length": 16, "bracket_rungs": [1] * 5},
+        "searcher.bracket_rungs: expected at most as many brackets as searcher.max_trials (4); found 5.",
+    ),
+    (
+        {**TIMED, "bracket_rungs": [9]},
+        "searcher.bracket_rungs[0]: expected at most 2, as many as fit searcher.max_time",
+    ),
+]
 
 
 @pytest.mark.parametrize(("changes", "beginning"), SEARCHER_REFUSALS)
@@ -299,6 +326,41 @@ def test_a_grid_needs_a_count_on_every_range() -> None:
     assert refusal({**searching(name="grid"), "hyperparameters": space}) == [
         "hyperparameters.a.x.count: missing. A grid needs it: how many points on this axis."
     ]
+
+
+def test_a_grid_that_is_too_large_is_refused_with_its_size_and_that_of_its_axes() -> None:
+    space = {
+        "a": {"x": {"type": "double", "minval": 0, "maxval": 1, "count": 50_000}, "y": 3},
+        "b": {"type": "int", "minval": 1, "maxval": 3, "count": 1000},
+    }
+    assert refusal({**searching(name="grid"), "hyperparameters": space}) == [
+        "hyperparameters: expected a grid of at most 100,000 trials; found a grid of 150,000 (a.x 50000 x b 3). "
+        "Lower a count, or use random."
+    ]
+
+
+def test_asha_is_another_name_of_async_halving() -> None:
+    parsed = parse_experiment(searching(name="asha", max_trials=4, max_length=16, num_rungs=2, stop_once=True), CLUSTER)
+    assert (parsed.searcher.name, parsed.searcher.stop_once) == ("async_halving", True)
+    assert parsed.merged["searcher"]["name"] == "async_halving"
+
+
+def test_a_search_by_length_that_names_no_metric_goes_by_val_loss() -> None:
+    older = submitted(searcher={"name": "single", "max_length": {"epochs": 2}})
+    assert parse_experiment(older, CLUSTER).searcher.metric == "val_loss"
+    assert refusal(submitted(searcher={"name": "single"}))[0].startswith("searcher.metric: missing.")
+
+
+def test_a_search_by_time_stops_its_trials_and_says_so_when_asked_to_let_them_wait() -> None:
+    timed = {"name": "adaptive_asha", "max_trials": 4, "time_metric": "epochs", "max_time": 16, "stop_once": False}
+    assert any(
+        line.startswith("searcher.stop_once: is ig") for line in parse_experiment(searching(**timed), CLUSTER).warnings
+    )
+
+
+def test_the_lengths_of_a_custom_search_are_in_its_own_unit() -> None:
+    parsed = parse_experiment(searching(name="custom", unit="epochs"), CLUSTER).searcher
+    assert (parsed.unit, parsed.max_length, parsed.max_concurrent_trials) == ("epochs", None, 0)
 
 
 def test_a_cluster_without_storage_asks_for_one() -> None:

@@ -13,10 +13,11 @@ from .experiment import (
     override,
     parse_experiment,
 )
-from .hyperparameters import Space, count_grid, grid, parse_space, sample
+from .hyperparameters import Space, count_grid, grid, grid_point, parse_space, sample
 from .lengths import Length
 from .masking import masked, masked_yaml
 from .merge import merge
+from .rungs import most_rungs, rung_lengths
 from .searcher import SearcherConfig
 
 __all__ = [
@@ -31,13 +32,16 @@ __all__ = [
     "count_grid",
     "from_merged",
     "grid",
+    "grid_point",
     "is_trial_class",
     "load_yaml",
     "masked",
     "masked_yaml",
     "merge",
+    "most_rungs",
     "override",
     "parse_experiment",
     "parse_space",
+    "rung_lengths",
     "sample",
 ]

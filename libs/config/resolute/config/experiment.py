@@ -12,7 +12,7 @@ from .hyperparameters import Space, parse_space
 from .lengths import Length
 from .merge import merge
 from .problems import Problems
-from .searcher import SearcherConfig
+from .searcher import DEFAULT_METRIC, SearcherConfig
 
 Config = Mapping[str, Any]
 
@@ -141,7 +141,7 @@ def _complete(submitted: Config, defaults: ClusterDefaults, problems: Problems) 
 
 def _last_resorts(merged: Config, defaults: ClusterDefaults) -> dict[str, Any]:
     """What the moment decides where every layer was silent."""
-    resources = merged.get("resources", {})
+    resources, searcher = merged.get("resources", {}), merged.get("searcher") or {}
     pool = defaults.default_aux_pool if resources.get("slots_per_trial") == 0 else defaults.default_compute_pool
     return {
         "name": defaults.name,
@@ -150,6 +150,7 @@ def _last_resorts(merged: Config, defaults: ClusterDefaults) -> dict[str, Any]:
             "resource_pool": resources.get("resource_pool") or pool,
             "priority": defaults.default_priority,
         },
+        "searcher": {"metric": DEFAULT_METRIC} if "max_length" in searcher else None,
     }
 
 

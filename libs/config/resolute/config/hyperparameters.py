@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from random import Random
 from typing import Any, TypeAlias
 
@@ -17,8 +16,11 @@ class Const:
     def sample(self, rng: Random) -> Any:
         return self.value
 
-    def points(self) -> list[Any]:
-        return [self.value]
+    def count_points(self) -> int:
+        return 1
+
+    def point(self, index: int) -> Any:
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,11 @@ class Int:
         width = self.maxval - self.minval + 1
         return self.minval + min(width - 1, math.floor(rng.random() * width))
 
-    def points(self) -> list[int]:
-        count = min(_counted(self.count, self), self.maxval - self.minval + 1)
-        return [math.floor(x + 0.5) for x in _evenly(self.minval, self.maxval, count)]
+    def count_points(self) -> int:
+        return min(_counted(self.count, self), self.maxval - self.minval + 1)
+
+    def point(self, index: int) -> int:
+        return math.floor(_evenly(self.minval, self.maxval, self.count_points(), index) + 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,11 @@ class Double:
     def sample(self, rng: Random) -> float:
         return _between(self.minval, self.maxval, rng.random())
 
-    def points(self) -> list[float]:
-        return _evenly(self.minval, self.maxval, _counted(self.count, self))
+    def count_points(self) -> int:
+        return _counted(self.count, self)
+
+    def point(self, index: int) -> float:
+        return _evenly(self.minval, self.maxval, self.count_points(), index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +70,11 @@ class Log:
     def sample(self, rng: Random) -> float:
         return float(self.base ** _between(self.minval, self.maxval, rng.random()))
 
-    def points(self) -> list[float]:
-        exponents = _evenly(self.minval, self.maxval, _counted(self.count, self))
-        return [float(self.base**exponent) for exponent in exponents]
+    def count_points(self) -> int:
+        return _counted(self.count, self)
+
+    def point(self, index: int) -> float:
+        return float(self.base ** _evenly(self.minval, self.maxval, self.count_points(), index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +84,11 @@ class Categorical:
     def sample(self, rng: Random) -> Any:
         return self.vals[min(len(self.vals) - 1, math.floor(rng.random() * len(self.vals)))]
 
-    def points(self) -> list[Any]:
-        return list(self.vals)
+    def count_points(self) -> int:
+        return len(self.vals)
+
+    def point(self, index: int) -> Any:
+        return self.vals[index]
 
 
 Axis: TypeAlias = Const | Int | Double | Log | Categorical
@@ -121,14 +133,21 @@ def grid(space: Space) -> Iterator[dict[str, Any]]:
     int, double and log axes give `count` evenly spaced points, both ends included; a count of 1 takes the
     middle, and an int axis has no more points than integers. Raises ValueError for an axis without a count.
     """
-    names = sorted(space)
-    for values in product(*(_points(space[name]) for name in names)):
-        yield dict(zip(names, values, strict=True))
+    return (grid_point(space, index) for index in range(count_grid(space)))
 
 
 def count_grid(space: Space) -> int:
     """How many points `grid` will give, without making them."""
-    return math.prod(count_grid(a) if isinstance(a, Mapping) else len(a.points()) for a in space.values())
+    return math.prod(_count(axis) for axis in space.values())
+
+
+def grid_point(space: Space, index: int) -> dict[str, Any]:
+    """Number `index` of the points that `grid` gives, without making those before it."""
+    point: dict[str, Any] = {}
+    for name, axis in sorted(space.items(), reverse=True):
+        index, place = divmod(index, _count(axis))
+        point[name] = grid_point(axis, place) if isinstance(axis, Mapping) else axis.point(place)
+    return dict(sorted(point.items()))
 
 
 def axes(space: Space, path: str = "") -> Iterator[tuple[str, Axis]]:
@@ -141,8 +160,8 @@ def axes(space: Space, path: str = "") -> Iterator[tuple[str, Axis]]:
             yield where, axis
 
 
-def _points(axis: Axis | Space) -> list[Any]:
-    return list(grid(axis)) if isinstance(axis, Mapping) else axis.points()
+def _count(axis: Axis | Space) -> int:
+    return count_grid(axis) if isinstance(axis, Mapping) else axis.count_points()
 
 
 def _counted(count: int | None, axis: Axis) -> int:
@@ -156,7 +175,5 @@ def _between(low: float, high: float, share: float) -> float:
     return min(high, max(low, low * (1 - share) + high * share))
 
 
-def _evenly(low: float, high: float, count: int) -> list[float]:
-    if count == 1:
-        return [(low + high) / 2]
-    return [_between(low, high, i / (count - 1)) for i in range(count)]
+def _evenly(low: float, high: float, count: int, index: int) -> float:
+    return (low + high) / 2 if count == 1 else _between(low, high, index / (count - 1))

@@ -6,34 +6,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .hyperparameters import Double, Int, Log, Space, axes
-from .lengths import Length, LengthNode
-from .nodes import Bool, Field, ListOf, Number, Object, Status, Text
+from .hyperparameters import Const, Double, Int, Log, Space, axes, count_grid
+from .lengths import UNITS, Length, LengthNode
+from .nodes import Bool, Field, ListOf, Number, Object, Text
 from .nodes import Int as IntNode
 from .problems import Problems
+from .rungs import are_apart, most_rungs, rung_lengths
 
-METHODS = ("single", "random", "grid", "async_halving", "adaptive_asha")
+METHODS = ("single", "random", "grid", "async_halving", "adaptive_asha", "custom")
+ALIASES: Mapping[str, str] = {"asha": "async_halving"}
 _HALVING = frozenset({"async_halving", "adaptive_asha"})
 _SAMPLED = _HALVING | {"random"}
 _PARALLEL = _SAMPLED | {"grid"}
+_PLANNED = _PARALLEL | {"single"}
+
+LARGEST_GRID = 100_000
+"""Trials: each is a handful of events, and all of an experiment's are one stream."""
+
+DEFAULT_METRIC = "val_loss"
+"""Of a search with max_length that names none, as configurations written for Keras do."""
 
 _GONE = "Use adaptive_asha, which stops trials early, or random."
-_REMOVED = {
-    "adaptive": _GONE,
-    "adaptive_simple": _GONE,
-    "sync_halving": _GONE,
-    "pbt": _GONE,
-    "custom": "Drive single-trial experiments from your own code instead, or use adaptive_asha.",
-    "asha": "Write async_halving for one bracket, or adaptive_asha for several.",
-}
+_REMOVED = {"adaptive": _GONE, "adaptive_simple": _GONE, "sync_halving": _GONE, "pbt": _GONE}
 _LENGTH = "Write searcher.max_length with one of batches, records, epochs."
 
-SEARCHER = Object(
+
+class _Searcher(Object):
+    """The methods go by one name each; what else they are called is understood."""
+
+    def read(self, value: Any, path: str, problems: Problems) -> Any:
+        name = value.get("name") if isinstance(value, Mapping) else None
+        if isinstance(name, str) and name in ALIASES:
+            value = {**value, "name": ALIASES[name]}
+        return super().read(value, path, problems)
+
+
+SEARCHER = _Searcher(
     {
         "name": Field(Text(METHODS, remedies=_REMOVED)),
         "metric": Field(Text()),
         "smaller_is_better": Field(Bool(), True),
-        "max_length": Field(LengthNode(least=1, bare_int=True)),
+        "max_length": Field(LengthNode(least=1, bare_int=True), kinds=_PLANNED),
         "max_trials": Field(IntNode(1), kinds=_SAMPLED),
         "max_concurrent_trials": Field(IntNode(0), 16, kinds=_PARALLEL),
         "time_metric": Field(Text(), kinds=_HALVING),
@@ -43,7 +56,8 @@ SEARCHER = Object(
         "mode": Field(Text(("aggressive", "standard", "conservative")), "standard", kinds=frozenset({"adaptive_asha"})),
         "max_rungs": Field(IntNode(1), 5, kinds=frozenset({"adaptive_asha"})),
         "bracket_rungs": Field(ListOf(IntNode(1)), [], kinds=frozenset({"adaptive_asha"})),
-        "stop_once": Field(Bool(), status=Status.IGNORED, kinds=_HALVING),
+        "stop_once": Field(Bool(), kinds=_HALVING),
+        "unit": Field(Text(UNITS), "batches", kinds=frozenset({"custom"})),
         "source_trial_id": Field(IntNode(1)),
         "source_checkpoint_uuid": Field(Text()),
     },
@@ -53,7 +67,6 @@ SEARCHER = Object(
         "target_trial_steps": _LENGTH,
         "max_steps": _LENGTH,
         "budget": _LENGTH,
-        "unit": "Remove it.",
         "train_stragglers": "Remove it.",
     },
 )
@@ -74,8 +87,11 @@ class SearcherConfig:
     max_rungs: int = 5
     bracket_rungs: tuple[int, ...] = ()
     num_rungs: int | None = None
+    stop_once: bool = False
     time_metric: str | None = None
     max_time: int | None = None
+    unit: str = "batches"
+    """Of a custom search's lengths; any other's is that of its max_length."""
     source_trial_id: int | None = None
     source_checkpoint_uuid: str | None = None
 
@@ -85,8 +101,16 @@ class SearcherConfig:
         given = {k: v for k, v in merged.items() if k in cls.__dataclass_fields__ and v is not None}
         if "max_length" in given:
             given["max_length"] = Length.of(given["max_length"])
+            given["unit"] = given["max_length"].unit
         given["bracket_rungs"] = tuple(given.get("bracket_rungs", ()))
+        if given.get("name") == "custom":  # as many as its client asks for
+            given["max_concurrent_trials"] = 0
         return cls(**given)
+
+    @property
+    def longest(self) -> int | None:
+        """Where the top rung is: max_length in its own unit, or max_time."""
+        return self.max_length.value if self.max_length else self.max_time
 
 
 def check_searcher(searcher: Mapping[str, Any], space: Space, problems: Problems) -> None:
@@ -101,11 +125,20 @@ def check_searcher(searcher: Mapping[str, Any], space: Space, problems: Problems
     if name == "async_halving" and searcher.get("num_rungs") is None:
         problems.add("searcher.num_rungs", "missing. Say in how many rounds async_halving thins trials out.")
     if name in _HALVING:
-        _check_halving_length(searcher, problems)
+        _check_halving(searcher, problems)
     if name == "grid":
         _check_grid(space, problems)
     if searcher.get("source_trial_id") is not None and searcher.get("source_checkpoint_uuid") is not None:
         problems.add("searcher", "expected at most one of source_trial_id and source_checkpoint_uuid; found both.")
+
+
+def _check_halving(searcher: Mapping[str, Any], problems: Problems) -> None:
+    before = len(problems.lines)
+    _check_halving_length(searcher, problems)
+    if searcher.get("time_metric") is not None and searcher.get("stop_once") is False:
+        problems.warn("searcher.stop_once", "is ignored: a search by time_metric never has a trial wait, it stops it")
+    if len(problems.lines) == before and searcher.get("max_trials") is not None:
+        _check_rungs(SearcherConfig.of(searcher), problems)
 
 
 def _check_halving_length(searcher: Mapping[str, Any], problems: Problems) -> None:
@@ -120,7 +153,44 @@ def _check_halving_length(searcher: Mapping[str, Any], problems: Problems) -> No
         problems.add("searcher", "expected max_length or time_metric with max_time; found both. Remove one.")
 
 
+def _check_rungs(searcher: SearcherConfig, problems: Problems) -> None:
+    """That every rung asked for by number has a length of its own."""
+    longest, divisor = searcher.longest, searcher.divisor
+    assert longest is not None, "checked before"
+    asked = {f"searcher.bracket_rungs[{i}]": rungs for i, rungs in enumerate(searcher.bracket_rungs)}
+    if searcher.num_rungs is not None:
+        asked["searcher.num_rungs"] = searcher.num_rungs
+    field = "max_length" if searcher.max_length else "max_time"
+    for path, rungs in asked.items():
+        fit = most_rungs(longest, divisor, rungs)
+        if rungs > fit or not are_apart(rung_lengths(longest, divisor, rungs)):
+            most = _most_apart(longest, divisor, fit)
+            wanted = f"at most {most}, as many as fit searcher.{field} ({longest}) with searcher.divisor ({divisor:g})"
+            problems.expected(path, wanted, rungs, hint=f"Lower it, or raise searcher.{field}.")
+    if len(searcher.bracket_rungs) > searcher.max_trials:
+        wanted = f"at most as many brackets as searcher.max_trials ({searcher.max_trials})"
+        problems.expected("searcher.bracket_rungs", wanted, len(searcher.bracket_rungs))
+
+
+def _most_apart(longest: int, divisor: float, rungs: int) -> int:
+    while not are_apart(rung_lengths(longest, divisor, rungs)):
+        rungs -= 1
+    return rungs
+
+
 def _check_grid(space: Space, problems: Problems) -> None:
+    before = len(problems.lines)
     for path, axis in axes(space):
         if isinstance(axis, Int | Double | Log) and axis.count is None:
             problems.add(f"hyperparameters.{path}.count", "missing. A grid needs it: how many points on this axis.")
+    if len(problems.lines) == before and (size := count_grid(space)) > LARGEST_GRID:
+        sizes = [f"{path} {axis.count_points()}" for path, axis in axes(space) if not isinstance(axis, Const)]
+        found = f"a grid of {size:,} ({_listed(sizes)})"
+        text = f"expected a grid of at most {LARGEST_GRID:,} trials; found {found}. Lower a count, or use random."
+        problems.add("hyperparameters", text)
+
+
+def _listed(sizes: list[str], shown: int = 8) -> str:
+    """The sizes of the axes of a grid, the first few of many."""
+    more = f" x {len(sizes) - shown} more" if len(sizes) > shown else ""
+    return " x ".join(sizes[:shown]) + more

@@ -31,6 +31,7 @@ from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import trial
 from resolute.searcher.experiment import RUNNING, Experiment, State
+from resolute.searcher.methods.custom import CustomSearch
 from resolute.searcher.search import TrialIds, continue_search
 
 EARLY_EXITS = ("INVALID_HP", "USER_REQUESTED_STOP")
@@ -132,6 +133,8 @@ def operations_posted(experiment: Experiment, command: PostOperations, ids: Tria
         raise Refused(f"experiment {experiment.experiment_id} is searched by {name}; only custom takes operations")
     if experiment.state not in RUNNING:
         raise Refused(f"experiment {experiment.experiment_id} takes no operations: it is {experiment.state.name}")
+    if isinstance(experiment.method, CustomSearch) and 0 < command.answers <= experiment.method.answered:
+        return []
     return continue_search(experiment, SearchOperationsPosted(command.operations, command.answers), ids)
 
 

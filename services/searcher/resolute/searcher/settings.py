@@ -62,10 +62,8 @@ class Settings:
         None where that cannot be told: nobody said how large a batch or how long an epoch is.
         """
         size = hparams.get("global_batch_size")
-        if self.searcher.max_length is None:
-            return None
         try:
-            return Length(self.searcher.max_length.unit, length).to_batches(size, self.records_per_epoch)
+            return Length(self.searcher.unit, length).to_batches(size, self.records_per_epoch)
         except (ValueError, TypeError):
             return None
 

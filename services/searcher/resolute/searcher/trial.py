@@ -73,7 +73,7 @@ FLOW: Flow[State] = {
     **loops((State.PAUSED, State.WAITING, *ENDS_AS), TrialRunEnded),
     **loops((State.PAUSED, State.ACTIVE), TrialTargetSet),
     **loops(OPEN, TrialRunStarted, TrialValidated, TrialCheckpointed, TrialCheckpointLost, TrialEarlyExitReported),
-    **loops(OPEN, TrialTargetReached),
+    **loops((State.PAUSED, State.ACTIVE, *ENDS_AS), TrialTargetReached),
     **loops(OPEN, TrialLogPolicyMatched),
 }
 

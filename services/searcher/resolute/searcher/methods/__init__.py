@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from resolute.proto.errors import InvalidConfig
+from resolute.searcher.methods.custom import CustomSearch
+from resolute.searcher.methods.grid import GridSearch
+from resolute.searcher.methods.halving import adaptive_asha, async_halving
 from resolute.searcher.methods.method import (
     CreateTrial,
     Operation,
@@ -35,6 +38,10 @@ __all__ = [
 METHODS: Mapping[str, Callable[[Settings, int], SearchMethod]] = {
     "single": SingleSearch,
     "random": RandomSearch,
+    "grid": GridSearch,
+    "async_halving": async_halving,
+    "adaptive_asha": adaptive_asha,
+    "custom": CustomSearch,
 }
 
 

@@ -21,6 +21,9 @@ from resolute.proto.experiment import (
 from resolute.searcher import derive
 from resolute.searcher.settings import Settings
 
+REPLACED_MOST = 100
+"""So many invalid trials are replaced, and ten for each that was asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class CreateTrial:

@@ -1,0 +1,26 @@
+"""Rungs: the lengths at which a halving search compares its trials, each `divisor` times as long as the one before."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+
+def rung_lengths(longest: int, divisor: float, rungs: int) -> list[int]:
+    """From the lowest rung to the top one, which is at `longest`; none is below 1.
+
+    Rung i of n is at longest / divisor^(n-1-i), rounded down.
+    """
+    return [max(int(longest / divisor ** (rungs - 1 - i)), 1) for i in range(rungs)]
+
+
+def most_rungs(total: float, divisor: float, limit: int) -> int:
+    """floor(log_divisor(total)) + 1, by multiplication, so that no logarithm is a hair too small; at most `limit`."""
+    rungs, reach = 1, divisor
+    while rungs < limit and reach <= total:
+        rungs, reach = rungs + 1, reach * divisor
+    return rungs
+
+
+def are_apart(lengths: list[int]) -> bool:
+    """Whether every rung is further up than the one before it."""
+    return all(lower < upper for lower, upper in pairwise(lengths))

@@ -1,0 +1,49 @@
+"""How adaptive halving splits a search into brackets: which ladders, with how many trials each, how many at once.
+
+A bracket with many rungs stops trials early and can afford many; one with few gives each the time to show itself.
+Several at once hedge between the two, as Hyperband does (Li et al., JMLR 18, 2018; arXiv:1603.06560).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from resolute.config import SearcherConfig, most_rungs
+
+
+def bracket_rungs(searcher: SearcherConfig) -> list[int]:
+    """The number of rungs of each bracket, the largest first."""
+    if searcher.bracket_rungs:
+        return sorted(searcher.bracket_rungs, reverse=True)
+    assert searcher.longest is not None, "a halving search has a longest length"
+    fit = (most_rungs(total, searcher.divisor, searcher.max_rungs) for total in (searcher.longest, searcher.max_trials))
+    most = min(fit)
+    match searcher.mode:
+        case "aggressive":
+            return [most]
+        case "conservative":
+            return list(range(most, 0, -1))
+    return list(range(most, (most - 1) // 2, -1))
+
+
+def bracket_trials(rungs: Sequence[int], max_trials: int, divisor: float) -> list[int]:
+    """The trials of each bracket: about the same training for each, at least one, `max_trials` in all.
+
+    A bracket of r rungs has a share of divisor^(r-1) / r, rounded down; the first takes what is left over, and the
+    largest give up what the smallest have beyond their share.
+    """
+    weights = [divisor ** (count - 1) / count for count in rungs]
+    trials = [max(int(weight / sum(weights) * max_trials), 1) for weight in weights]
+    trials[0] += max(max_trials - sum(trials), 0)
+    while sum(trials) > max_trials and max(trials) > 1:
+        trials[trials.index(max(trials))] -= 1
+    return trials
+
+
+def bracket_concurrency(trials: Sequence[int], max_concurrent_trials: int, divisor: float) -> list[int]:
+    """How many trials each bracket has in training at once: an even split, what is left over to the first, and never
+    none. With no limit, as many as the last bracket has trials, or `divisor`."""
+    if not max_concurrent_trials:
+        return [max(trials[-1], int(divisor))] * len(trials)
+    each, left = divmod(max_concurrent_trials, len(trials))
+    return [max(each + (place < left), 1) for place in range(len(trials))]

@@ -1,0 +1,100 @@
+"""The promoting form of asynchronous halving: trials train to a rung and wait there until they are among the best.
+
+Whenever a trial comes to rest, its place in training goes to the best trial that may move on: from the highest rung
+down, one that is among the best 1/divisor of its rung and has not moved on yet. Where there is none, a new trial is
+drawn. Nobody waits for a rung to fill.
+"""
+
+from __future__ import annotations
+
+from resolute.proto.experiment import TrialEnded, TrialTargetReached
+from resolute.searcher.methods.bracket import Bracket, Change, Plan
+from resolute.searcher.methods.method import StopTrial, Told, TrainTo, Wait
+from resolute.searcher.methods.rung import WORST, Draft, Result
+
+
+class PromotingBracket(Bracket):
+    def _decide(self, event: Told) -> Change:
+        match event:
+            case TrialTargetReached() if event.trial_id in self._goal and event.trial_id not in self._invalid:
+                return self._reached(event.trial_id, self.ladder.signed(event.metric))
+            case TrialEnded() if event.trial_id in self._goal and self._is_replaced(event.trial_id):
+                return self._replaced_by_another(event.trial_id)
+            case TrialEnded() if event.trial_id in self._goal:
+                return self._ended_early(event.trial_id)
+        return None
+
+    def _reached(self, trial_id: int, metric: float) -> Plan:
+        drafts, place = self._drafts(), self._goal[trial_id]
+        result = self._add(drafts[place], trial_id, metric)
+        promoted = self._promote(drafts)
+        if promoted is not None and promoted.trial_id == trial_id:
+            return self._plan(trial_id, promoted, drafts)
+        return self._plan(trial_id, promoted, drafts, self._rest(result, place, drafts[place]))
+
+    def _ended_early(self, trial_id: int) -> Plan:
+        """It ranks worst where it was to go, and everywhere above should it ever be its turn to move on."""
+        drafts = self._drafts()
+        self._add(drafts[self._goal[trial_id]], trial_id, WORST)
+        return self._plan(trial_id, self._promote(drafts, ended=trial_id), drafts)
+
+    def _replaced_by_another(self, trial_id: int) -> Plan:
+        """Its results, of rungs it had reached before it was found invalid, are taken away; others may move up."""
+        drafts = self._drafts(without=trial_id)
+        return self._plan(trial_id, self._promote(drafts), drafts, replaced=True)
+
+    def _drafts(self, without: int | None = None) -> dict[int, Draft]:
+        return {place: Draft(rung, without) for place, rung in enumerate(self._rungs)}
+
+    def _add(self, draft: Draft, trial_id: int, metric: float) -> Result:
+        """Of equal results the one that came first ranks first."""
+        result = Result(metric, draft.next_turn, trial_id)
+        draft.added.append(result)
+        return result
+
+    def _promote(self, drafts: dict[int, Draft], ended: int | None = None) -> TrainTo | None:
+        """Who takes the place in training that has become free; None when a new trial may have it.
+
+        One that has ended cannot: it moves up all the same, as the worst, or the rungs above would never fill.
+        """
+        place = len(self._rungs) - 2
+        while place >= 0:
+            best = drafts[place].promotable(self.ladder.divisor)
+            if best is None:
+                place -= 1
+                continue
+            drafts[place].moved_on.append(best)
+            if best.trial_id != ended and best.trial_id not in self._ended:
+                return TrainTo(best.trial_id, self._rungs[place + 1].length)
+            self._add(drafts[place + 1], best.trial_id, WORST)
+            place = min(place + 1, len(self._rungs) - 2)
+        return None
+
+    def _plan(
+        self,
+        trial_id: int,
+        promoted: TrainTo | None,
+        drafts: dict[int, Draft],
+        rest: Wait | StopTrial | None = None,
+        *,
+        replaced: bool = False,
+    ) -> Plan:
+        """`trial_id` has come to rest, told so by `rest` where it does not know."""
+        goals: dict[int, int | None] = {trial_id: None}
+        if promoted is not None:
+            goals[promoted.trial_id] = self._place_of(promoted.length)
+        operations = tuple(each for each in (rest, promoted) if each is not None)
+        fresh = int(promoted is None and self._may_draw(replaced))
+        return Plan(operations, fresh, drafts, goals, replaced)
+
+    def _place_of(self, length: int) -> int:
+        return self.ladder.lengths.index(length)
+
+    def _rest(self, result: Result, place: int, draft: Draft) -> Wait | StopTrial:
+        if place == len(self._rungs) - 1:
+            return StopTrial(result.trial_id, f"it has trained to the top rung, at {draft.rung.length}")
+        rank, best = draft.rank(result) + 1, int(draft.count / self.ladder.divisor)
+        at = f"rung {place} (at {draft.rung.length})"
+        return Wait(
+            result.trial_id, f"it is number {rank} of {draft.count} at {at}, from which the best {best} train on"
+        )
