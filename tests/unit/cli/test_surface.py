@@ -76,6 +76,7 @@ master info                  : --json                                         : 
 master config                : --yaml                                         : master:config
 master config show           : --json                                         : master:config
 master logs                  : -f --tail 3                                    : master:logs_
+preview-search               : {here}                                         : search:preview
 resource-pool|rp list|ls     :                                                : job:list_pools
 resources|res raw            : 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z --json : resources:raw
 resources|res allocations|alloc : 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z   : resources:allocations

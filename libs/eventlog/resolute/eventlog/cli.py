@@ -1,4 +1,4 @@
-"""`resolute log tail | show | verify`: the audit trail, read from the database alone, cluster up or down."""
+"""`resolute log tail | show | why | verify | aside`: the audit trail, from the database alone, cluster up or down."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from resolute.eventlog import lines
+from resolute.eventlog import lines, told
 from resolute.eventlog.chain import Row
 from resolute.eventlog.postgres import PostgresEventLog
+from resolute.eventlog.why import explain
 from resolute.proto.errors import InvalidConfig, NotFound
 
 Say = Callable[[str], None]
@@ -51,6 +52,19 @@ def show(dsn: str, stream: str, *, as_json: bool = False, say: Say = print) -> i
     return _with_log(dsn, run)
 
 
+def why(dsn: str, name: str, question: str = "", *, as_json: bool = False, say: Say = print) -> int:
+    """Print why something (`trial-41`, `experiment-7`, `checkpoint-…`, `allocation-…`, `agent-…`) stopped, waits, runs
+    or was deleted: the event that made it so, and the chain of recorded decisions that led there."""
+
+    async def run(log: PostgresEventLog) -> int:
+        answer = await explain(name, question, told.LogHistory(log))
+        for line in [told.for_programs(name, answer)] if as_json else told.for_people(name, answer):
+            say(line)
+        return 0
+
+    return _with_log(dsn, run)
+
+
 def verify(dsn: str, stream: str | None = None, *, say: Say = print) -> int:
     """Walk the hash chain, of the whole log or of one stream; 1 when it is broken, naming the first broken link."""
 
@@ -61,6 +75,20 @@ def verify(dsn: str, stream: str | None = None, *, say: Say = print) -> int:
         what = stream or f"{await log.head()} events"
         say(f"broken: {broken}" if broken else f"whole: {what}; each event follows from the one before it")
         return 1 if broken else 0
+
+    return _with_log(dsn, run)
+
+
+def aside(dsn: str, *, as_json: bool = False, say: Say = print) -> int:
+    """Print what was set aside for a person to read: events that a service could not handle, and why."""
+
+    async def run(log: PostgresEventLog) -> int:
+        found = await log.asides()
+        for one in found:
+            say(lines.aside_for_programs(one) if as_json else lines.aside_for_people(one))
+        if not found and not as_json:
+            say("nothing was set aside")
+        return 0
 
     return _with_log(dsn, run)
 

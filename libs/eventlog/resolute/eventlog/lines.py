@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 import resolute.proto.catalog  # noqa: F401  (registers every event)
 from resolute.eventlog.chain import Row
+from resolute.eventlog.log import Aside
 from resolute.proto.message import EVENTS
 
 _LONGEST = 48
@@ -18,10 +19,24 @@ _LONGEST = 48
 
 def for_people(row: Row) -> str:
     """When, where in the log, where in its stream, what, and by whom: one line."""
-    at = row.recorded_at.astimezone(UTC).isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
+    at = instant(row.recorded_at)
     data = orjson.loads(row.data)
-    said = " ".join([row.type, *(f"{name}={_brief(data[name])}" for name in _in_order(row.type, data))])
+    said = " ".join([row.type, *(f"{name}={brief(data[name])}" for name in _in_order(row.type, data))])
     return f"{at} {row.position:>7} {row.stream}@{row.version} {said} (by {row.actor}, because of {row.caused_by})"
+
+
+def aside_for_people(one: Aside) -> str:
+    """When, who could not handle it, which event, and what stood in the way: one line."""
+    event = f"{one.stream}@{one.version} {one.type}" if one.stream else "an event that is not there"
+    return f"{instant(one.noted_at)} {one.consumer} could not handle {one.position} ({event}): {one.error}"
+
+
+def aside_for_programs(one: Aside) -> str:
+    return orjson.dumps(one).decode()
+
+
+def instant(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _in_order(type_name: str, names: Iterable[str]) -> list[str]:
@@ -54,7 +69,7 @@ def for_programs(row: Row) -> str:
     ).decode()
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
     """A value short enough to share its line: documents by their size, texts by their beginning."""
     match value:
         case dict() if len(orjson.dumps(value)) > _LONGEST:

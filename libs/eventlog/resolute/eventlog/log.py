@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from resolute.eventlog.chain import Break
@@ -33,6 +34,20 @@ class Snapshot:
     schema: str
     """Names the code that folded it; another schema is ignored."""
     state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A note that a consumer could not handle an event."""
+
+    consumer: str
+    position: int
+    error: str
+    noted_at: datetime
+    stream: str | None = None
+    """Where the event is; None when the log has none at this position."""
+    version: int | None = None
+    type: str | None = None
 
 
 class EventLog(Protocol):

@@ -13,7 +13,7 @@ from resolute.eventlog import named_sql
 from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow
 from resolute.eventlog.ear import Ear
 from resolute.eventlog.group_commit import GroupCommit
-from resolute.eventlog.log import Appended, Snapshot
+from resolute.eventlog.log import Appended, Aside, Snapshot
 from resolute.eventlog.migrate import migrate
 from resolute.eventlog.outages import patiently
 from resolute.eventlog.rows import check_names, recorded_from, row_from
@@ -197,9 +197,24 @@ class PostgresEventLog:
         """One stream undecoded."""
         return [row_from(columns) for columns in await self._fetch(READ["read_stream"], stream, 0, None)]
 
-    async def rows_mentioning(self, fields: Sequence[str], value: str) -> list[Row]:
-        """Every event with `value` in one of these fields of its data, whatever its stream. Walks the whole log."""
-        return [row_from(columns) for columns in await self._fetch(READ["read_mentioning"], list(fields), value)]
+    async def rows_mentioning(self, fields: Sequence[str], *values: str) -> list[Row]:
+        """Every event with one of `values` in one of these fields of its data, whatever its stream. Walks the whole
+        log."""
+        found = await self._fetch(READ["read_mentioning"], list(fields), list(values))
+        return [row_from(columns) for columns in found]
+
+    async def rows_caused_by(self, stream: str, cause_id: str) -> list[Row]:
+        """What was appended to a stream as one unit, undecoded."""
+        return [row_from(columns) for columns in await self._fetch(READ["read_cause"], stream, cause_id)]
+
+    async def row_at(self, position: int) -> Row | None:
+        """One event undecoded."""
+        found = await self._fetch(READ["read_all"], position - 1, 1)
+        return row_from(found[0]) if found and found[0][0] == position else None
+
+    async def asides(self) -> list[Aside]:
+        """What consumers could not handle, the oldest note first."""
+        return [Aside(*columns) for columns in await self._fetch(READ["asides"])]
 
     async def verify(self, stream: str | None = None) -> Break | None:
         """See `EventLog.verify`; with `stream`, of that one alone. What is appended meanwhile is left out."""

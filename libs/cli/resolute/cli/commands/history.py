@@ -23,6 +23,18 @@ def show(args: Namespace) -> int:
     return history.show(database_url(args), args.stream, as_json=args.json)
 
 
+def why(args: Namespace) -> int:
+    import resolute.eventlog.cli as history
+
+    return history.why(database_url(args), args.thing, args.question, as_json=args.json)
+
+
+def aside(args: Namespace) -> int:
+    import resolute.eventlog.cli as history
+
+    return history.aside(database_url(args), as_json=args.json)
+
+
 def verify(args: Namespace) -> int:
     import resolute.eventlog.cli as history
 

@@ -39,6 +39,26 @@ LOG = Command(
             args=(arg("stream", help="a stream, as in experiment-7"), _WHERE, _CLUSTER_NAME, JSON),
         ),
         Command(
+            "why",
+            "explain what the event log says",
+            run="history:why",
+            args=(
+                arg("thing", help="trial-41, experiment-7, checkpoint-<uuid>, allocation-<id> or agent-<id>"),
+                arg(
+                    "question", nargs="?", default="", help="stopped, waits, runs or deleted; else what came last"
+                ),
+                _WHERE,
+                _CLUSTER_NAME,
+                JSON,
+            ),
+        ),
+        Command(
+            "aside",
+            "list events that were set aside",
+            run="history:aside",
+            args=(_WHERE, _CLUSTER_NAME, JSON),
+        ),
+        Command(
             "verify",
             "verify the event log",
             run="history:verify",

@@ -27,4 +27,9 @@ SELECT stream, version, head_hash, (SELECT position FROM eventlog.log_head)
 SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
        traceparent, recorded_at, prev_hash
   FROM eventlog.events
- WHERE EXISTS (SELECT FROM unnest($1::text[]) AS field WHERE data ->> field = $2) ORDER BY position;
+ WHERE EXISTS (SELECT FROM unnest($1::text[]) AS field WHERE data ->> field = ANY ($2::text[])) ORDER BY position;
+
+-- name: asides
+-- What was set aside, with the event where the log has it.
+SELECT a.consumer, a.position, a.error, a.noted_at, e.stream, e.version, e.type
+  FROM eventlog.aside a LEFT JOIN eventlog.events e USING (position) ORDER BY a.noted_at, a.consumer, a.position;

@@ -1,0 +1,136 @@
+"""Events as sentences: what happened, said as one would say it to the person whose trial it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from resolute.eventlog.chain import Row
+from resolute.eventlog.lines import brief
+
+Data = Mapping[str, Any]
+Say = Callable[[Data], str]
+
+
+def sentence(row: Row, data: Data) -> str:
+    """What `row` records. An event that has no words here is told by its name and its fields."""
+    say = WORDS.get(row.type)
+    try:
+        return say(data) if say is not None else _plainly(row, data)
+    except KeyError:  # another release recorded other fields
+        return _plainly(row, data)
+
+
+def _plainly(row: Row, data: Data) -> str:
+    return " ".join([f"{row.stream}: {row.type}", *(f"{name}={brief(value)}" for name, value in data.items())])
+
+
+def _because(reason: str | None, before: str = ": ") -> str:
+    return f"{before}{reason}" if reason else ""
+
+
+def _request(data: Data) -> str:
+    start = f"from checkpoint {data['checkpoint']}" if data.get("checkpoint") else "from the beginning"
+    return f"run {data['run_id']} of trial {data['trial_id']} was wanted, on {_slots(data['slots'])}, {start}"
+
+
+def _slots(count: int) -> str:
+    return "1 slot" if count == 1 else f"{count} slots"
+
+
+def _stop(data: Data) -> str:
+    how = "told to stop at once" if data["how"] == "kill" else "asked to save and give its slots back"
+    then = {
+        "PAUSED": "to go on later",
+        "WAITING": "until the search wants more of it",
+        "KILLED": "to end, killed",
+    }.get(data["then"], f"to end {data['then']}")
+    return f"trial {data['trial_id']} was {how}, {then}{_because(data['why'])}"
+
+
+def _run_ended(data: Data) -> str:
+    told = {
+        "completed": "ended by itself",
+        "yielded": "gave its slots back",
+        "killed": "was killed",
+        "lost": "was lost with its host",
+        "refused": "was refused by the scheduler",
+    }.get(data["outcome"], data["outcome"])
+    return f"run {data['run_id']} of trial {data['trial_id']} {told}{_code(data)}{_because(data['reason'])}"
+
+
+def _code(data: Data) -> str:
+    return "" if data.get("exit_code") is None else f" with exit code {data['exit_code']}"
+
+
+def _assigned(data: Data) -> str:
+    where = ", ".join(f"{placement['agent_id']} ({_which(placement['slot_ids'])})" for placement in data["placements"])
+    return f"{data['allocation_id']} was placed on {where}{_because(data['reason'])}"
+
+
+def _which(slot_ids: list[int]) -> str:
+    if not slot_ids:
+        return "no slots"
+    return f"slot{'s' if len(slot_ids) > 1 else ''} {', '.join(map(str, slot_ids))}"
+
+
+def _metric(data: Data) -> str:
+    metric = "NaN" if data["metric"] is None else f"{data['metric']:g}"
+    return f"trial {data['trial_id']} reported {metric} at step {data['steps_completed']}"
+
+
+def _changes(data: Data) -> str:
+    return ", ".join(f"{name} to {brief(value)}" for name, value in data["changes"].items())
+
+
+WORDS: Mapping[str, Say] = {
+    "ExperimentCreated": lambda d: f"experiment {d['experiment_id']} ({d['name']}) was created",
+    "ExperimentActivated": lambda d: "the experiment was activated",
+    "ExperimentPaused": lambda d: "the experiment was paused",
+    "ExperimentStopping": lambda d: f"the experiment was told to end {d['outcome']}{_because(d['reason'])}",
+    "ExperimentEnded": lambda d: f"the experiment ended {d['outcome']}{_because(d['reason'])}",
+    "ExperimentEdited": lambda d: f"the experiment was edited: {_changes(d)}",
+    "ExperimentDeletionRequested": lambda d: "the experiment's deletion was asked for",
+    "ExperimentDeleted": lambda d: "the experiment was deleted",
+    "ExperimentDeletionFailed": lambda d: f"the experiment could not be deleted{_because(d['reason'])}",
+    "TrialCreated": lambda d: f"the search created trial {d['trial_id']}",
+    "TrialRunRequested": _request,
+    "TrialRunStarted": lambda d: f"run {d['run_id']} of trial {d['trial_id']} started",
+    "TrialValidated": _metric,
+    "TrialEarlyExitReported": lambda d: f"trial {d['trial_id']} said that it ends early: {d['reason']}",
+    "TrialStopRequested": _stop,
+    "TrialRunEnded": _run_ended,
+    "TrialEnded": lambda d: f"trial {d['trial_id']} ended {d['outcome']}{_because(d['reason'])}",
+    "AgentJoined": lambda d: f"agent {d['agent_id']} joined with {_slots(len(d['slots']))}",
+    "AgentLost": lambda d: f"agent {d['agent_id']} was lost{_because(d['reason'])}",
+    "AgentEnabled": lambda d: f"agent {d['agent_id']} was enabled",
+    "AgentDisabled": lambda d: f"agent {d['agent_id']} was disabled{' to drain' if d['drain'] else ''}",
+    "SlotEnabled": lambda d: f"slot {d['slot_id']} of agent {d['agent_id']} was enabled",
+    "SlotDisabled": lambda d: f"slot {d['slot_id']} of agent {d['agent_id']} was disabled",
+    "AllocationRequested": lambda d: (
+        f"{d['allocation_id']} asked for {_slots(d['slots'])} at priority {d['priority']}, weight {d['weight']:g}"
+    ),
+    "AllocationHeldBack": lambda d: f"{d['allocation_id']} waits{_because(d['reason'])}",
+    "SlotsAssigned": _assigned,
+    "AllocationStarted": lambda d: f"all of {d['allocation_id']} runs",
+    "PreemptionRequested": lambda d: (
+        f"{d['allocation_id']} was asked to give its slots back by {d['deadline_at']}{_because(d['reason'])}"
+    ),
+    "PreemptionAcknowledged": lambda d: f"{d['allocation_id']} said that it is saving its work",
+    "AllocationKillRequested": lambda d: f"{d['allocation_id']} was ordered to stop{_because(d['reason'])}",
+    "ResourcesExited": lambda d: (
+        f"the share {d['resources_id'][:8]} of {d['allocation_id']} ended{_code(d)}{_because(d['reason'])}"
+    ),
+    "AllocationExited": lambda d: f"{d['allocation_id']} is over: {d['outcome']}{_code(d)}{_because(d['reason'])}",
+    "JobChanged": lambda d: f"job {d['job_id']} was changed: {_changes(d)}",
+    "CheckpointCompleted": lambda d: f"checkpoint {d['uuid']} was stored, of step {d['steps_completed']}",
+    "CheckpointDeletionRequested": lambda d: (
+        f"{'some files' if d.get('globs') else 'all files'} of checkpoint {d['uuid']} were to go{_because(d['reason'])}"
+    ),
+    "CheckpointFilesRemoved": lambda d: f"files of checkpoint {d['uuid']} were removed; {len(d['resources'])} are left",
+    "CheckpointDeleted": lambda d: f"checkpoint {d['uuid']} was deleted",
+    "RetentionApplied": lambda d: (
+        f"the policy of experiment {d['experiment_id']} kept {len(d['kept'])} checkpoints and let "
+        f"{len(d['deleted'])} go"
+    ),
+}

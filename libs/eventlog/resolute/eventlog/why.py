@@ -1,0 +1,292 @@
+"""Why something is as it is: the recorded event that made it so, and the chain of decisions that led there.
+
+Events name the message they were caused by (`evt-118/preempt` is a reaction to the event at 118) and are appended
+together with what they follow from. Where an answer comes from outside, as the exit of a task that was told to stop
+does, the earlier event it answers is named here, by what the two have in common. Nothing is guessed: every link is an
+event of the log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from resolute.eventlog.chain import Row
+from resolute.proto.errors import InvalidConfig, NotFound
+
+LONGEST = 200
+"""A chain is cut there: longer ones explain nothing to anybody."""
+
+_REACTION = re.compile(r"^evt-(\d+)(?:/|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An event with its fields."""
+
+    row: Row
+    data: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, row: Row) -> Fact:
+        return cls(row, orjson.loads(row.data))
+
+    @property
+    def type(self) -> str:
+        return self.row.type
+
+    @property
+    def position(self) -> int:
+        return self.row.position
+
+
+class History(Protocol):
+    """The log, as far as an explanation looks into it."""
+
+    async def at(self, position: int) -> Fact | None: ...
+
+    async def append_of(self, fact: Fact) -> Sequence[Fact]:
+        """Everything that was appended together with it, in order."""
+        ...
+
+    async def mentioning(self, field: str, *values: str) -> Sequence[Fact]:
+        """Every event with one of `values` in this field of its data, in order."""
+        ...
+
+    async def stream(self, name: str) -> Sequence[Fact]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    question: str
+    fact: Fact
+    """What made it so."""
+    chain: Sequence[Fact]
+    """What led to it, in the order of the log; the answer itself is the last of them."""
+    because: Mapping[int, Sequence[int]]
+    """By position: the positions of what led to it directly."""
+    otherwise: Fact | None = None
+    """What it has become since, when that is not what was asked about."""
+
+
+# ---------------------------------------------------------------- what is asked
+
+QUESTIONS: Mapping[str, Sequence[str]] = {
+    "stopped": ("stopped", "stops", "ended", "failed", "paused", "killed", "canceled", "preempted", "lost"),
+    "waits": ("waits", "waiting", "queued", "waited"),
+    "runs": ("runs", "running", "started", "placed"),
+    "deleted": ("deleted", "gone", "removed"),
+}
+"""The ways to ask, by the question that is meant."""
+
+_RUN = {
+    "stopped": (
+        *("TrialEnded", "TrialRunEnded", "TrialStopRequested", "AllocationExited", "AllocationKillRequested"),
+        "PreemptionRequested",
+    ),
+    "waits": ("TrialCreated", "TrialRunRequested", "AllocationRequested", "AllocationHeldBack", "AllocationWaits"),
+    "runs": ("SlotsAssigned", "AllocationStarted", "TrialRunStarted"),
+}
+
+ANSWERS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "trial": _RUN,
+    "allocation": _RUN,
+    "experiment": {
+        "stopped": ("ExperimentEnded", "ExperimentStopping", "ExperimentPaused"),
+        "waits": _RUN["waits"],
+        "runs": ("ExperimentActivated", "ExperimentContinued", "SlotsAssigned"),
+        "deleted": ("ExperimentDeletionRequested", "ExperimentDeleted", "ExperimentDeletionFailed"),
+    },
+    "checkpoint": {
+        "deleted": ("CheckpointDeletionRequested", "CheckpointFilesRemoved", "CheckpointDeleted"),
+    },
+    "agent": {
+        "stopped": ("AgentLost", "AgentDisabled"),
+        "runs": ("AgentJoined", "AgentEnabled"),
+    },
+}
+"""By kind of thing and question: the events that may be the answer. The last of them is."""
+
+_FIELDS = {"checkpoint": "uuid"}
+
+
+async def explain(name: str, question: str, history: History) -> Answer:
+    """Raises NotFound for what the log does not know, InvalidConfig for what cannot be asked."""
+    kind, _, identity = name.partition("-")
+    if kind not in ANSWERS or not identity:
+        raise InvalidConfig(f"{name}: expected one of {', '.join(f'{known}-…' for known in ANSWERS)}, as in trial-41")
+    facts = await _story(kind, identity, history)
+    if not facts:
+        raise NotFound(f"{name}: no event of the log speaks of it")
+    return await _answer(name, kind, facts, _meant(name, kind, question), history)
+
+
+def _meant(name: str, kind: str, question: str) -> str:
+    """The question behind the word; empty for none, which asks for whatever came last."""
+    known = [word for asked in ANSWERS[kind] for word in QUESTIONS[asked]]
+    if question and question not in known:
+        raise InvalidConfig(f"{question!r} cannot be asked of {name}; try one of {', '.join(known)}")
+    return next((asked for asked, words in QUESTIONS.items() if question in words), "")
+
+
+async def _answer(name: str, kind: str, facts: Sequence[Fact], question: str, history: History) -> Answer:
+    wanted = {asked: _last(facts, types) for asked, types in ANSWERS[kind].items()}
+    latest = max((fact for fact in wanted.values() if fact), key=lambda fact: fact.position, default=None)
+    found = wanted[question] if question else latest
+    if found is None:
+        raise NotFound(f"{name}: nothing of the kind is recorded; `resolute log show {name}` shows what is")
+    chain, because = await _chain(found, history)
+    return Answer(question, found, chain, because, latest if latest is not None and latest is not found else None)
+
+
+def _last(facts: Sequence[Fact], types: Sequence[str]) -> Fact | None:
+    return next((fact for fact in reversed(facts) if fact.type in types), None)
+
+
+async def _story(kind: str, identity: str, history: History) -> Sequence[Fact]:
+    """Every event about a thing, its allocations included, in the order of the log."""
+    facts = {fact.position: fact for fact in await history.mentioning(_FIELDS.get(kind, f"{kind}_id"), identity)}
+    if kind == "experiment":
+        facts |= {fact.position: fact for fact in await history.stream(f"experiment-{identity}")}
+    if kind in ("trial", "experiment"):
+        allocations = {fact.data["allocation_id"] for fact in facts.values() if fact.data.get("allocation_id")}
+        facts |= {fact.position: fact for fact in await history.mentioning("allocation_id", *sorted(allocations))}
+    return [facts[position] for position in sorted(facts)]
+
+
+# ---------------------------------------------------------------- what led to it
+
+
+async def _chain(answer: Fact, history: History) -> tuple[Sequence[Fact], Mapping[int, Sequence[int]]]:
+    found, because = {answer.position: answer}, {}
+    waiting = [answer]
+    while waiting and len(found) < LONGEST:
+        fact = waiting.pop(0)
+        causes = {cause.position: cause for cause in await causes_of(fact, history) if cause.position < fact.position}
+        because[fact.position] = sorted(causes)
+        waiting += [cause for position, cause in causes.items() if position not in found]
+        found |= causes
+    return [found[position] for position in sorted(found)], because
+
+
+async def causes_of(fact: Fact, history: History) -> Sequence[Fact]:
+    """What led to it directly: what it answers, else what it was appended for, else what it reacts to."""
+    answered = await _answered(fact, history)
+    if answered:
+        return answered
+    together = [one for one in await history.append_of(fact) if one.position < fact.position]
+    if leading := _leading(together, fact):
+        return leading
+    reaction = _REACTION.match(fact.row.caused_by)
+    cause = await history.at(int(reaction[1])) if reaction else None
+    return [cause] if cause is not None else []
+
+
+_OWN: Mapping[str, Sequence[str]] = {
+    "TrialRunRequested": ("TrialRunEnded", "TrialTargetSet", "TrialCreated", "TrialContinued"),
+    "TrialTargetSet": ("TrialTargetReached", "TrialCreated"),
+    "TrialTargetReached": ("TrialValidated",),
+    "TrialStopRequested": ("TrialTargetReached", "TrialValidated", "TrialEarlyExitReported", "TrialLogPolicyMatched"),
+    "TrialEnded": ("TrialRunEnded", "TrialTargetReached", "TrialValidated", "TrialEarlyExitReported"),
+    "SlotsAssigned": ("AllocationRequested",),
+    "AllocationHeldBack": ("AllocationRequested",),
+    "AllocationExited": ("ResourcesExited",),
+    "CheckpointDeleted": ("CheckpointFilesRemoved",),
+}
+"""By type: what of the same append, about the same trial, allocation or checkpoint, leads to it."""
+
+_ANY: Mapping[str, Sequence[str]] = {
+    "TrialCreated": ("TrialEnded", "TrialValidated", "TrialTargetReached", "ExperimentActivated", "ExperimentCreated"),
+    "TrialRunRequested": ("ExperimentActivated", "ExperimentContinued", "ExperimentEdited"),
+    "TrialTargetSet": ("TrialValidated", "TrialTargetReached", "TrialEnded"),
+    "TrialStopRequested": (
+        "ExperimentPaused",
+        "ExperimentStopping",
+        "ExperimentEdited",
+        "TrialValidated",
+        "TrialEnded",
+    ),
+    "TrialEnded": ("ExperimentStopping",),
+    "ExperimentStopping": ("TrialEnded", "TrialValidated", "TrialTargetReached"),
+    "ExperimentEnded": ("TrialEnded",),
+    "ResourcesExited": ("AgentLost",),
+    "SlotsAssigned": ("AllocationExited", "AgentJoined", "AgentEnabled", "SlotEnabled", "JobMoved", "JobChanged"),
+    "AllocationHeldBack": ("AgentLost", "AgentDisabled", "SlotDisabled", "AgentJoined"),
+    "PreemptionRequested": ("AllocationRequested", "AgentDisabled", "SlotDisabled", "JobMoved", "JobChanged"),
+    "CheckpointDeletionRequested": ("RetentionApplied",),
+}
+"""By type: what else of the same append does."""
+
+_ABOUT = ("trial_id", "allocation_id", "uuid")
+
+
+def _leading(together: Sequence[Fact], to: Fact) -> Sequence[Fact]:
+    """The nearest of what came before it in the same append that leads to it."""
+    own = [one for one in together if one.type in _OWN.get(to.type, ()) and _same(one, to)]
+    other = [one for one in together if one.type in _ANY.get(to.type, ())]
+    return (own or other)[-1:]
+
+
+def _same(one: Fact, other: Fact) -> bool:
+    return all(one.data[field] == other.data[field] for field in _ABOUT if field in one.data and field in other.data)
+
+
+async def _answered(fact: Fact, history: History) -> Sequence[Fact]:
+    """The earlier events that something from outside is the answer to."""
+    match fact.type:
+        case "AllocationExited":
+            return await _of_exit(fact, history)
+        case "TrialEnded":
+            return await _of_end(fact, history)
+        case "ExperimentEnded":
+            return await _before(fact, await history.stream(fact.row.stream), ("ExperimentStopping",))
+        case "AllocationKillRequested" if fact.data.get("overdue"):
+            return await _of_allocation(fact, history, ("PreemptionRequested",))
+        case "PreemptionRequested" if fact.data.get("for_allocation"):
+            asked = await history.mentioning("allocation_id", fact.data["for_allocation"])
+            return await _before(fact, asked, ("AllocationRequested",))
+        case "AllocationWaits":
+            return await _of_allocation(fact, history, ("AllocationRequested",))
+        case "CheckpointFilesRemoved" | "CheckpointDeleted":
+            told = await history.mentioning("uuid", fact.data["uuid"])
+            return await _before(fact, told, ("CheckpointDeletionRequested",))
+    return []
+
+
+async def _of_exit(fact: Fact, history: History) -> Sequence[Fact]:
+    match fact.data["outcome"]:
+        case "yielded":
+            return await _of_allocation(fact, history, ("AllocationKillRequested",)) or await _of_allocation(
+                fact, history, ("PreemptionRequested",)
+            )
+        case "killed":
+            return await _of_allocation(fact, history, ("AllocationKillRequested",))
+    return []
+
+
+async def _of_end(fact: Fact, history: History) -> Sequence[Fact]:
+    """A trial ends as it was told to; or after its last run, and then every failed run counts."""
+    told = [one for one in await history.stream(fact.row.stream) if one.position < fact.position]
+    of_trial = [one for one in told if one.data.get("trial_id") == fact.data["trial_id"]]
+    runs = [one for one in of_trial if one.type == "TrialRunEnded"]
+    stops = [one for one in of_trial if one.type == "TrialStopRequested" and one.data["then"] not in _GOES_ON]
+    if fact.data["outcome"] == "ERROR":
+        return [one for one in runs if one.data["outcome"] == "failed"] or runs[-1:]
+    return stops[-1:]
+
+
+_GOES_ON = ("PAUSED", "WAITING")
+
+
+async def _of_allocation(fact: Fact, history: History, types: Sequence[str]) -> Sequence[Fact]:
+    return await _before(fact, await history.mentioning("allocation_id", fact.data["allocation_id"]), types)
+
+
+async def _before(fact: Fact, told: Sequence[Fact], types: Sequence[str]) -> Sequence[Fact]:
+    """The last event of these types before `fact`."""
+    found = _last([one for one in told if one.position < fact.position], types)
+    return [found] if found is not None else []
