@@ -162,3 +162,13 @@ print("known", experiment.id in [each.id for each in client.list_experiments()])
     assert lines["losses"] == f"[{1 / 3}]"
     assert lines["steps"] == "[1, 2, 3]"
     assert (lines["read"], lines["known"]) == ("3", "True")
+
+
+def test_it_previews_a_search(public: PublicClient, tmp_path: Path) -> None:
+    (tmp_path / "asha.yaml").write_text(
+        "searcher: {name: adaptive_asha, metric: loss, max_trials: 64, max_length: {batches: 256}}\n"
+        "hyperparameters: {lr: {type: log, base: 10, minval: -4, maxval: -1}}\n"
+    )
+    told = public.det("preview-search", str(tmp_path / "asha.yaml"))
+    assert "train to completion" in told
+    assert "train for 16 batches" in told

@@ -35,7 +35,7 @@ def in_text(curves: Mapping[str, Curve], x_label: str) -> list[str]:
 
 
 def as_png(file: Path, curves: Mapping[str, Curve], x_label: str, y_label: str, title: str) -> None:
-    """Raises CliError where matplotlib is missing."""
+    """Raises CliError where matplotlib is missing, or the file cannot be written."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -46,4 +46,7 @@ def as_png(file: Path, curves: Mapping[str, Curve], x_label: str, y_label: str, 
         axes.step([x for x, _ in curve], [y for _, y in curve], where="post", label=name)
     axes.set(xlabel=x_label, ylabel=y_label, title=title, yscale="log")
     axes.legend()
-    figure.savefig(file, dpi=120)
+    try:
+        figure.savefig(file, dpi=120)
+    except (OSError, ValueError) as error:
+        raise CliError(f"cannot write {file}: {error}") from error
