@@ -20,7 +20,7 @@ from resolute.proto.experiment import (
     TrialRunRequested,
     TrialStopRequested,
 )
-from resolute.searcher import methods, turns
+from resolute.searcher import methods, trial, turns
 from resolute.searcher.experiment import RUNNING, STOPPING, Experiment, evolve
 from tests.property.searcher.walks import PickySearch, Walk, ended_trials
 
@@ -95,7 +95,8 @@ def test_an_active_experiment_leaves_no_trial_idle(search: str, script: list[int
     told_to_close = {e.trial_id for e in walk.events if isinstance(e, TrialStopRequested) and not e.allocation_id}
     for one in walk.experiment.open.values():
         if walk.experiment.state.name == "ACTIVE":
-            waits = one.trial_id in walk.experiment.queue and turns.room(walk.experiment) == 0
+            waits = one.state is trial.State.WAITING
+            waits |= one.trial_id in walk.experiment.queue and turns.room(walk.experiment) == 0
             assert one.allocation_id is not None or one.trial_id in told_to_close or waits
 
 
