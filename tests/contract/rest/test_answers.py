@@ -22,7 +22,9 @@ OURS = {
     "CompleteTrialSearcherValidation",
     "ExplainJob",
     "GetCurrentTrialSearcherOperation",
+    "GetSearcherEvents",
     "OpenAPI",
+    "PostSearcherOperations",
     "ReportTrialMetricsBatch",
 }
 """Served under /api/v1, and not known to Determined's clients."""

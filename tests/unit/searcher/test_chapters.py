@@ -152,3 +152,9 @@ def test_how_many_checkpoints_are_kept_may_change() -> None:
     storage = {"type": "directory", "container_path": "/here", "save_trial_latest": 1}
     story = failed(checkpoint_storage=storage).when(again(checkpoint_storage={**storage, "save_trial_latest": 5}))
     assert story.experiment.config["checkpoint_storage"]["save_trial_latest"] == 5
+
+
+def test_a_search_that_compares_its_trials_is_not_reopened() -> None:
+    asha = {"max_trials": 2, "num_rungs": 2, "max_concurrent_trials": 2}
+    story = given(created("async_halving", **asha)).when(CancelExperiment(ID)).exits(1, "yielded").exits(2, "yielded")
+    story.then_refused(again("async_halving", **asha), Refused, "decided by comparing its trials.*fork it instead")

@@ -22,6 +22,7 @@ from resolute.api.passwords import Guesses
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Owned, Principal, Route, Verdict, decide
+from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
@@ -58,6 +59,7 @@ class Gateway:
         self.blobs = Blobs(pool)
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
         self.signals = Signals()
+        self.search_events = SearchEvents(context.log)
         self.trials: dict[int, TrialRef] = {}
         self.guesses = Guesses(settings.login_failures_max, time.monotonic)
 

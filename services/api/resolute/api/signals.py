@@ -6,7 +6,16 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
-from resolute.proto.experiment import TrialEnded, TrialStopRequested, TrialTargetSet
+from resolute.proto.experiment import (
+    ExperimentEnded,
+    ExperimentPaused,
+    TrialCreated,
+    TrialEarlyExitReported,
+    TrialEnded,
+    TrialStopRequested,
+    TrialTargetReached,
+    TrialTargetSet,
+)
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted, PreemptionRequested
 
@@ -16,6 +25,14 @@ REMEMBERED = 10_000
 def trial(trial_id: int) -> str:
     """What news of a trial goes by; news of an allocation goes by its id."""
     return f"trial {trial_id}"
+
+
+def experiment(experiment_id: int | str) -> str:
+    """What news of a search goes by."""
+    return f"experiment {experiment_id}"
+
+
+OF_A_SEARCH = (TrialCreated, TrialTargetReached, TrialEarlyExitReported, TrialEnded, ExperimentPaused, ExperimentEnded)
 
 
 def _about(event: Event) -> str | None:
@@ -37,11 +54,16 @@ class Signals:
     def deliver(self, recorded: Recorded) -> None:
         """For the bus to call with every fact."""
         if (about := _about(recorded.event)) is not None:
-            self._heard[about] = max(self.heard(about), recorded.position)
-            self._heard.move_to_end(about)
-            if len(self._heard) > REMEMBERED:
-                self._heard.popitem(last=False)
-            self.wake(about)
+            self._hear(about, recorded.position)
+        if isinstance(recorded.event, OF_A_SEARCH):
+            self._hear(experiment(recorded.stream.partition("-")[2]), recorded.position)
+
+    def _hear(self, about: str, position: int) -> None:
+        self._heard[about] = max(self.heard(about), position)
+        self._heard.move_to_end(about)
+        if len(self._heard) > REMEMBERED:
+            self._heard.popitem(last=False)
+        self.wake(about)
 
     def heard(self, *about: str) -> int:
         """The position of the newest fact about any of these: a read model that has reached it shows it. Who looks

@@ -63,6 +63,9 @@ class CustomSearch:
         request = self._request.get(trial_id)
         return request is not None and not self._known[request].closed
 
+    def _has_ended(self, request_id: str) -> bool:
+        return request_id in self._known and bool(self._known[request_id].outcome)
+
     # ------------------------------------------------------------ what was posted
 
     def _asked_for(self, posted: Sequence[Posted]) -> list[Operation]:
@@ -77,6 +80,8 @@ class CustomSearch:
                 draft.created[operation.request_id] = self._create(draft, operation, path)
             case Train(request_id=request_id) if request_id in draft.created:
                 draft.created[request_id] = _with_target(draft.created[request_id], operation.length, path)
+            case Train(request_id=request_id) | Close(request_id=request_id) if self._has_ended(request_id):
+                pass  # its client has yet to hear of it
             case Train():
                 known = self._free(draft, operation.request_id, path)
                 if operation.length <= known.target:
@@ -107,9 +112,8 @@ class CustomSearch:
             raise InvalidConfig(f"{path}: trial {request_id} is created in the same post; close it in a later one.")
         if known is None:
             raise InvalidConfig(f"{path}.request_id: no trial {request_id}; create it first.")
-        if known.outcome or known.closed:
-            how = f"has ended ({known.outcome})" if known.outcome else "was closed"
-            raise Refused(f"{path}: trial {request_id} {how}; create another one")
+        if known.closed:
+            raise Refused(f"{path}: trial {request_id} was closed; create another one")
         if request_id in draft.busy:
             raise InvalidConfig(f"{path}: one post asks one thing of a trial, and {request_id} has its own already.")
         draft.busy.add(request_id)
