@@ -86,6 +86,7 @@ def _changes(data: Data) -> str:
 WORDS: Mapping[str, Say] = {
     "ExperimentCreated": lambda d: f"experiment {d['experiment_id']} ({d['name']}) was created",
     "ExperimentActivated": lambda d: "the experiment was activated",
+    "ExperimentContinued": lambda d: "the experiment was continued",
     "ExperimentPaused": lambda d: "the experiment was paused",
     "ExperimentStopping": lambda d: f"the experiment was told to end {d['outcome']}{_because(d['reason'])}",
     "ExperimentEnded": lambda d: f"the experiment ended {d['outcome']}{_because(d['reason'])}",
@@ -96,6 +97,8 @@ WORDS: Mapping[str, Say] = {
     "TrialCreated": lambda d: f"the search created trial {d['trial_id']}",
     "TrialRunRequested": _request,
     "TrialRunStarted": lambda d: f"run {d['run_id']} of trial {d['trial_id']} started",
+    "TrialTargetSet": lambda d: f"trial {d['trial_id']} was to train to {d['length']}",
+    "TrialTargetReached": lambda d: f"trial {d['trial_id']} reached {d['length']}",
     "TrialValidated": _metric,
     "TrialEarlyExitReported": lambda d: f"trial {d['trial_id']} said that it ends early: {d['reason']}",
     "TrialStopRequested": _stop,
@@ -111,6 +114,7 @@ WORDS: Mapping[str, Say] = {
         f"{d['allocation_id']} asked for {_slots(d['slots'])} at priority {d['priority']}, weight {d['weight']:g}"
     ),
     "AllocationHeldBack": lambda d: f"{d['allocation_id']} waits{_because(d['reason'])}",
+    "AllocationWaits": lambda d: f"{d['allocation_id']} waits: {d['reason']}",
     "SlotsAssigned": _assigned,
     "AllocationStarted": lambda d: f"all of {d['allocation_id']} runs",
     "PreemptionRequested": lambda d: (
@@ -122,6 +126,7 @@ WORDS: Mapping[str, Say] = {
         f"the share {d['resources_id'][:8]} of {d['allocation_id']} ended{_code(d)}{_because(d['reason'])}"
     ),
     "AllocationExited": lambda d: f"{d['allocation_id']} is over: {d['outcome']}{_code(d)}{_because(d['reason'])}",
+    "JobMoved": lambda d: f"job {d['job_id']} was moved {d['side']} of job {d['neighbour']}",
     "JobChanged": lambda d: f"job {d['job_id']} was changed: {_changes(d)}",
     "CheckpointCompleted": lambda d: f"checkpoint {d['uuid']} was stored, of step {d['steps_completed']}",
     "CheckpointDeletionRequested": lambda d: (

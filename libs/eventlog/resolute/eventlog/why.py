@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import orjson
 
 from resolute.eventlog.chain import Row
+from resolute.eventlog.sentences import sentence
 from resolute.proto.errors import InvalidConfig, NotFound
 
 LONGEST = 200
@@ -138,7 +139,8 @@ async def _answer(name: str, kind: str, facts: Sequence[Fact], question: str, hi
     latest = max((fact for fact in wanted.values() if fact), key=lambda fact: fact.position, default=None)
     found = wanted[question] if question else latest
     if found is None:
-        raise NotFound(f"{name}: nothing of the kind is recorded; `resolute log show {name}` shows what is")
+        last = f"; the latest is: {sentence(latest.row, latest.data)}" if latest is not None else ""
+        raise NotFound(f"{name}: nothing like that is recorded{last} (`resolute log show {name}` shows all of it)")
     chain, because = await _chain(found, history)
     return Answer(question, found, chain, because, latest if latest is not None and latest is not found else None)
 
@@ -176,10 +178,10 @@ async def _chain(answer: Fact, history: History) -> tuple[Sequence[Fact], Mappin
 async def causes_of(fact: Fact, history: History) -> Sequence[Fact]:
     """What led to it directly: what it answers, else what it was appended for, else what it reacts to."""
     answered = await _answered(fact, history)
-    if answered:
+    if answered and fact.type not in _ALSO:
         return answered
     together = [one for one in await history.append_of(fact) if one.position < fact.position]
-    if leading := _leading(together, fact):
+    if leading := [*answered, *_leading(together, fact)]:
         return leading
     reaction = _REACTION.match(fact.row.caused_by)
     cause = await history.at(int(reaction[1])) if reaction else None
@@ -215,11 +217,15 @@ _ANY: Mapping[str, Sequence[str]] = {
     "ExperimentEnded": ("TrialEnded",),
     "ResourcesExited": ("AgentLost",),
     "SlotsAssigned": ("AllocationExited", "AgentJoined", "AgentEnabled", "SlotEnabled", "JobMoved", "JobChanged"),
+    "AllocationWaits": ("JobMoved", "JobChanged", "AgentLost", "AgentDisabled", "SlotDisabled"),
     "AllocationHeldBack": ("AgentLost", "AgentDisabled", "SlotDisabled", "AgentJoined"),
     "PreemptionRequested": ("AllocationRequested", "AgentDisabled", "SlotDisabled", "JobMoved", "JobChanged"),
     "CheckpointDeletionRequested": ("RetentionApplied",),
 }
 """By type: what else of the same append does."""
+
+_ALSO = ("PreemptionRequested", "AllocationWaits")
+"""What is both an answer to something earlier and decided because of what came just before it."""
 
 _ABOUT = ("trial_id", "allocation_id", "uuid")
 

@@ -58,6 +58,9 @@ def _row(job: dict[str, Any], by_priority: bool) -> list[Any]:
     ]
 
 
+_DEFAULTS = ("compute", "aux")
+
+
 def list_pools(args: Namespace) -> None:
     found = session(args).get("/api/v1/resource-pools").get("resourcePools") or []
     if args.json:
@@ -73,7 +76,7 @@ def list_pools(args: Namespace) -> None:
             pool.get("slotsAvailable"),
             str(pool.get("slotType", "")).removeprefix("TYPE_").lower(),
             str(pool.get("schedulerType", "")).removeprefix("SCHEDULER_TYPE_").lower(),
-            pool.get("defaultComputePool"),
+            ", ".join(kind for kind in _DEFAULTS if pool.get(f"default{kind.capitalize()}Pool")),
         ]
         for pool in found
     ]

@@ -103,6 +103,8 @@ def _allocation(told: dict[str, Any]) -> Iterator[str]:
         yield f"  asked {times.shown(preempted['time'])}, with time until {times.shown(preempted['deadline'])}"
     if killed := told.get("killed"):
         yield f"  ordered to stop by {killed['by']} at {times.shown(killed['time'])}: {killed['reason']}"
+    if previous := told.get("previous"):
+        yield from (f"  before: {line.strip()}" for line in _allocation(previous) if "placed on" not in line)
     if ended := told.get("ended"):
         because = f": {ended['reason']}" if ended["reason"] else ""
         yield f"  over since {times.shown(ended['endTime'])}, {ended['outcome']}{because}"

@@ -31,20 +31,23 @@ async def explain_job(call: Call) -> dict[str, Any]:
     if experiment is None and not rows:
         raise NotFound(f"job {job_id} not found; `det job list` shows those there are")
     jobs = await read.rows(f"{JOBS} WHERE q.job_id = $3 ORDER BY q.number", *policies(settings), job_id)
-    shares = await read.rows(explain.SHARES, [row["allocation_id"] for row in rows])
-    who = await _who(call, rows)
+    live = [row["task_id"] for row in rows if row["ended_at"] is None]
+    before = {row["task_id"]: row for row in await read.rows(explain.PREVIOUS, live)}
+    known = [*rows, *before.values()]
+    shares = await read.rows(explain.SHARES, [row["allocation_id"] for row in known])
+    who = await _who(call, known)
+
+    def shown(row: asyncpg.Record) -> dict[str, Any]:
+        of_it = [share for share in shares if share["allocation_id"] == row["allocation_id"]]
+        return explain.allocation_json(row, of_it, settings.scheduler_of(row["pool"]), who)
+
     return {
         "jobId": job_id,
         "job": job_json(jobs[0]) if jobs else None,
         "schedulerType": settings.scheduler_of(_pool(experiment, rows)).type,
         "says": _says(experiment, rows),
         "allocations": [
-            explain.allocation_json(
-                row,
-                [share for share in shares if share["allocation_id"] == row["allocation_id"]],
-                settings.scheduler_of(row["pool"]),
-                who,
-            )
+            shown(row) | ({"previous": shown(before[row["task_id"]])} if row["task_id"] in before else {})
             for row in rows
         ],
     }

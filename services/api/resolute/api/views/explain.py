@@ -23,6 +23,10 @@ WHERE a.job_id = $1 AND (a.ended_at IS NULL OR NOT EXISTS (
     SELECT FROM read_v1.allocations l WHERE l.job_id = $1 AND l.ended_at IS NULL))
 ORDER BY a.ended_at DESC NULLS FIRST, a.requested_at, a.allocation_id LIMIT 100"""
 
+# The last run before: what it was stopped for is why its trial asks again.
+PREVIOUS = """SELECT DISTINCT ON (task_id) * FROM read_v1.allocations
+WHERE task_id = ANY($1::text[]) AND ended_at IS NOT NULL ORDER BY task_id, ended_at DESC, requested_at DESC"""
+
 SHARES = """SELECT allocation_id, agent_id, slot_ids FROM read_v1.placements
 WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
 
