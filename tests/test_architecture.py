@@ -45,7 +45,7 @@ MAY_LEAN_ON: dict[str, set[str]] = {
         "api",
     },
     # It shows what services know without being asked: replay, what-if, searches that are only played.
-    "cli": {"proto", "config", "deploy", "eventlog", "api", "searcher"},
+    "cli": {"proto", "config", "deploy", "eventlog", "api", "searcher", "scheduler"},
 }
 
 SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "agent", "api")

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from resolute.config.pools import ResourcePool
 from resolute.deploy import checks, cluster, nats_server, plan, postgres, processes, tails
 from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
 from resolute.deploy.cluster import AgentPart, Cluster
@@ -137,6 +138,21 @@ def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
     """The log's database of an embedded cluster; None where there is none."""
     places = Places.of(cluster_name, data_dir)
     return postgres.url(places) if places.description.exists() else None
+
+
+def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> ResourcePool | None:
+    """How a pool of an embedded cluster is set, the default pool where none is named; None where there is no cluster.
+
+    Raises NotFound for a pool it does not have.
+    """
+    known = cluster.load(Places.of(cluster_name, data_dir))
+    if known is None:
+        return None
+    name = name or known.compute_pool
+    if name not in known.pool_names:
+        raise NotFound(f"--pool: no pool {name!r}; there are {', '.join(known.pool_names)}")
+    found = known.pools[known.pool_names.index(name)]
+    return ResourcePool(pool_name=found) if isinstance(found, str) else ResourcePool.model_validate(found)
 
 
 def _check_supported(args: ClusterUp | AgentUp) -> None:

@@ -42,6 +42,10 @@ def verify(args: Namespace) -> int:
 
 
 def replay(args: Namespace) -> int:
+    if not args.check:
+        from resolute.cli.commands import whatif
+
+        return whatif.ask(args, database_url(args))
     import resolute.api.replay as replaying
 
     return replaying.check(database_url(args))

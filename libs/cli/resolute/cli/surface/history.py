@@ -44,9 +44,7 @@ LOG = Command(
             run="history:why",
             args=(
                 arg("thing", help="trial-41, experiment-7, checkpoint-<uuid>, allocation-<id> or agent-<id>"),
-                arg(
-                    "question", nargs="?", default="", help="stopped, waits, runs or deleted; else what came last"
-                ),
+                arg("question", nargs="?", default="", help="stopped, waits, runs or deleted; else what came last"),
                 _WHERE,
                 _CLUSTER_NAME,
                 JSON,
@@ -72,7 +70,34 @@ REPLAY = Command(
     "replay the event log",
     run="history:replay",
     args=(
-        flag("--check", help="rebuild the read models beside the live ones and compare every answer", required=True),
+        flag("--check", help="rebuild the read models beside the live ones and compare every answer"),
+        arg(
+            "--policy",
+            choices=("priority", "fair_share", "fifo"),
+            help="what if work had been scheduled by this policy; the recorded one otherwise",
+        ),
+        one_of(
+            flag("--preemption", help="what if work of higher priority had taken slots of lower ones"),
+            flag("--no-preemption", help="what if it had not"),
+        ),
+        arg("--agents", type=int, metavar="N", help="what if there had been so many agents"),
+        arg("--slots-per-agent", type=int, metavar="N", help="what if each had had so many slots"),
+        arg(
+            "--weights",
+            action="append",
+            default=[],
+            metavar="JOB=W",
+            help="what if an experiment, by number, had had this weight; may be given more than once",
+        ),
+        arg("--pool", help="whose work; the default pool's otherwise"),
+        arg("--from", dest="since", metavar="TIME", help="since when, as in 2026-01-31T12:00 (UTC) or 36h (ago)"),
+        arg("--to", dest="until", metavar="TIME", help="until when"),
+        arg(
+            "--recorded-policy",
+            choices=("priority", "fair_share", "fifo"),
+            help="by which policy work was scheduled; an embedded cluster's settings say otherwise",
+        ),
+        JSON,
         _WHERE,
         _CLUSTER_NAME,
     ),

@@ -13,7 +13,7 @@ class Ran:
 
     id: str
     group: str
-    """The job it belongs to."""
+    """The experiment or other job it belongs to."""
     slots: int
     arrival_s: float
     start_s: float | None

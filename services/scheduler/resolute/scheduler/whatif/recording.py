@@ -98,6 +98,11 @@ class Recording:
     yield_s: float
     """How long work took to stop when it was preempted: the median."""
 
+    @property
+    def of_the_queue(self) -> tuple[Change, ...]:
+        """Changes that are about jobs and not about agents."""
+        return tuple(change for change in self.changes if isinstance(change.wish, ChangeJob | MoveJob))
+
 
 @dataclass(slots=True)
 class _Seen:
@@ -232,7 +237,7 @@ class _Window:
         after = self._after(seen)
         ran = Ran(
             allocation_id,
-            seen.request.job_id,
+            group_of(seen.request),
             seen.request.slots,
             arrival,
             start,
@@ -331,10 +336,15 @@ def capacity_of(changes: Iterable[Change]) -> tuple[tuple[float, int], ...]:
     return tuple(found)
 
 
-def usual_agents(recording: Recording) -> Mapping[str, int]:
+def agents_of(recording: Recording) -> Mapping[str, int]:
     """Slots of every agent that ever was there, by name."""
     hellos = (change.wish for change in recording.changes if isinstance(change.wish, AgentHello))
     return {hello.agent_id: len(hello.slots) for hello in hellos}
+
+
+def group_of(request: AllocationRequested) -> str:
+    """How people call the job."""
+    return request.job_id if request.experiment_id is None else f"experiment {request.experiment_id}"
 
 
 def _wish(pool: str, event: Event) -> Wish | None:

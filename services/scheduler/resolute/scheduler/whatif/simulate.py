@@ -29,7 +29,7 @@ from resolute.scheduler.decisions import Wish, decide
 from resolute.scheduler.policies import Policy
 from resolute.scheduler.pool import Pool, evolve
 from resolute.scheduler.whatif.measures import Outcome, Ran
-from resolute.scheduler.whatif.recording import Change, Work, capacity_of
+from resolute.scheduler.whatif.recording import Change, Work, capacity_of, group_of
 
 MIDNIGHT = datetime(2000, 1, 1, tzinfo=UTC)
 NEARLY_S = 1e-6
@@ -163,7 +163,7 @@ class _Play:
         for life in self._lives.values():
             yield Ran(
                 life.work.id,
-                life.work.request.job_id,
+                group_of(life.work.request),
                 life.work.request.slots,
                 life.arrived_at if life.requests else life.work.arrival_s,
                 life.first_start,
