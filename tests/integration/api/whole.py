@@ -47,11 +47,13 @@ class Agent:
     name: str
     bus: NatsBus
     slots: int
+    pool: str = POOL
     orders: asyncio.Queue[StartTask] = field(default_factory=asyncio.Queue)
 
     async def join(self) -> None:
         await self.bus.listen(subjects.agent(self.name, "orders"), AgentOrders, self._order)
-        hello = AgentHello(self.name, POOL, tuple(Slot(n, "cpu") for n in range(self.slots)), self.name, "0.38.1", ())
+        slots = tuple(Slot(number, "cpu") for number in range(self.slots))
+        hello = AgentHello(self.name, self.pool, slots, self.name, "0.38.1", ())
         await self._order(await self.bus.ask(subjects.agent(self.name, "hello"), hello, AgentOrders))
 
     async def _order(self, orders: AgentOrders) -> None:
@@ -65,7 +67,7 @@ class Agent:
     async def report(self, order: StartTask, what: str, exit_code: int | None = None) -> None:
         report = TaskReport(
             self.name,
-            POOL,
+            self.pool,
             order.spec.allocation_id,
             order.placement.resources_id,
             what,
@@ -118,8 +120,8 @@ class Whole:
         """Every event of a kind that the log holds, in order."""
         return [r.event for r in await self.log.read_all(0, 10_000) if isinstance(r.event, kind)]
 
-    async def agent(self, slots: int = 1) -> Agent:
-        agent = Agent(f"agent-{len(self.agents)}", self.bus, slots)
+    async def agent(self, slots: int = 1, pool: str = POOL) -> Agent:
+        agent = Agent(f"agent-{len(self.agents)}", self.bus, slots, pool)
         self.agents.append(agent)
         await agent.join()
         return agent

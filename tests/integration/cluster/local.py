@@ -42,7 +42,7 @@ def until(what: str, holds: Callable[[], Any], within_s: float = 60) -> Any:
 
 
 class LocalCluster:
-    def __init__(self, home: Path, *, separate: bool, slots: int, agents: int) -> None:
+    def __init__(self, home: Path, *, separate: bool, slots: int, agents: int, flags: tuple[str, ...] = ()) -> None:
         self.home, self.data = home, home / "cluster"
         self.port = free_port()
         self.env = {
@@ -51,12 +51,18 @@ class LocalCluster:
             "XDG_CONFIG_HOME": str(home / "config"),
             "RESOLUTE_SEPARATE_SERVICES": "1" if separate else "",
         }
-        self._size = ("--slots", str(slots), "--agents", str(agents))
+        self._size = ("--slots", str(slots), "--agents", str(agents), *flags)
         self._token = ""
 
     def up(self) -> None:
         self.det(
             "deploy", "local", "cluster-up", *self._where(), *self._size, "--master-port", str(self.port), "--no-gpu"
+        )
+
+    def agent_up(self, name: str, pool: str, slots: int) -> None:
+        self.det(
+            *("deploy", "local", "agent-up", "127.0.0.1", "--master-port", str(self.port), "--agent-name", name),
+            *("--agent-resource-pool", pool, "--slots", str(slots), "--no-gpu", *self._where()),
         )
 
     def down(self, *flags: str) -> None:
@@ -177,8 +183,11 @@ def _pgrep(*words: str) -> Iterator[str]:
 
 
 @contextmanager
-def local_cluster(home: Path, *, separate: bool = False, slots: int = 2, agents: int = 1) -> Iterator[LocalCluster]:
-    cluster = LocalCluster(home, separate=separate, slots=slots, agents=agents)
+def local_cluster(
+    home: Path, *, separate: bool = False, slots: int = 2, agents: int = 1, flags: tuple[str, ...] = ()
+) -> Iterator[LocalCluster]:
+    """`flags`: what else `cluster-up` is told."""
+    cluster = LocalCluster(home, separate=separate, slots=slots, agents=agents, flags=flags)
     try:
         cluster.up()
         yield cluster
