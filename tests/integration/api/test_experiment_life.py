@@ -186,5 +186,7 @@ async def test_a_pool_switch_asks_in_the_new_pool_when_the_old_run_has_exited(
             return len(await cluster.told(AllocationRequested)) == 2
 
         await cluster.until(asked_again)
-        requested = [r.stream for r in await cluster.log.read_all(0, 10_000) if isinstance(r.event, AllocationRequested)]
+        requested = [
+            r.stream for r in await cluster.log.read_all(0, 10_000) if isinstance(r.event, AllocationRequested)
+        ]
         assert requested == ["pool-default", "pool-attic"]

@@ -74,7 +74,11 @@ async def test_a_line_that_matches_ends_the_retries_and_the_end_says_why(
             "log policy 'hopeless' matched the line 'open: no such file'"
         )
         [match] = await cluster.told(TrialLogPolicyMatched)
-        assert (match.pattern, match.action, match.agent_id) == ("no such (file|directory)", "cancel_retries", "agent-0")
+        assert (match.pattern, match.action, match.agent_id) == (
+            "no such (file|directory)",
+            "cancel_retries",
+            "agent-0",
+        )
 
 
 async def test_a_node_that_printed_a_bad_line_is_left_out_of_the_next_placement(

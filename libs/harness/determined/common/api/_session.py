@@ -78,10 +78,18 @@ class Session:
         query = f"?{urlencode(params)}" if params else ""
         return self.request("GET", path + query, None, timeout_s=timeout_s, retry=retry)
 
-    def post(self, path: str, body: Any = None, *, retry: RetryPolicy | None = None) -> Any:
+    def post(
+        self,
+        path: str,
+        body: Any = None,
+        *,
+        retry: RetryPolicy | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
         """POST `body` as JSON. It is repeated while the master is away, so it must be safe to do twice;
-        give a policy that allows one attempt where it is not."""
-        return self.request("POST", path, util.json_bytes({} if body is None else body), retry=retry)
+        give a policy that allows one attempt where it is not, or an Idempotency-Key among `headers`."""
+        encoded = util.json_bytes({} if body is None else body)
+        return self.request("POST", path, encoded, retry=retry, headers=headers)
 
     def patch(self, path: str, body: Any, *, retry: RetryPolicy | None = None) -> Any:
         return self.request("PATCH", path, util.json_bytes(body), retry=retry)
@@ -94,16 +102,18 @@ class Session:
         *,
         timeout_s: float = TIMEOUT_S,
         retry: RetryPolicy | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         """The decoded JSON answer. Raises MasterNotFoundException once patience is at its end, and the
         exception of the status for an answer that is an error."""
         policy = retry or self._retry
+        sent = {**self._headers, **headers} if headers else self._headers
         started = time.monotonic()
         attempt = 0
         while True:
             if self._closed.wait(policy.pause_before(attempt)):
                 raise errors.MasterNotFoundException("the session was closed")
-            status, text, problem = self._attempt(method, path, body, timeout_s)
+            status, text, problem = self._attempt(method, path, body, timeout_s, sent)
             if status is not None and status not in policy.statuses:
                 return _answer(status, text)
             attempt += 1
@@ -118,11 +128,11 @@ class Session:
         )
 
     def _attempt(
-        self, method: str, path: str, body: bytes | None, timeout_s: float
+        self, method: str, path: str, body: bytes | None, timeout_s: float, headers: Mapping[str, str]
     ) -> tuple[int | None, str, Exception | None]:
         connection, kept = self._connection(timeout_s)
         try:
-            return (*self._exchange(connection, method, path, body), None)
+            return (*self._exchange(connection, method, path, body, headers), None)
         except _GONE as problem:
             self._drop(connection)
             if not kept or isinstance(problem, TimeoutError) or self._closed.is_set():
@@ -130,15 +140,20 @@ class Session:
         # The server may simply have closed a connection that lay idle: that is no reason to wait.
         connection, _ = self._connection(timeout_s)
         try:
-            return (*self._exchange(connection, method, path, body), None)
+            return (*self._exchange(connection, method, path, body, headers), None)
         except _GONE as problem:
             self._drop(connection)
             return None, "", problem
 
     def _exchange(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
     ) -> tuple[int, str]:
-        connection.request(method, self._prefix + path, body=body, headers=self._headers)
+        connection.request(method, self._prefix + path, body=body, headers=headers)
         response = connection.getresponse()
         return response.status, response.read().decode("utf-8", "replace")
 

@@ -1,0 +1,110 @@
+"""A search method as its author writes it: what it hears, and what it may ask for."""
+
+from __future__ import annotations
+
+import abc
+import enum
+import pathlib
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class ExitedReason(enum.Enum):
+    """Why a trial ended without being closed."""
+
+    ERRORED = "EXITED_REASON_ERRORED"
+    USER_CANCELED = "EXITED_REASON_USER_CANCELED"
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+    USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
+
+
+class Operation:
+    """Something to be done in the search."""
+
+
+@dataclass(frozen=True)
+class Create(Operation):
+    """A new trial, under a name of the method's own (`uuid.uuid4()`)."""
+
+    request_id: uuid.UUID
+    hparams: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ValidateAfter(Operation):
+    """The trial trains until it has trained `length` in all, in the unit of the configuration, and validates."""
+
+    request_id: uuid.UUID
+    length: int
+
+
+@dataclass(frozen=True)
+class Close(Operation):
+    """The trial is done, once it has done what was asked of it before."""
+
+    request_id: uuid.UUID
+
+
+@dataclass(frozen=True)
+class Progress(Operation):
+    """How much of the search is done, from 0 to 1."""
+
+    progress: float
+
+
+@dataclass(frozen=True)
+class Shutdown(Operation):
+    """The search is over; what else is asked for beside it is not done."""
+
+    cancel: bool = False
+    failure: bool = False
+
+
+@dataclass
+class SearcherState:
+    """What the runner keeps of the search, for methods to read."""
+
+    trials_created: set[uuid.UUID] = field(default_factory=set)
+    trials_closed: set[uuid.UUID] = field(default_factory=set)
+    failures: set[uuid.UUID] = field(default_factory=set)
+    """Trials that exited early; they count as closed, too."""
+    last_event_id: int = 0
+    experiment_completed: bool = False
+    experiment_failed: bool = False
+
+
+class SearchMethod(abc.ABC):
+    """Each `on_...` hears of one event, once, in the order of the log, and answers with operations."""
+
+    @abc.abstractmethod
+    def initial_operations(self, searcher_state: SearcherState) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def on_trial_created(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def on_validation_completed(
+        self, searcher_state: SearcherState, request_id: uuid.UUID, metric: Any, train_length: int
+    ) -> list[Operation]:
+        """`metric` is a float, NaN where the trial reported that."""
+        ...
+
+    @abc.abstractmethod
+    def on_trial_closed(self, searcher_state: SearcherState, request_id: uuid.UUID) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def on_trial_exited_early(
+        self, searcher_state: SearcherState, request_id: uuid.UUID, exited_reason: ExitedReason
+    ) -> list[Operation]: ...
+
+    @abc.abstractmethod
+    def progress(self, searcher_state: SearcherState) -> float: ...
+
+    @abc.abstractmethod
+    def save_method_state(self, path: pathlib.Path) -> None:
+        """Write into the folder `path` everything that the method needs to go on from here."""
+        ...
+
+    @abc.abstractmethod
+    def load_method_state(self, path: pathlib.Path) -> None: ...
