@@ -38,10 +38,10 @@ ORDER BY a.assigned_at, a.allocation_id"""
 
 # $1 and $2 bound the periods, $3 is now, $4 their length in words; a row for each period and what it is summed over.
 SUMS = """SELECT s.began_at, h.{of} AS key,
-    sum(h.slots * extract(epoch FROM least(coalesce(h.ended_at, $3), s.began_at + $4::interval)
+    sum(h.slots * extract(epoch FROM least(coalesce(h.ended_at, $3), s.began_at + $4::text::interval)
                                      - greatest(h.assigned_at, s.began_at)))::float8 AS seconds
-FROM generate_series($1::timestamptz, $2::timestamptz, $4::interval) AS s(began_at)
-JOIN {source} h ON h.assigned_at < least(s.began_at + $4::interval, $3) AND coalesce(h.ended_at, $3) > s.began_at
+FROM generate_series($1::timestamptz, $2::timestamptz, $4::text::interval) AS s(began_at)
+JOIN {source} h ON h.assigned_at < least(s.began_at + $4::text::interval, $3) AND coalesce(h.ended_at, $3) > s.began_at
 GROUP BY s.began_at, h.{of}"""
 
 ALLOCATIONS = "read_v1.allocations"

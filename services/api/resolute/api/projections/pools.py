@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from decimal import Decimal
 from typing import Any
 
 from resolute.api.projections.statement import Statement, document, insert, statement, update
@@ -51,7 +50,14 @@ ARRIVED = """WITH arrived AS (
     ON CONFLICT (pool) DO UPDATE SET count = known.count + 1 RETURNING count)
 INSERT INTO read_v1.jobs (job_id, pool, place) SELECT $1, $2, count FROM arrived ON CONFLICT DO NOTHING"""
 
-MOVED = "UPDATE read_v1.jobs SET place = $3 WHERE job_id = $1 AND pool = $2"
+# Half-way to whoever is next on that side of the neighbour: exact, and in front of all who come later.
+MOVED = """UPDATE read_v1.jobs SET place = (
+    SELECT 0.5 * (n.place + CASE WHEN $4 = 'ahead'
+        THEN coalesce(max(o.place) FILTER (WHERE o.place < n.place), n.place - 1)
+        ELSE coalesce(min(o.place) FILTER (WHERE o.place > n.place), n.place + 1) END)
+    FROM read_v1.jobs n JOIN read_v1.jobs o ON o.pool = n.pool AND o.job_id <> $1
+    WHERE n.pool = $2 AND n.job_id = $3 GROUP BY n.place)
+WHERE job_id = $1 AND pool = $2"""
 
 
 def project(recorded: Recorded) -> list[Statement]:
@@ -137,9 +143,8 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
         case JobChanged(job_id=job_id, changes=changes):
             known = {name: value for name, value in changes.items() if name in ("priority", "weight", "max_slots")}
             return [_of_job(job_id, known)] if known else []
-        case JobMoved(job_id=job_id, position=position, priority=priority):
-            moved = statement(MOVED, job_id, pool, Decimal(position), touches=(f"jobs:{job_id}",))
-            return [moved, _of_job(job_id, {"priority": priority})]
+        case JobMoved(job_id=job_id, neighbour=neighbour, side=side, priority=priority):
+            return [statement(MOVED, job_id, pool, neighbour, side), _of_job(job_id, {"priority": priority})]
     return []
 
 
