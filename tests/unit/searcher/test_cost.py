@@ -10,7 +10,9 @@ from functools import reduce
 from types import FrameType
 from typing import Any
 
-from resolute.proto.experiment import ReportValidation
+import pytest
+
+from resolute.proto.experiment import ReportValidation, TrialStopRequested
 from resolute.proto.message import Event
 from resolute.searcher import wishes
 from resolute.searcher.decide import decide
@@ -59,3 +61,35 @@ def effort_after(trials: int) -> tuple[int, int]:
 
 def test_a_report_costs_the_same_in_a_search_of_ten_trials_and_of_thousands() -> None:
     assert effort_after(10) == effort_after(3000)
+
+
+HALVING = {"num_rungs": 4, "divisor": 4, "max_length": {"batches": 64}, "max_concurrent_trials": 2}
+
+
+def effort_of_halving_after(trials: int, **changes: Any) -> int:
+    """Of the dearest of some reports, when `trials` trials have been compared before."""
+    ids, experiment = itertools.count(1), Experiment()
+
+    def happens(events: list[Event]) -> None:
+        reduce(evolve, events, experiment)
+        for event in events:
+            if isinstance(event, TrialStopRequested) and event.allocation_id:
+                happens(decide(exited(event.allocation_id, "yielded"), experiment, ids))
+
+    def reports() -> None:
+        one = next(one for one in reversed(experiment.open.values()) if one.allocation_id is not None)
+        assert one.target is not None
+        metric = (one.trial_id * 7919 % 10_007) / 10_007
+        happens(decide(ReportValidation(EXPERIMENT, one.trial_id, one.run_id, one.target, metric), experiment, ids))
+
+    merged = config("async_halving", max_trials=trials + 100, **HALVING, **changes)
+    happens(wishes.create(submission(merged), EXPERIMENT, ids))
+    while len(experiment.trials) < trials:
+        reports()
+    return max(calls(reports) for _ in range(20))
+
+
+@pytest.mark.parametrize("stop_once", [False, True], ids=["promoting", "stopping"])
+def test_a_report_costs_the_same_in_a_halving_search_of_ten_trials_and_of_thousands(stop_once: bool) -> None:
+    few, many = (effort_of_halving_after(trials, stop_once=stop_once) for trials in (100, 3000))
+    assert many <= 1.2 * few
