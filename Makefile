@@ -8,7 +8,7 @@ SOURCES := proto libs services
 SEED ?= 1
 DEV := .resolute/dev
 
-.PHONY: help venv demo dev check format test sim integration interop bench clean
+.PHONY: help venv demo dev check format test sim shrink torture integration interop bench clean
 
 help:                   ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -44,6 +44,12 @@ test: venv              ## unit, property, contract, simulation and integration
 
 sim: venv               ## the whole cluster in one process, from one seed: make sim SEED=7
 	$(BIN)/python -m tests.simulation $(or $(SEED),7)
+
+shrink: venv            ## a seed that fails, made smaller: make shrink SEED=7
+	$(BIN)/python -m tests.simulation.shrink $(or $(SEED),7)
+
+torture: venv           ## thousands of seeds, over all cores; goes on where it was stopped: make torture SEEDS=0..5000
+	$(BIN)/python -m tests.simulation.torture $(or $(SEEDS),0..2000)
 
 integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
 	$(BIN)/pytest tests/integration

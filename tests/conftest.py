@@ -6,7 +6,35 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import arrows
 from tests.servers import Nats, Postgres
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "say which arrows of the lives' tables no test walked, and fail when one of them is not explained"
+    parser.addoption("--arrows", action="store_true", help=told)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _noting_arrows(pytestconfig: pytest.Config) -> Iterator[None]:
+    if not pytestconfig.getoption("--arrows"):
+        yield
+        return
+    with arrows.noted() as walked:
+        yield
+    arrows.WALKED.update(walked)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if session.config.getoption("--arrows") and exitstatus == pytest.ExitCode.OK and arrows.complaints():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("--arrows"):
+        terminalreporter.section("arrows")
+        for line in arrows.report():
+            terminalreporter.line(line)
 
 
 @pytest.fixture(scope="session")

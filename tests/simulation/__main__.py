@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.stories import tell
+from tests.simulation.stories import Broken, tell
 
 
 def main(arguments: list[str]) -> None:
@@ -22,9 +22,9 @@ def _tell(seed: int, loud: bool) -> None:
     began = time.perf_counter()
     try:
         ended = tell(seed, loud=loud)
-    except BaseException:
-        print(f"seed {seed} fails: python -m tests.simulation {seed}", file=sys.stderr)
-        raise
+    except Broken as broken:
+        print(f"{broken}\nseed {seed} fails; made smaller by: make shrink SEED={seed}", file=sys.stderr)
+        sys.exit(1)
     spent_s = time.perf_counter() - began
     print(f"seed {seed}: {ended.outcomes}, {len(ended.events)} events in {ended.took_s:.0f} s, told in {spent_s:.1f} s")
     if loud:

@@ -26,18 +26,34 @@ class NothingWillHappen(Exception):
     """Everybody waits for somebody else, and no timer is set."""
 
 
-class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of sleeping until the next timer it tells the loop that it has slept."""
+class _JumpingSelector(selectors.BaseSelector):
+    """Watches nothing: there are no sockets. Instead of sleeping until the next timer it says that it has slept."""
 
     loop: SimulatedLoop
 
+    def __init__(self) -> None:
+        self._keys: dict[int, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        fd = fileobj if isinstance(fileobj, int) else fileobj.fileno()
+        self._keys[fd] = key = selectors.SelectorKey(fileobj, fd, events, data)
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys.pop(fileobj if isinstance(fileobj, int) else fileobj.fileno())
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys[fileobj if isinstance(fileobj, int) else fileobj.fileno()]
+
+    def get_map(self) -> dict[Any, selectors.SelectorKey]:
+        return self._keys
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready and timeout is None:
+        if timeout is None:
             raise NothingWillHappen
-        if not ready and timeout:
+        if timeout > 0:
             self.loop.now_s += timeout
-        return ready
+        return []
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):

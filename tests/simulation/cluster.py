@@ -3,32 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, repeat
 from random import Random
 from typing import Any
+from unittest import mock
 
 from resolute.bus import MemoryBus, Weather
 from resolute.checkpoint.shell import serve as serve_checkpoint
+from resolute.config.pools import ResourcePool
 from resolute.proto.checkpoint import CheckpointCompleted, DeleteCheckpoints
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import CreateExperiment, ExperimentEnded
-from resolute.proto.message import Cause, Command, Reply
-from resolute.proto.pool import StartTask
+from resolute.proto.message import Command, Reply
+from resolute.proto.pool import EnableAgent, EnableSlot, StartTask
 from resolute.relay.shell import serve as serve_relay
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduler.shell import serve as serve_scheduler
 from resolute.searcher.shell import serve as serve_searcher
-from resolute.service import Context
-from tests.simulation.gateway import Doorway, Gateway
-from tests.simulation.hosts import Agent, Host
+from resolute.service import Context, Snapshots
+from tests.simulation import clock, gateway, processes
+from tests.simulation.disk import CONFIG, Disk
+from tests.simulation.faults import Fault
+from tests.simulation.gateway import Doorway
+from tests.simulation.hosts import HELLO_EVERY_S, Agent, Host
 from tests.simulation.processes import Machinery, OpenLog, Process
 from tests.simulation.training import LENGTH, Diary, Temper, Training
 
 RECONNECT_WAIT_S = 20.0
+REPLICABLE = ("searcher", "scheduler", "checkpoint", "gateway", "relay")
+ME = "ada"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a cluster is made of, and the weather over it."""
+
+    hosts: tuple[tuple[str, int], ...] = (("default", 2), ("default", 2))
+    """The pool and the slots of each."""
+    lose: float = 0.0
+    """The share of messages that are lost; and so on."""
+    repeat: float = 0.0
+    delay_s: float = 0.01
+    detours: float = 0.0
+    """The share of messages that take seconds, and so come after later ones."""
+    unknown: float = 0.0
+    """The share of writes whose outcome their author is not told."""
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    """Of those services that have more than one."""
+    pools: tuple[ResourcePool, ...] = (ResourcePool(agent_reconnect_wait=RECONNECT_WAIT_S),)
+    snapshots_every: int = 5_000
+    temper: Temper = field(default_factory=Temper)
 
 
 @dataclass(frozen=True)
@@ -36,50 +64,40 @@ class Acknowledged:
     """What a person was told: this was done, and stands at `position`."""
 
     command: Command
-    cause_id: str
+    key: str
     reply: Reply
 
 
 class SimulatedCluster:
-    def __init__(
-        self,
-        seed: int,
-        *,
-        agents: int = 2,
-        slots_per_agent: int = 2,
-        lose: float = 0.0,
-        repeat: float = 0.0,
-        delay_s: float = 0.01,
-        replicas: int = 1,
-        preemption: bool = False,
-        temper: Temper | None = None,
-    ) -> None:
-        self.seed, self.rng = seed, Random(f"cluster/{seed}")
-        self.temper = temper or Temper()
-        self.storage = Path(tempfile.mkdtemp(prefix="resolute-simulation-"))
-        chance = Random(f"weather/{seed}")
-        weather = Weather(
-            lost=lambda: chance.random() < lose,
-            repeated=lambda: chance.random() < repeat,
-            delay_s=lambda: chance.uniform(0, 2 * delay_s),
-        )
-        self.machinery = Machinery(OpenLog(), MemoryBus(weather), Random(f"latency/{seed}"))
+    def __init__(self, seed: int, setup: Setup | None = None) -> None:
+        self.seed, self.setup = seed, setup or Setup()
+        self.disk = Disk()
+        weather = self._weather(Random(f"weather/{seed}"))
+        self.machinery = Machinery(OpenLog(), MemoryBus(weather), Random(f"latency/{seed}"), self.setup.unknown)
         self.log, self.bus = self.machinery.log, self.machinery.bus
-        self.diary, self.doorway = Diary(), Doorway()
+        self.diary, self.doorway = Diary(), Doorway(Random(f"doorway/{seed}"))
         self.bugs: list[tuple[str, BaseException]] = []
         self.acknowledged: list[Acknowledged] = []
+        self.jobs: dict[int, str] = {}
+        """Job ids by experiment."""
+        self.blows: deque[tuple[float, int, Fault]] = deque(maxlen=1000)
+        """What fate has done: when, after which event, and what."""
         self.victims: set[str] = set()
         """Allocations whose host lost its power."""
         self.lost_hosts: set[str] = set()
         """Those that ever lost their power, or were out of touch for too long."""
         self.processes: dict[str, Process] = {}
-        self._serving = self._services(replicas, preemption)
-        self.hosts = {name: self._host(name, slots_per_agent) for name in (f"host-{n}" for n in range(agents))}
+        self._clocks: dict[str, float] = {}
+        self._serving = dict(self._services())
+        self.hosts = {f"host-{n}": self._host(f"host-{n}", *host) for n, host in enumerate(self.setup.hosts)}
         self._serving |= {name: self._agent(host) for name, host in self.hosts.items()}
         self._later: set[asyncio.Task[None]] = set()
         self._wishes = 0
+        self._stage = ExitStack()
 
     async def __aenter__(self) -> SimulatedCluster:
+        self._stage.enter_context(_stage(self.setup))
+        self._stage.enter_context(self.disk.mounted())
         for name in self._serving:
             self.start(name)
         return self
@@ -91,30 +109,26 @@ class SimulatedCluster:
             process.kill()
         for host in self.hosts.values():
             host.lose_power()
-        shutil.rmtree(self.storage, ignore_errors=True)
+        self._stage.close()
 
     # ------------------------------------------------------------ what people do
 
     async def submit(self, config: dict[str, Any], seed: int = 7) -> int:
         """The experiment's id, once that is acknowledged."""
-        storage = {"type": "shared_fs", "host_path": str(self.storage), "save_trial_latest": 1, "save_trial_best": 1}
-        merged = {"checkpoint_storage": {**storage, "save_experiment_best": 0}, **config}
-        wish = CreateExperiment("simulated", merged, "", 1, "ada", 1, seed)
-        experiment_id: int = (await self.ask(wish)).data["experiment_id"]
+        kept = {"save_trial_latest": 1, "save_trial_best": 1, "save_experiment_best": 0}
+        merged = {"checkpoint_storage": {**CONFIG, **kept}, **config}
+        reply = await self.ask(CreateExperiment("simulated", merged, "", 1, ME, 1, seed))
+        experiment_id: int = reply.data["experiment_id"]
+        self.jobs[experiment_id] = reply.data["job_id"]
         return experiment_id
 
     async def ask(self, command: Command) -> Reply:
         """As a person who tries again, with the same request, until there is an answer."""
         self._wishes += 1
-        cause = Cause(f"wish/{self._wishes}", actor="ada")
-        while True:
-            try:
-                reply = await self.bus.request(command, cause, 3.0)
-            except Unavailable:
-                await asyncio.sleep(1.0)
-                continue
-            self.acknowledged.append(Acknowledged(command, cause.id, reply))
-            return reply
+        key = f"wish-{self._wishes}"
+        reply = await self.doorway.wish(command, ME, key)
+        self.acknowledged.append(Acknowledged(command, key, reply))
+        return reply
 
     async def wish(self, command: Command) -> bool:
         """Whether it was granted rather than refused."""
@@ -135,140 +149,111 @@ class SimulatedCluster:
                 self.check_bugs()
                 await asyncio.sleep(1.0)
 
-    # ------------------------------------------------------------ what fate does
+    def later(self, after_s: float, *commands: Command, pauses_s: Sequence[float] = ()) -> None:
+        """One after another, with these pauses between them."""
 
-    def start(self, name: str) -> None:
-        process = Process(name, self.machinery, self._serving[name], self._bug)
-        self.processes[name] = process
-        process.start()
+        async def wish() -> None:
+            pauses = chain((after_s, *pauses_s), repeat(0.0))
+            for pause_s, command in zip(pauses, commands, strict=False):
+                await asyncio.sleep(pause_s)
+                await self.wish(command)
 
-    def crash(self, name: str, *, after_s: float = 0.0, for_s: float = 1.0) -> None:
-        """Kill a service or an agent, and start it again later."""
+        self.soon(wish())
 
-        async def fate() -> None:
-            await asyncio.sleep(after_s)
-            if not self.processes[name].dead:
-                self.processes[name].kill()
-                await asyncio.sleep(for_s)
-                self.start(name)
-
-        self._soon(fate())
-
-    def crash_at(self, name: str, event: int, *, for_s: float = 1.0) -> None:
-        """Kill a service in the middle of its work: within moments of the log's event number `event`."""
-        moment_s = self.rng.uniform(0, 0.05)
-
-        async def fate() -> None:
-            if await self.log.wait_beyond(event - 1, 300.0):
-                self.crash(name, after_s=moment_s, for_s=for_s)
-
-        self._soon(fate())
-
-    def isolate(self, host: str, *, after_s: float = 0.0, for_s: float = 40.0) -> None:
-        """An agent is away for longer than the cluster waits: its tasks go on, and are given up meanwhile."""
-
-        async def fate() -> None:
-            await asyncio.sleep(after_s)
-            if not self.processes[host].dead:
-                self.processes[host].kill()
-                self.lost_hosts.add(host)
-                await asyncio.sleep(for_s)
-                self.start(host)
-
-        self._soon(fate())
-
-    def cut_power(self, host: str, *, after_s: float = 0.0, for_s: float = 1.0) -> None:
-        """A host goes down with its agent and all its tasks, and comes back empty."""
-
-        async def fate() -> None:
-            await asyncio.sleep(after_s)
-            self.victims.update(self.hosts[host].lose_power())
-            self.lost_hosts.add(host)
-            if not self.processes[host].dead:
-                self.processes[host].kill()
-                await asyncio.sleep(for_s)
-                self.start(host)
-
-        self._soon(fate())
-
-    def lose_bus(self, *, after_s: float = 0.0, for_s: float = 1.0) -> None:
-        """The bus is away for a while, and comes back having forgotten everything."""
-
-        async def fate() -> None:
-            await asyncio.sleep(after_s)
-            self.machinery.bus_down = True
-            await asyncio.sleep(for_s)
-            self.bus.wipe()
-            self.machinery.bus_down = False
-
-        self._soon(fate())
-
-    def lose_log(self, *, after_s: float = 0.0, for_s: float = 1.0) -> None:
-        """The database restarts: nothing can be read or written for a while; nothing is forgotten."""
-
-        async def fate() -> None:
-            await asyncio.sleep(after_s)
-            self.machinery.log_down = True
-            await asyncio.sleep(for_s)
-            self.machinery.log_down = False
-
-        self._soon(fate())
-
-    def later(self, command: Command, after_s: float) -> None:
-        async def fate() -> None:
-            await asyncio.sleep(after_s)
-            await self.wish(command)
-
-        self._soon(fate())
+    async def mend(self) -> None:
+        """As its operators do in the end: hosts have all their slots, and all are enabled. One that was not there could
+        not be enabled when its time had come."""
+        for host in self.hosts.values():
+            host.slots = host.full
+        await asyncio.sleep(2 * HELLO_EVERY_S)
+        for host in self.hosts.values():
+            await self.wish(EnableAgent(host.pool, host.agent_id))
+            for slot in range(host.slots):
+                await self.wish(EnableSlot(host.pool, host.agent_id, slot))
 
     def delete_a_checkpoint(self, experiment_id: int, after_s: float) -> None:
         """Somebody deletes the newest checkpoint of a search that may still need it."""
 
-        async def fate() -> None:
+        async def delete() -> None:
             await asyncio.sleep(after_s)
             history = self.log.streams[f"checkpoints-{experiment_id}"]
             complete = [recorded.event.uuid for recorded in history if isinstance(recorded.event, CheckpointCompleted)]
             if complete:
                 await self.wish(DeleteCheckpoints(experiment_id, (complete[-1],), "to make room"))
 
-        self._soon(fate())
+        self.soon(delete())
 
-    def _soon(self, fate: Any) -> None:
-        task = asyncio.create_task(fate)
-        self._later.add(task)
+    # ------------------------------------------------------------ what fate does
+
+    def strike(self, fault: Fault) -> None:
+        self.soon(fault.strike(self))
+
+    def happened(self, fault: Fault) -> None:
+        self.blows.append((clock.elapsed_s(), len(self.log.story), fault))
+
+    def start(self, name: str) -> None:
+        """Unless it runs."""
+        if name in self.processes and not self.processes[name].dead:
+            return
+        ahead_s = self._clocks.get(name, 0.0)
+        process = Process(name, self.machinery, self._serving[name], self._bug, clock_ahead_s=ahead_s)
+        self.processes[name] = process
+        process.start()
+
+    def kill(self, name: str, fault: Fault) -> bool:
+        """Whether there was anything to kill."""
+        if self.processes[name].dead:
+            return False
+        self.happened(fault)
+        self.processes[name].kill()
+        return True
+
+    def set_clock(self, name: str, ahead_s: float) -> None:
+        """Of the host that the service runs on: a restart does not mend it."""
+        self._clocks[name] = self.processes[name].clock_ahead_s = ahead_s
+
+    def soon(self, work: Coroutine[Any, Any, None]) -> None:
+        self._later.add(asyncio.create_task(work))
 
     @property
     def quiet(self) -> bool:
-        """Whether fate has nothing more in store."""
-        return all(task.done() for task in self._later)
+        """Whether neither fate nor anybody else has more in store. Raises what any of it failed with."""
+        for task in [task for task in self._later if task.done()]:
+            self._later.remove(task)
+            task.result()
+        return not self._later
 
     # ------------------------------------------------------------ who takes part
 
-    def _services(self, replicas: int, preemption: bool) -> dict[str, Callable[[Context], Awaitable[None]]]:
-        settings = SchedulerSettings(
-            pools=("default",), agent_reconnect_wait_s=RECONNECT_WAIT_S, tick_s=1.0, preemption=preemption
+    def _weather(self, chance: Random) -> Weather:
+        setup = self.setup
+
+        def delay_s() -> float:
+            detour = setup.detours and chance.random() < setup.detours
+            return chance.uniform(0.5, 8.0) if detour else chance.uniform(0, 2 * setup.delay_s)
+
+        return Weather(
+            lost=lambda: bool(setup.lose) and chance.random() < setup.lose,
+            repeated=lambda: bool(setup.repeat) and chance.random() < setup.repeat,
+            delay_s=delay_s,
         )
 
-        async def serve_gateway(context: Context) -> None:
-            self.doorway.gateway = gateway = Gateway(context)
-            await gateway.run()
+    def _services(self) -> Iterator[tuple[str, Callable[[Context], Awaitable[None]]]]:
+        settings = SchedulerSettings(pools=self.setup.pools, tick_s=1.0)
 
         async def serve_pools(context: Context) -> None:
             await serve_scheduler(context, settings)
 
-        single = {"relay": serve_relay, "gateway": serve_gateway, "checkpoint": serve_checkpoint}
-        many = {
-            f"{name}-{n}": serve
-            for name, serve in (("searcher", serve_searcher), ("scheduler", serve_pools))
-            for n in range(replicas)
-        }
-        return {**single, **many}
+        kinds = (serve_searcher, serve_pools, serve_checkpoint, self.doorway.serve, serve_relay)
+        for name, serve in zip(REPLICABLE, kinds, strict=True):
+            for n in range(self.setup.replicas.get(name, 1)):
+                yield f"{name}-{n}", serve
 
-    def _host(self, name: str, slots: int) -> Host:
+    def _host(self, name: str, pool: str, slots: int) -> Host:
         def train(order: StartTask) -> Training:
-            return Training(order, self.temper, self.doorway.call, self.doorway.preempting, self.diary)
+            return Training(order, self.setup.temper, self.doorway, self.diary, self.disk)
 
-        return Host(name, slots, train, self.diary, self._bug)
+        return Host(name, pool, slots, train, self.diary, self._bug)
 
     def _agent(self, host: Host) -> Callable[[Context], Awaitable[None]]:
         async def serve(context: Context) -> None:
@@ -308,7 +293,18 @@ class SimulatedCluster:
         no_file_is_left(self, experiment_id)
 
 
-def search(name: str = "random", *, slots: int = 1, priority: int = 42, **searcher: Any) -> dict[str, Any]:
+@contextmanager
+def _stage(setup: Setup) -> Iterator[None]:
+    """Where the services play: their tables are in memory, and their snapshots are as frequent as the story wants."""
+    often = {"every": setup.snapshots_every}
+    defaults: Any = Snapshots.__init__.__kwdefaults__
+    with gateway.in_memory(), processes.witnessed(), mock.patch.dict(defaults, often):
+        yield
+
+
+def search(
+    name: str = "random", *, slots: int = 1, priority: int = 42, pool: str = "default", **searcher: Any
+) -> dict[str, Any]:
     """A configuration for trials that train `LENGTH` batches."""
     return {
         "name": "simulated",
@@ -316,5 +312,5 @@ def search(name: str = "random", *, slots: int = 1, priority: int = 42, **search
         "hyperparameters": {"lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1}},
         "max_restarts": 3,
         "preemption_timeout": 10,
-        "resources": {"slots_per_trial": slots, "resource_pool": "default", "priority": priority},
+        "resources": {"slots_per_trial": slots, "resource_pool": pool, "priority": priority},
     }

@@ -14,7 +14,6 @@ from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, Slot, S
 from resolute.service import Context
 from tests.simulation.training import Diary, Training
 
-POOL = "default"
 HELLO_EVERY_S = 3.0
 HEARTBEAT_EVERY_S = 2.0
 REPORT_EVERY_S = 0.5
@@ -40,6 +39,7 @@ class Host:
     """What survives its agent: the tasks, and the notes of their exits."""
 
     agent_id: str
+    pool: str
     slots: int
     train: Callable[[StartTask], Training]
     diary: Diary
@@ -49,6 +49,10 @@ class Host:
     known: set[str] = field(default_factory=set)
     """resources_ids of all it ever ran since it was switched on: an order that comes late starts nothing twice."""
     _stopping: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.full = self.slots
+        """How many slots it has when nothing is wrong with it."""
 
     def start(self, order: StartTask) -> None:
         taken = {slot for task in self.tasks.values() if task.alive for slot in task.order.placement.slot_ids}
@@ -112,10 +116,10 @@ class Agent:
             group.create_task(self._report())
 
     async def _greet(self) -> None:
-        slots = tuple(Slot(n, "artificial") for n in range(self._host.slots))
         while True:
+            slots = tuple(Slot(n, "artificial") for n in range(self._host.slots))
             asked_about = tuple(self._host.tasks)
-            hello = AgentHello(self._host.agent_id, POOL, slots, self._host.agent_id, "1", asked_about)
+            hello = AgentHello(self._host.agent_id, self._host.pool, slots, self._host.agent_id, "1", asked_about)
             try:
                 orders = await self._bus.ask(self._subject("hello"), hello, AgentOrders, 5.0)
             except ResoluteError:
@@ -127,7 +131,8 @@ class Agent:
     async def _beat(self) -> None:
         while True:
             with suppress(Unavailable):  # the next one will be heard
-                await self._bus.publish(self._subject("heartbeat"), AgentHeartbeat(self._host.agent_id, POOL))
+                beat = AgentHeartbeat(self._host.agent_id, self._host.pool)
+                await self._bus.publish(self._subject("heartbeat"), beat)
             await asyncio.sleep(HEARTBEAT_EVERY_S)
 
     async def _obey(self, orders: AgentOrders, asked_about: tuple[str, ...] = ()) -> None:
@@ -176,7 +181,10 @@ class Agent:
             self._host.tasks.pop(resources_id, None)
 
     async def _send(self, resources_id: str, allocation_id: str, what: str, code: int | None, reason: str) -> None:
-        report = TaskReport(self._host.agent_id, POOL, allocation_id, resources_id, what, "127.0.0.1", code, reason)
+        host = self._host
+        report = TaskReport(
+            host.agent_id, host.pool, allocation_id, resources_id, what, host.agent_id, exit_code=code, reason=reason
+        )
         await self._bus.ask(self._subject("report"), report, Reply, 5.0)
 
     def _subject(self, what: str) -> str:

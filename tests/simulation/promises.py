@@ -1,31 +1,37 @@
 """What must hold at the end of any simulation, whatever the weather was: DESIGN's promises, read off the log.
 
-The log says what was decided; the diary says what really happened on the hosts. Each check holds one against itself,
-against the other, or against what people were told.
+The log says what was decided; the diary says what really happened on the hosts; the processes say what they believe.
+Each check holds one against itself, against another, or against what people were told.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import reduce
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from resolute.checkpoint import registry
 from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested
 from resolute.proto.experiment import (
     CreateExperiment,
-    TrialCreated,
+    ExperimentActivated,
+    ExperimentCreated,
     TrialEnded,
     TrialRunRequested,
+    TrialStopRequested,
+    TrialTargetReached,
 )
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationRequested, ResourcesExited, SlotsAssigned
 from resolute.scheduler import pool
 from resolute.searcher import experiment
-from resolute.searcher.experiment import RUNNING, TERMINAL, Experiment
-from resolute.searcher.methods import CreateTrial
-from resolute.searcher.methods.method import draw_trial
-from tests.simulation.training import LENGTH
+from resolute.searcher.experiment import TERMINAL, Experiment
+from resolute.searcher.methods import Told
+from resolute.searcher.search import carry_out, continue_search
+from tests.simulation.plain import plain
+from tests.simulation.reasons import everything_has_a_reason
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import SimulatedCluster
@@ -37,58 +43,87 @@ def check(cluster: SimulatedCluster) -> None:
     for promise in (
         nothing_acknowledged_is_lost,
         replaying_gives_the_same_state,
+        services_remember_what_the_log_says,
         the_search_is_a_function_of_its_seed,
         a_slot_is_never_shared,
         nothing_is_left_running,
         a_run_resumes_from_the_last_checkpoint,
-        completed_trials_have_trained_every_batch,
+        targets_are_trained_to,
         only_lost_hosts_lose_runs,
         tasks_are_started_once,
         what_retention_keeps_is_there,
+        everything_has_a_reason,
     ):
         promise(cluster)
 
 
 def nothing_acknowledged_is_lost(cluster: SimulatedCluster) -> None:
-    """P1, P6."""
-    causes = {(recorded.position, recorded.cause.id) for recorded in cluster.log.story}
+    """P1, P6. What was acknowledged stands where its author was told, and no other event takes its place."""
+    by_position = {recorded.position: recorded for recorded in cluster.log.story}
     for told in cluster.acknowledged:
         if told.reply.position:
-            assert (told.reply.position, told.cause_id) in causes, f"lost: {told}"
+            found = by_position.get(told.reply.position)
+            assert found is not None, f"lost: {told}"
+            assert found.cause.actor == "ada", f"lost: {told}; there is {found}"
         if isinstance(told.command, CreateExperiment):
             assert f"experiment-{told.reply.data['experiment_id']}" in cluster.log.streams
+    for key, row in cluster.doorway.measured.rows.items():
+        assert row.metrics, f"a report without its metrics: {key}"
     assert cluster.log.aside == [], f"set aside: {cluster.log.aside}"
 
 
 def replaying_gives_the_same_state(cluster: SimulatedCluster) -> None:
-    """P2: in the memory of whoever served last, and folded afresh, twice."""
+    """P2: folded twice."""
     for name, state in experiments(cluster).items():
         again = fold_experiment(cluster.log.streams[name])
-        assert shown(again) == shown(state), f"{name} is told differently the second time"
+        assert plain(again) == plain(state), f"{name} is told differently the second time"
         assert state.state in TERMINAL, f"{name} is {state.state}"
 
 
+def services_remember_what_the_log_says(cluster: SimulatedCluster) -> None:
+    """P2, seen from inside: what a service kept warm, decided on, and read from snapshots is the fold of the log."""
+    for process in cluster.processes.values():
+        for aggregates in process.aggregates if not process.dead else ():
+            for stream, folded in aggregates._folded.items():
+                history = cluster.log.streams.get(stream, [])[: folded.version]
+                fresh = reduce(aggregates._evolve, (r.event for r in history), aggregates._initial())
+                assert plain(folded.state) == plain(fresh), f"{process.name} remembers {stream} otherwise"
+
+
 def the_search_is_a_function_of_its_seed(cluster: SimulatedCluster) -> None:
-    """P5: the samples are the seed's, and asked again at each end of a trial the method decides what it decided."""
-    for name, state in experiments(cluster).items():
-        history = cluster.log.streams[name]
-        for index, event in enumerate(of(history, TrialCreated)):
-            drawn = draw_trial(state.settings, state.seed, index)
-            assert (event.request_id, event.hparams, event.seed) == (drawn.request_id, drawn.hparams, drawn.seed)
-        replayed = Experiment()
-        for recorded in history:
-            if isinstance(recorded.event, TrialEnded) and replayed.state in RUNNING:
-                decided = [op.request_id for op in replayed.method.next(recorded.event) if isinstance(op, CreateTrial)]
-                beside = [other for other in history if other.cause.id == recorded.cause.id]
-                assert [event.request_id for event in of(beside, TrialCreated)] == decided
-            experiment.evolve(replayed, recorded.event)
+    """P5: asked again at everything the method was told of, on the state of then, it decides what it decided."""
+    for name, history in cluster.log.streams.items():
+        if name.startswith("experiment-"):
+            replayed = Experiment()
+            for _, appended in groupby(history, key=lambda recorded: recorded.cause.id):
+                _check_decisions(name, replayed, [recorded.event for recorded in appended])
+
+
+def _check_decisions(name: str, replayed: Experiment, appended: list[Event]) -> None:
+    for at, event in enumerate(appended):
+        follows = appended[at + 1 :]
+        ids = _ids_of(follows)
+        if isinstance(event, Told):
+            decided = continue_search(replayed, event, ids)[1:]
+            assert follows[: len(decided)] == decided, f"{name}: after {event} came {follows}, and now {decided}"
+        experiment.evolve(replayed, event)
+        begins = isinstance(event, ExperimentActivated) and isinstance(appended[0], ExperimentCreated)
+        if begins and not replayed.unmanaged:
+            decided = carry_out(replayed, replayed.method.start(), ids)
+            assert follows == decided, f"{name} began with {follows}, and now {decided}"
+
+
+def _ids_of(events: list[Event]) -> Iterator[int]:
+    created = [event.trial_id for event in events if type(event).__name__ == "TrialCreated"]  # type: ignore[attr-defined]
+    yield from created
+    raise AssertionError(f"another decision makes more trials than the {len(created)} of then")
 
 
 def a_slot_is_never_shared(cluster: SimulatedCluster) -> None:
     """P3, from the assignments and exits alone; and a gang has all its slots, or none."""
     held: dict[tuple[str, int], str] = {}
     wanted: dict[str, int] = {}
-    for event in (recorded.event for recorded in cluster.log.streams["pool-default"]):
+    for event in pool_events(cluster):
         match event:
             case AllocationRequested(allocation_id=allocation_id, slots=slots):
                 wanted[allocation_id] = slots
@@ -103,9 +138,13 @@ def a_slot_is_never_shared(cluster: SimulatedCluster) -> None:
 
 
 def nothing_is_left_running(cluster: SimulatedCluster) -> None:
-    state = reduce(pool.evolve, (r.event for r in cluster.log.streams["pool-default"]), pool.Pool())
-    assert [allocation.id for allocation in state.allocations.values()] == []
-    assert [agent.id for agent in state.agents.values() if agent.held] == []
+    for name, history in cluster.log.streams.items():
+        if name.startswith("pool-"):
+            state = reduce(pool.evolve, (recorded.event for recorded in history), pool.Pool())
+            assert [allocation.id for allocation in state.allocations.values()] == []
+            assert [agent.id for agent in state.agents.values() if agent.held] == []
+    for host in cluster.hosts.values():
+        assert not host.tasks, f"{host.agent_id} still has {list(host.tasks)}"
 
 
 def a_run_resumes_from_the_last_checkpoint(cluster: SimulatedCluster) -> None:
@@ -130,17 +169,25 @@ def a_run_resumes_from_the_last_checkpoint(cluster: SimulatedCluster) -> None:
     assert cluster.diary.missed <= deleted, f"nobody deleted {cluster.diary.missed - deleted}"
 
 
-def completed_trials_have_trained_every_batch(cluster: SimulatedCluster) -> None:
+def targets_are_trained_to(cluster: SimulatedCluster) -> None:
+    """A target that was reached had been trained to, and a trial that completes by itself has reached its target."""
     for name, state in experiments(cluster).items():
-        for event in of(cluster.log.streams[name], TrialEnded):
-            if event.outcome == "COMPLETED" and not state.trial(event.trial_id).early_exit:
-                assert cluster.diary.completed.get(event.trial_id) == LENGTH, f"{name}: trial {event.trial_id}"
+        history = cluster.log.streams[name]
+        for event in of(history, TrialTargetReached):
+            runs = cluster.diary.trained.items()
+            came_to = max((to for (trial_id, _), (_, to) in runs if trial_id == event.trial_id), default=0)
+            assert came_to >= event.length, f"{name}: {event}, and it came to {came_to}"
+        stopped = {event.trial_id for event in of(history, TrialStopRequested)}
+        for ended in of(history, TrialEnded):
+            one = state.trial(ended.trial_id)
+            if ended.outcome == "COMPLETED" and not one.early_exit and one.trial_id not in stopped:
+                assert one.target_reached or one.target is None, f"{name}: trial {one.trial_id}"
 
 
 def only_lost_hosts_lose_runs(cluster: SimulatedCluster) -> None:
     """P7: a restart of a service, of an agent, of the bus or the database is not felt by what trains."""
     hosts: dict[str, set[str]] = {}
-    for event in (recorded.event for recorded in cluster.log.streams["pool-default"]):
+    for event in pool_events(cluster):
         match event:
             case SlotsAssigned(allocation_id=allocation_id, placements=placements):
                 hosts[allocation_id] = {placement.agent_id for placement in placements}
@@ -152,7 +199,8 @@ def tasks_are_started_once(cluster: SimulatedCluster) -> None:
     """P7, seen from the hosts."""
     placed = {
         placement.resources_id: event.allocation_id
-        for event in of(cluster.log.streams["pool-default"], SlotsAssigned)
+        for event in pool_events(cluster)
+        if isinstance(event, SlotsAssigned)
         for placement in event.placements
     }
     for resources_id, times in Counter(cluster.diary.started).items():
@@ -173,8 +221,8 @@ def what_retention_keeps_is_there(cluster: SimulatedCluster) -> None:
             kept |= set(state.present())
             for uuid in state.kept or ():
                 whole = state.get(uuid).state is registry.State.COMPLETED  # unless somebody deleted it since
-                assert not whole or (cluster.storage / uuid / "model").exists(), f"checkpoint {uuid} is not there"
-    left = {path.name for path in cluster.storage.iterdir()} - kept
+                assert not whole or cluster.disk.list(uuid), f"checkpoint {uuid} is not there"
+    left = cluster.disk.files.keys() - kept
     assert not left & complete, f"deleted, and still there: {left & complete}"
     assert not left or cluster.lost_hosts, f"nobody knows of {left}"
 
@@ -183,20 +231,20 @@ def no_file_is_left(cluster: SimulatedCluster, experiment_id: int) -> None:
     """Of an experiment that was deleted."""
     for recorded in cluster.log.streams.get(f"checkpoints-{experiment_id}", ()):
         if isinstance(recorded.event, CheckpointCompleted):
-            assert not (cluster.storage / recorded.event.uuid).exists(), f"{recorded.event.uuid} is still there"
+            assert not cluster.disk.list(recorded.event.uuid), f"{recorded.event.uuid} is still there"
 
 
 def experiments(cluster: SimulatedCluster) -> dict[str, Experiment]:
     streams = cluster.log.streams.items()
-    return {name: fold_experiment(history) for name, history in streams if name.startswith("experiment-")}
+    return {name: fold_experiment(history) for name, history in streams if name.startswith("experiment-") and history}
 
 
 def fold_experiment(history: list[Recorded]) -> Experiment:
     return reduce(experiment.evolve, (recorded.event for recorded in history), Experiment())
 
 
-def shown(state: Experiment) -> str:
-    return repr({name: getattr(state, name) for name in Experiment.__slots__ if name != "_method"})
+def pool_events(cluster: SimulatedCluster) -> Iterator[Event]:
+    return (recorded.event for recorded in cluster.log.story if recorded.category == "pool")
 
 
 def of(history: list[Recorded], kind: type[T]) -> list[T]:

@@ -1,32 +1,27 @@
-"""Stories told by a seed: what is submitted, what people wish for, and what fate has in store."""
+"""Telling a script: a cluster lives through it until everything has ended, and then every promise is checked."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from random import Random
+from dataclasses import dataclass, fields, replace
 
 import structlog
 
-from resolute.proto.experiment import (
-    ActivateExperiment,
-    CancelExperiment,
-    DeleteExperiment,
-    EditExperiment,
-    KillExperiment,
-    KillTrial,
-    PauseExperiment,
-)
-from resolute.proto.message import Recorded
+from resolute.proto.experiment import ActivateExperiment, DeleteExperiment
+from resolute.proto.message import Command, Recorded
 from resolute.searcher.experiment import Experiment
 from tests.simulation import clock
-from tests.simulation.cluster import SimulatedCluster, search
-from tests.simulation.training import Temper
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.scripts import JOB, DeletedCheckpoint, Script, draw
 
 PATIENCE_S = 7200
 """On the made-up clock: whatever happened, by then everything has ended."""
+
+LAST = 25
+"""So many events are shown of a story that failed."""
 
 
 @dataclass(frozen=True)
@@ -38,114 +33,109 @@ class Ended:
     took_s: float
 
 
+class Broken(Exception):
+    """A promise was broken, or something never ended, or a service met a bug: with what had happened."""
+
+    def __init__(self, script: Script, cluster: SimulatedCluster, error: BaseException) -> None:
+        self.script, self.error = script, error
+        self.kind = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        super().__init__("\n".join(_account(script, cluster, self.kind)))
+
+
 def tell(seed: int, *, loud: bool = False) -> Ended:
-    """Raises AssertionError when a promise is broken, TimeoutError when something never ends."""
+    """Raises Broken."""
+    return play(draw(seed), loud=loud)
+
+
+def play(script: Script, *, loud: bool = False) -> Ended:
     with voice(loud):
-        return clock.run(lambda: _story(seed), seed)
+        return clock.run(lambda: _played(script), script.seed)
 
 
-async def _story(seed: int) -> Ended:
-    rng = Random(f"story/{seed}")
-    agents, slots = rng.randint(1, 3), rng.randint(1, 2)
-    async with _a_cluster(seed, rng, agents, slots) as cluster:
-        wanted = [_an_experiment(rng, agents, slots) for _ in range(rng.choice([1, 1, 2]))]
-        ids = [await cluster.submit(config, rng.randrange(1000)) for config in wanted]
-        for _ in range(rng.randrange(12)):
-            _a_blow_of_fate(cluster, rng)
-        for _ in range(rng.randrange(4)):
-            _a_wish(cluster, rng, ids)
-        await cluster.until(lambda: cluster.quiet, PATIENCE_S)
-        for experiment_id in ids:
-            await cluster.wish(ActivateExperiment(experiment_id))
-        await cluster.until(lambda: all(map(cluster.outcome, ids)), PATIENCE_S)
-        await cluster.settle()
-        await cluster.check_promises()
-        await _delete_one(cluster, rng, ids)
-        outcomes = {experiment_id: cluster.outcome(experiment_id) or "" for experiment_id in ids}
-        return Ended(outcomes, list(cluster.log.story), clock.elapsed_s())
+async def _played(script: Script) -> Ended:
+    async with SimulatedCluster(script.seed, script.setup) as cluster:
+        try:
+            return await _story(script, cluster)
+        except (Exception, clock.NothingWillHappen) as error:
+            raise Broken(script, cluster, error) from error
 
 
-def _a_cluster(seed: int, rng: Random, agents: int, slots: int) -> SimulatedCluster:
-    stormy = rng.random() < 0.7
-    temper = Temper(
-        fail=rng.choice([0.0, 0.0, 0.02, 0.1]),
-        invalid=rng.choice([0.0, 0.0, 0.2]),
-        stubborn=rng.choice([0.0, 0.0, 0.3]),
-        unit_s=rng.choice([0.5, 2.0, 5.0]),
-    )
-    return SimulatedCluster(
-        seed,
-        agents=agents,
-        slots_per_agent=slots,
-        lose=rng.choice([0.0, 0.05]) if stormy else 0.0,
-        repeat=rng.choice([0.0, 0.05]) if stormy else 0.0,
-        delay_s=rng.choice([0.001, 0.01, 0.1]),
-        replicas=rng.choice([1, 1, 2]),
-        preemption=rng.random() < 0.5,
-        temper=temper,
-    )
+async def _story(script: Script, cluster: SimulatedCluster) -> Ended:
+    ids = [await cluster.submit(wanted.config, wanted.seed) for wanted in script.submissions]
+    for fault in script.faults:
+        cluster.strike(fault)
+    for wish in script.wishes:
+        if isinstance(wish, DeletedCheckpoint):
+            cluster.delete_a_checkpoint(ids[wish.submission], wish.after_s)
+        else:
+            commands = [_addressed(command, cluster, ids) for command in wish.commands]
+            cluster.later(wish.after_s, *commands, pauses_s=wish.pauses_s)
+    await cluster.until(lambda: cluster.quiet, PATIENCE_S)
+    await cluster.mend()
+    for experiment_id in ids:
+        await cluster.wish(ActivateExperiment(experiment_id))
+    await cluster.until(lambda: all(map(cluster.outcome, ids)), PATIENCE_S)
+    await cluster.settle()
+    await cluster.check_promises()
+    if script.deleted:
+        await _delete(cluster, ids[0])
+    outcomes = {experiment_id: cluster.outcome(experiment_id) or "" for experiment_id in ids}
+    return Ended(outcomes, list(cluster.log.story), clock.elapsed_s())
 
 
-def _an_experiment(rng: Random, agents: int, slots: int) -> dict[str, object]:
-    share = {"slots": rng.choice([0, 1, 1, slots, agents * slots]), "priority": rng.choice([10, 42, 42, 90])}
-    if rng.random() < 0.25:
-        return search("single", **share)
-    return search("random", max_trials=rng.randint(1, 8), max_concurrent_trials=rng.randint(0, 4), **share)
+def _addressed(command: Command, cluster: SimulatedCluster, ids: list[int]) -> Command:
+    """A script speaks of experiments, and of jobs, by the order of their submission."""
+    told: dict[str, object] = {}
+    for name in fields(command):  # type: ignore[arg-type]
+        value = getattr(command, name.name)
+        if name.name == "experiment_id":
+            told[name.name] = ids[value]
+        elif isinstance(value, str) and value.startswith(JOB):
+            told[name.name] = cluster.jobs[ids[int(value.removeprefix(JOB))]]
+    return replace(command, **told)  # type: ignore[type-var]
 
 
-def _a_blow_of_fate(cluster: SimulatedCluster, rng: Random) -> None:
-    when = {"after_s": rng.uniform(0, 60), "for_s": rng.choice([0.1, 1.0, 5.0])}
-    services = [name for name in cluster.processes if name not in cluster.hosts]
-    host = rng.choice(sorted(cluster.hosts))
-    match rng.randrange(11):
-        case 0:
-            cluster.lose_bus(**when)
-        case 1:
-            cluster.lose_log(**when)
-        case 2:
-            cluster.cut_power(host, after_s=when["after_s"], for_s=rng.choice([1.0, 40.0]))
-        case 3:
-            cluster.isolate(host, after_s=when["after_s"])
-        case 4:
-            cluster.crash(host, **when)
-        case 5 | 6 | 7:
-            cluster.crash_at(rng.choice(sorted(services)), rng.randrange(1, 300), for_s=when["for_s"])
-        case _:
-            cluster.crash(rng.choice(sorted(services)), **when)
-
-
-def _a_wish(cluster: SimulatedCluster, rng: Random, ids: list[int]) -> None:
-    about, at = rng.choice(ids), rng.uniform(0, 60)
-    match rng.randrange(7):
-        case 0 | 1:
-            cluster.later(PauseExperiment(about), at)
-            cluster.later(ActivateExperiment(about), at + rng.uniform(0, 20))
-        case 2:
-            cluster.later(EditExperiment(about, {"priority": rng.randint(1, 99), "max_restarts": 5}), at)
-        case 3:
-            cluster.later(KillTrial(about, rng.randint(1, 8)), at)
-        case 4:
-            cluster.later(CancelExperiment(about), at)
-        case 5:
-            cluster.delete_a_checkpoint(about, at)
-        case 6:
-            cluster.later(KillExperiment(about), at)
-
-
-async def _delete_one(cluster: SimulatedCluster, rng: Random, ids: list[int]) -> None:
-    """In the end even its files go."""
-    if rng.random() < 0.5:
-        return
-    about = ids[0]
-    await cluster.ask(DeleteExperiment(about))
-    await cluster.until(lambda: state_of(cluster, about).state.name == "DELETED", PATIENCE_S)
-    cluster.check_promises_of_the_dead(about)
+async def _delete(cluster: SimulatedCluster, experiment_id: int) -> None:
+    await cluster.ask(DeleteExperiment(experiment_id))
+    await cluster.until(lambda: state_of(cluster, experiment_id).state.name == "DELETED", PATIENCE_S)
+    cluster.check_promises_of_the_dead(experiment_id)
 
 
 def state_of(cluster: SimulatedCluster, experiment_id: int) -> Experiment:
     from tests.simulation.promises import fold_experiment
 
     return fold_experiment(cluster.log.streams[f"experiment-{experiment_id}"])
+
+
+# ---------------------------------------------------------------- what had happened
+
+
+def _account(script: Script, cluster: SimulatedCluster, kind: str) -> Iterator[str]:
+    yield kind
+    yield f"seed {script.seed}: {', '.join(sorted(script.features)) or 'a calm day'}"
+    setup = script.setup
+    yield f"  {setup}"
+    for wanted in script.submissions:
+        yield f"  submitted: {wanted.config['searcher']} {wanted.config['resources']}"
+    yield from (f"  wished: {wish}" for wish in script.wishes)
+    yield "what fate had done:"
+    yield from (f"  {at_s:9.3f} s, after event {position}: {blow}" for at_s, position, blow in cluster.blows)
+    yield f"how it stood at {clock.elapsed_s():.3f} s: {_standing(cluster)}"
+    yield "the last that happened:"
+    for recorded in cluster.log.story[-LAST:]:
+        at_s = (recorded.recorded_at - clock.BEGINNING).total_seconds()
+        yield f"  {at_s:9.3f} s {recorded.position:5} {recorded.stream}: {_shortly(recorded)}"
+
+
+def _shortly(recorded: Recorded) -> str:
+    text = repr(recorded.event)
+    return f"{text if len(text) < 160 else text[:159] + '…'} because of {recorded.cause.id}"
+
+
+def _standing(cluster: SimulatedCluster) -> str:
+    dead = [name for name, process in cluster.processes.items() if process.dead]
+    kinds = Counter(task.order.spec.task_type for host in cluster.hosts.values() for task in host.tasks.values())
+    return f"dead: {dead or 'nobody'}; tasks on hosts: {dict(kinds) or 'none'}; bugs: {cluster.bugs or 'none'}"
 
 
 @contextmanager

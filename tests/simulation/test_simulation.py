@@ -6,18 +6,22 @@ import os
 
 import pytest
 
+from tests import arrows
+from tests.simulation.scripts import FEATURES, draw
 from tests.simulation.stories import tell
+from tests.simulation.torture import tell_all
 
-SEEDS = range(int(os.environ.get("SIMULATION_SEEDS", "50")))
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "300"))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_everything_ends_and_every_promise_is_kept(seed: int) -> None:
-    try:
-        tell(seed)
-    except BaseException as error:
-        error.add_note(f"the story is told again by: python -m tests.simulation {seed}")
-        raise
+@pytest.mark.timeout(600)
+def test_everything_ends_and_every_promise_is_kept() -> None:
+    told = list(tell_all(range(SEEDS)))
+    arrows.WALKED.update(arrow for one in told for arrow in one.arrows)
+    failed = sorted((one for one in told if one.failure), key=lambda one: one.seed)
+    shown = [f"make sim SEED={one.seed}\n{one.failure}" for one in failed[:3]]
+    assert not failed, f"seeds {[one.seed for one in failed]} fail\n" + "\n\n".join(shown)
+    assert len(told) == SEEDS
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
@@ -25,7 +29,10 @@ def test_the_same_seed_tells_the_same_story() -> None:
         [(recorded.stream, recorded.event, recorded.cause.id, recorded.recorded_at) for recorded in tell(3).events]
         for _ in range(2)
     )
-    # The directory that checkpoints are stored in is the host's own, and another one each time.
-    assert [entry[0] for entry in once] == [entry[0] for entry in again]
-    assert [type(entry[1]) for entry in once] == [type(entry[1]) for entry in again]
-    assert [entry[2:] for entry in once] == [entry[2:] for entry in again]
+    assert once == again
+
+
+def test_a_story_of_some_seed_has_each_kind_of_trouble_and_some_are_calm() -> None:
+    drawn = [draw(seed).features for seed in range(SEEDS)]
+    assert frozenset().union(*drawn) == frozenset(FEATURES)
+    assert frozenset() in drawn or any(len(features) == 1 for features in drawn)

@@ -1,0 +1,231 @@
+"""What a simulated gateway has read of the log: the read model's tables in memory, as far as running tasks ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+from unittest import mock
+
+from resolute.api import lookup
+from resolute.api.lookup import Aim, AllocationRef, Share, TrialRef
+from resolute.config import SearcherConfig
+from resolute.proto.checkpoint import CheckpointAnnounced, CheckpointCompleted
+from resolute.proto.errors import NotFound
+from resolute.proto.experiment import (
+    ExperimentContinued,
+    ExperimentCreated,
+    TrialContinued,
+    TrialCreated,
+    TrialEnded,
+    TrialRunEnded,
+    TrialRunRequested,
+    TrialStopRequested,
+    TrialTargetReached,
+    TrialTargetSet,
+)
+from resolute.proto.message import Recorded
+from resolute.proto.pool import (
+    AllocationExited,
+    AllocationRequested,
+    AllocationStarted,
+    PreemptionRequested,
+    ResourcesStarted,
+    SlotsAssigned,
+)
+from resolute.service import Context
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Trained:
+    """What is known of a trial: its targets, and its latest run."""
+
+    max_length: int | None
+    target: int | None = None
+    reached: bool = False
+    ended: bool = False
+    allocation_id: str = ""
+    run_ended: bool = False
+    stop_asked: bool = False
+
+    @property
+    def finished(self) -> bool:
+        most = self.max_length is not None and self.target is not None and self.target >= self.max_length
+        return self.ended or self.run_ended or (self.reached and most)
+
+
+@dataclass(slots=True)
+class Allocated:
+    ref: AllocationRef
+    row: dict[str, Any]
+    """As the tokens' table has it."""
+
+
+class Reading:
+    """The read model's twin in memory, as far as running tasks ask it. One incarnation: a restart reads again."""
+
+    def __init__(self, context: Context) -> None:
+        self._log = context.log
+        self._position = 0
+        self._one_at_a_time = asyncio.Lock()
+        self._configs: dict[int, dict[str, Any]] = {}
+        self.trials: dict[int, TrialRef] = {}
+        self.by_task: dict[str, TrialRef] = {}
+        self.trained: dict[int, Trained] = {}
+        self.allocations: dict[str, Allocated] = {}
+        self.checkpoints: dict[str, int] = {}
+
+    async def position(self) -> int:
+        return self._position
+
+    async def handle(self, batch: Sequence[Recorded]) -> None:
+        for recorded in batch:
+            if recorded.position == self._position + 1:
+                self._read(recorded)
+                self._position = recorded.position
+
+    async def reached(self, position: int) -> None:
+        while self._position < position:
+            async with self._one_at_a_time:
+                await self.handle(await self._log.read_all(self._position, 500))
+
+    async def catch_up(self) -> None:
+        await self.reached(await self._log.head())
+
+    async def experiment_of(self, checkpoint: str) -> int | None:
+        return self.checkpoints.get(checkpoint)
+
+    def _read(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case ExperimentCreated(experiment_id=experiment_id, config=config):
+                self._configs[experiment_id] = config
+            case TrialCreated(trial_id=trial_id, task_id=task_id):
+                experiment_id = int(recorded.stream.partition("-")[2])
+                self.trials[trial_id] = self.by_task[task_id] = self._trial(trial_id, experiment_id, task_id)
+                self.trained[trial_id] = Trained(_max_length(self._configs[experiment_id]))
+            case (
+                CheckpointAnnounced(uuid=uuid, experiment_id=owner)
+                | CheckpointCompleted(uuid=uuid, experiment_id=owner)
+            ):
+                self.checkpoints[uuid] = owner
+            case AllocationRequested() as event:
+                ref = AllocationRef(event.allocation_id, recorded.stream.partition("-")[2], False, False, False, {})
+                names = ("task_id", "trial_id", "experiment_id", "owner")
+                row = {**{name: getattr(event, name) for name in names}, "ended_at": None}
+                self.allocations[event.allocation_id] = Allocated(ref, row)
+            case ExperimentContinued(config=config):
+                self._configs[int(recorded.stream.partition("-")[2])] = config
+            case _ if recorded.category == "experiment" and hasattr(recorded.event, "trial_id"):
+                self._read_trial(recorded, self.trained[recorded.event.trial_id])
+            case _ if recorded.category == "pool":
+                self._read_allocation(recorded)
+
+    def _trial(self, trial_id: int, experiment_id: int, task_id: str) -> TrialRef:
+        config = self._configs[experiment_id]
+        searcher = SearcherConfig.of(config["searcher"])
+        return TrialRef(
+            trial_id,
+            experiment_id,
+            task_id,
+            searcher.metric,
+            searcher.smaller_is_better,
+            config.get("checkpoint_storage") or {},
+            searcher.name,
+            config["searcher"].get("time_metric"),
+        )
+
+    def _read_trial(self, recorded: Recorded, one: Trained) -> None:
+        match recorded.event:
+            case TrialTargetSet(length=length):
+                one.target, one.reached = length, False
+            case TrialTargetReached():
+                one.reached = True
+            case TrialRunRequested(allocation_id=allocation_id):
+                one.max_length = _max_length(self._configs[int(recorded.stream.partition("-")[2])])
+                one.allocation_id, one.run_ended, one.stop_asked = allocation_id, False, False
+            case TrialStopRequested(allocation_id=allocation_id) if allocation_id == one.allocation_id:
+                one.stop_asked = True
+            case TrialRunEnded():
+                one.run_ended = True
+            case TrialContinued():
+                one.ended = False
+            case TrialEnded():
+                one.ended = True
+
+    def _read_allocation(self, recorded: Recorded) -> None:
+        event = recorded.event
+        found = self.allocations.get(getattr(event, "allocation_id", ""))
+        if found is None:
+            return
+        match event:
+            case SlotsAssigned(placements=placements):
+                shares = {p.resources_id: Share("", len(p.slot_ids)) for p in placements}
+                found.ref = replace(found.ref, resources=shares)
+            case ResourcesStarted(resources_id=resources_id, address=address):
+                share = replace(found.ref.resources[resources_id], address=address)
+                found.ref = replace(found.ref, resources={**found.ref.resources, resources_id: share})
+            case AllocationStarted():
+                found.ref = replace(found.ref, started=True)
+            case PreemptionRequested():
+                found.ref = replace(found.ref, preempting=True)
+            case AllocationExited():
+                found.ref, found.row["ended_at"] = replace(found.ref, ended=True), recorded.recorded_at
+
+
+async def _trial(gateway: Any, trial_id: int) -> TrialRef:
+    return await _found(gateway, lambda: gateway.read.trials.get(trial_id), f"trial {trial_id}")
+
+
+async def _aim(gateway: Any, trial_id: int) -> Aim:
+    one: Trained = await _found(gateway, lambda: gateway.read.trained.get(trial_id), f"trial {trial_id}")
+    allocated = gateway.read.allocations.get(one.allocation_id)
+    return Aim(
+        target=one.target,
+        reached=one.reached,
+        finished=one.finished,
+        stop_asked=one.stop_asked,
+        preempting=allocated is not None and allocated.ref.preempting,
+        allocation_id=one.allocation_id,
+    )
+
+
+async def _trial_of_task(gateway: Any, task_id: str) -> TrialRef:
+    return await _found(gateway, lambda: gateway.read.by_task.get(task_id), f"task {task_id!r}")
+
+
+async def _allocation_ref(gateway: Any, allocation_id: str) -> AllocationRef:
+    found = await _found(gateway, lambda: gateway.read.allocations.get(allocation_id), f"allocation {allocation_id!r}")
+    ref: AllocationRef = found.ref
+    return ref
+
+
+async def _found(gateway: Any, look: Callable[[], T | None], what: str) -> T:
+    found = look()
+    if found is None:
+        await gateway.read.catch_up()
+        found = look()
+    if found is None:
+        raise NotFound(f"{what} not found")
+    return found
+
+
+def _max_length(config: dict[str, Any]) -> int | None:
+    length = config["searcher"].get("max_length")
+    return None if length is None else int(next(iter(length.values())))
+
+
+@contextmanager
+def lookups() -> Iterator[None]:
+    """Handlers that look something up in the tables find it in a `Reading`."""
+    twins: dict[str, Any] = {
+        "trial": _trial,
+        "aim": _aim,
+        "trial_of_task": _trial_of_task,
+        "_allocation_ref": _allocation_ref,
+    }
+    with mock.patch.multiple(lookup, **twins):
+        yield
