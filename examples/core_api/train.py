@@ -1,7 +1,8 @@
 """Any training program with the Core API: here, logistic regression by gradient descent in plain Python.
 
-It reports metrics, saves checkpoints, resumes from the latest and stops politely when the cluster asks.
-It also runs by itself: `python3 train.py`.
+It reports metrics, saves checkpoints, resumes from the latest and stops politely when the cluster asks. With each
+validation it says how far it has come, so that a search by time (adaptive.yaml) can compare it with other trials at the
+same point. It also runs by itself: `python3 train.py`.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def main(core_context: det.core.Context) -> None:
         if steps_completed % hparams["report_every"] and steps_completed < hparams["steps"]:
             continue
         core_context.train.report_training_metrics(steps_completed, {"loss": loss})
-        core_context.train.report_validation_metrics(steps_completed, {"accuracy": accuracy(weights, validation)})
+        validated = {"accuracy": accuracy(weights, validation), "steps": steps_completed}
+        core_context.train.report_validation_metrics(steps_completed, validated)
         core_context.train.report_progress(steps_completed / hparams["steps"])
         save(core_context, weights, steps_completed)
         if core_context.preempt.should_preempt():

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from resolute.proto.experiment import TrialTargetReached, TrialTargetSet, TrialValidated
+from resolute.proto.experiment import PostOperations, TrialTargetReached, TrialTargetSet, TrialValidated
 from resolute.proto.pool import PreemptAllocation
 from tests.integration.api.test_measuring_reports import read_back, report
 from tests.integration.api.whole import POOL, whole
@@ -22,6 +22,16 @@ resources: {slots_per_trial: 1}
 """
 
 TIMED = ASHA.replace("max_length: {batches: 16}", "time_metric: epochs, max_time: 16")
+
+
+CUSTOM = """
+name: driven
+entrypoint: python3 train.py
+searcher: {name: custom, metric: loss, unit: epochs}
+resources: {slots_per_trial: 1}
+"""
+
+REQUEST = "11111111-1111-4111-8111-111111111111"
 
 
 def operation(trial_id: int, after: int = 0, timeout_s: int = 0) -> str:
@@ -52,7 +62,7 @@ async def test_a_single_trial_trains_to_its_length_and_is_done(
         ]
 
 
-async def test_the_next_target_reaches_a_trial_that_waits_for_it_at_once(
+async def test_of_two_trials_the_better_is_told_to_go_on_and_the_other_to_give_its_slots_back(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
@@ -64,15 +74,31 @@ async def test_the_next_target_reaches_a_trial_that_waits_for_it_at_once(
             trials[order.spec.trial_id] = client
         (first, one), (second, other) = sorted(trials.items())
         assert (await one.get(operation(first)))["op"] == {"validateAfter": {"length": "4"}}
-        await one.post(f"/api/v1/trials/{first}/metrics", told_by(first, report(4, loss=0.5)))
-        waiting = asyncio.create_task(one.get(operation(first, after=4, timeout_s=60)))
+        await one.post(f"/api/v1/trials/{first}/metrics", told_by(first, report(4, loss=0.9)))
+        told = await asyncio.wait_for(one.get(operation(first, after=4, timeout_s=60)), 10)
+        assert (told["completed"], told["finished"], told["preempt"]) == (True, False, True)
+        await other.post(f"/api/v1/trials/{second}/metrics", told_by(second, report(4, loss=0.5)))
+        told = await asyncio.wait_for(other.get(operation(second, after=4, timeout_s=60)), 10)
+        assert (told["op"], told["completed"]) == ({"validateAfter": {"length": "8"}}, False)
+
+
+async def test_a_trial_that_waits_for_its_target_hears_of_it_at_once(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        experiment_id = await cluster.submit(config=CUSTOM)
+        create = {"type": "create_trial", "request_id": REQUEST, "hparams": {}}
+        await cluster.ask(PostOperations(experiment_id, (create,)), "create")
+        order, trial = await cluster.task(agent)
+        waiting = asyncio.create_task(trial.get(operation(order.spec.trial_id, timeout_s=60)))
         await asyncio.sleep(0.1)
-        assert not waiting.done(), "of one trial nobody knows how good it is"
+        assert not waiting.done(), "nobody has said yet how far it shall train"
         asked_at = time.perf_counter()
-        await other.post(f"/api/v1/trials/{second}/metrics", told_by(second, report(4, loss=0.9)))
-        answer = await asyncio.wait_for(waiting, 10)
-        assert time.perf_counter() - asked_at < 0.5
-        assert answer["preempt"] or answer["op"] == {"validateAfter": {"length": "8"}}
+        train = {"type": "train_to", "request_id": REQUEST, "length": 5}
+        await cluster.ask(PostOperations(experiment_id, (train,)), "train")
+        assert (await asyncio.wait_for(waiting, 10))["op"] == {"validateAfter": {"length": "5"}}
+        assert time.perf_counter() - asked_at < 0.5  # milliseconds, on a machine that is busy with other things
 
 
 def told_by(trial_id: int, body: dict[str, Any]) -> dict[str, Any]:

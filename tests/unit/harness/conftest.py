@@ -185,6 +185,8 @@ def trial_env(master: Master, folder: pathlib.Path, config: dict[str, Any] | Non
         "hyperparameters": {"global_batch_size": 2},
         **(config or {}),
     }
+    length = merged["searcher"].get("max_length")
+    master.targets = list(length.values()) if isinstance(length, dict) else []  # as a search of one trial
     for name in ("storage", "run", "tmp", "work"):
         (folder / name).mkdir(exist_ok=True)
     return {

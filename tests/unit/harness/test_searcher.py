@@ -38,7 +38,7 @@ def test_each_target_of_the_search_is_an_operation_until_there_is_none(on_cluste
 
 
 def test_a_trial_that_has_reached_its_last_target_has_nothing_to_do(on_cluster):
-    on_cluster()
+    on_cluster().targets = []
     with core.init() as context:
         assert follow(context) == []
 
