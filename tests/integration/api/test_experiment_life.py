@@ -9,7 +9,8 @@ import pytest
 
 from resolute.proto.pool import AllocationRequested, JobChanged, StartTask
 from tests.integration.api.running import Client
-from tests.integration.api.whole import Whole, whole
+from tests.integration.api.test_experiments import TRAIN
+from tests.integration.api.whole import CONFIG, Whole, whole
 
 UUID = "3f1b1f0e-5b0a-4a39-9f6b-0f6f7f0f9a01"
 
@@ -190,3 +191,50 @@ async def test_a_pool_switch_asks_in_the_new_pool_when_the_old_run_has_exited(
             r.stream for r in await cluster.log.read_all(0, 10_000) if isinstance(r.event, AllocationRequested)
         ]
         assert requested == ["pool-default", "pool-attic"]
+
+
+async def test_a_trial_that_begins_from_anothers_checkpoint_may_read_it_and_not_change_it(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        await save(trial, order, UUID, 40)
+        await agent.report(order, "exited", exit_code=0)
+        await ended(cluster, "STATE_COMPLETED")
+
+        config = CONFIG % 1
+        fork = {"config": config.replace("name: single", "name: single, source_trial_id: 1"), "parentId": 1}
+        shown = (await cluster.user.post("/api/v1/experiments", {**fork, "activate": True}))["experiment"]
+        assert (shown["id"], shown["forkedFrom"]) == (2, 1)
+        order, trial = await cluster.task(agent)
+        assert (order.spec.experiment_id, order.spec.checkpoint, order.spec.steps_completed) == (2, UUID, 0)
+        path = f"/api/v1/checkpoints/{UUID}"
+        assert (await trial.get(path))["checkpoint"]["metadata"] == {"steps_completed": 40}
+        answer = await trial.call("POST", f"{path}/metadata", {"checkpoint": {"metadata": {"mine": 1}}})
+        assert answer.status == 403
+        removal = {"checkpoints": [{"uuid": UUID, "resources": {"resources": {}}}]}
+        assert (await trial.call("PATCH", "/api/v1/checkpoints", removal)).status == 403
+        stranger = await cluster.agent()
+        await cluster.submit()
+        _, other = await cluster.task(stranger)
+        assert (await other.call("GET", path)).status == 403
+
+
+async def test_a_checkpoint_that_was_deleted_is_no_beginning(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        await save(trial, order, UUID, 40)
+        await agent.report(order, "exited", exit_code=1)
+        await ended(cluster, "STATE_ERROR")
+        await cluster.user.call("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [UUID]})
+        config = (CONFIG % 1).replace("name: single", f"name: single, source_checkpoint_uuid: {UUID}")
+        answer = await cluster.user.call("POST", "/api/v1/experiments", {"config": config, "modelDefinition": TRAIN})
+        assert (answer.status, answer.error.startswith("searcher.source_checkpoint_uuid: expected")) == (400, True)
+
+        await cluster.user.post("/api/v1/experiments/continue", {"id": 1})
+        order, _ = await cluster.task(agent)
+        assert (order.spec.checkpoint, order.spec.steps_completed) == (None, 0)

@@ -98,12 +98,13 @@ async def test_a_storage_that_nobody_can_open_is_refused(postgres_dsn: str) -> N
 
 
 async def test_a_trial_to_start_from_becomes_its_latest_checkpoint(postgres_dsn: str, tmp_path: Path) -> None:
-    async with running(postgres_dsn, services=True) as cluster:
+    here = {"type": "shared_fs", "host_path": str(tmp_path)}
+    async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:
         await a_search.tell(cluster, tmp_path)
         someone = await cluster.nobody.login("determined")
 
-        async def starts_from(source: str) -> Any:
-            config = CONFIG.replace("batches: 100}", f"batches: 100}}, {source}")
+        async def starts_from(source: str, storage: str = "") -> Any:
+            config = CONFIG.replace("batches: 100}", f"batches: 100}}, {source}") + storage
             body = {"config": config, "modelDefinition": TRAIN, "validateOnly": True}
             answer = await someone.call("POST", "/api/v1/experiments", body)
             return answer.body["config"]["searcher"] if answer.status == 200 else (answer.status, answer.error)
@@ -113,6 +114,8 @@ async def test_a_trial_to_start_from_becomes_its_latest_checkpoint(postgres_dsn:
         searcher = await starts_from(f"source_checkpoint_uuid: {a_search.BEST}")
         assert searcher["source_checkpoint_uuid"] == a_search.BEST
         path = "searcher.source_trial_id"
+        status, says = await starts_from("source_trial_id: 1", "checkpoint_storage: {host_path: /elsewhere}\n")
+        assert (status, says.startswith(f"{path}: checkpoint"), "lies in another storage" in says) == (400, True, True)
         assert await starts_from("source_trial_id: 77") == (404, f"{path}: trial 77 not found")
         none = f"{path}: expected a trial with a completed checkpoint; found 2, which has none"
         assert await starts_from("source_trial_id: 2") == (400, none)

@@ -124,9 +124,16 @@ class Gateway:
         named: list[Owned] = []
         for subject in route.access.subjects:
             for value in subject.values(path, body):
-                experiment_id = await self.read.experiment_of(value) if subject.kind == "checkpoint" else None
-                named.append(Owned(subject.kind, value, experiment_id))
+                named.append(await self._owned(subject.kind, value))
         return named
+
+    async def _owned(self, kind: str, value: str) -> Owned:
+        if not kind.endswith("checkpoint"):
+            return Owned(kind, value)
+        experiment_id = await self.read.experiment_of(value)
+        if kind == "checkpoint":
+            return Owned(kind, value, experiment_id)
+        return Owned(kind, value, experiment_id, await self.read.begun_from(value))
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)

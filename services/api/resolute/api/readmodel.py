@@ -162,3 +162,8 @@ class ReadModel:
         """The experiment a checkpoint belongs to."""
         found = await self.value("SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1", checkpoint)
         return None if found is None else int(found)
+
+    async def begun_from(self, checkpoint: str) -> frozenset[int]:
+        """The experiments whose trials began from a checkpoint."""
+        rows = await self.rows("SELECT DISTINCT experiment_id FROM read_v1.trials WHERE warm_start = $1", checkpoint)
+        return frozenset(row["experiment_id"] for row in rows)

@@ -44,8 +44,9 @@ class Caller(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a call is about: `kind` is user, task, allocation, trial, experiment or checkpoint, and `where` is where
-    the request names it: `path.trialId`, `body.taskId`, `body.logs.taskId` (every element of a list counts)."""
+    """What a call is about: `kind` is user, task, allocation, trial, experiment, checkpoint, or, for what is only read,
+    readable checkpoint (a trial's own, or the one that it began from). `where` is where the request names it:
+    `path.trialId`, `body.taskId`, `body.logs.taskId` (every element of a list counts)."""
 
     kind: str
     where: str
@@ -120,11 +121,13 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What the request names, as found: `experiment_id` is filled in for a checkpoint, whose experiment counts."""
+    """What the request names, as found: `experiment_id` is filled in for a checkpoint, whose experiment counts, and
+    `begun_from` for one that trials of other experiments began from: theirs."""
 
     kind: str
     value: str
     experiment_id: int | None = None
+    begun_from: frozenset[int] = frozenset()
 
 
 def decide(access: Access, principal: Principal | None, named: Iterable[Owned]) -> Verdict:
@@ -163,6 +166,8 @@ def _is_the_tasks(task: TaskClaims, owned: Owned) -> bool:
             return task.experiment_id is not None and owned.value == str(task.experiment_id)
         case "checkpoint":
             return task.experiment_id is not None and owned.experiment_id == task.experiment_id
+        case "readable checkpoint":
+            return task.experiment_id in {owned.experiment_id, *owned.begun_from} - {None}
     return False
 
 

@@ -3,8 +3,11 @@ somewhere to lie, and what it starts from is there."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+import orjson
 import structlog
 
 from resolute import codec
@@ -18,7 +21,7 @@ from resolute.storage import open_storage
 
 log_ = structlog.get_logger()
 
-CHECKPOINT = "SELECT state FROM read_v1.checkpoints WHERE uuid = $1"
+CHECKPOINT = "SELECT state, storage FROM read_v1.checkpoints WHERE uuid = $1"
 
 TRIAL = "SELECT 1 FROM read_v1.trials WHERE id = $1"
 
@@ -94,18 +97,30 @@ async def _source(config: ExperimentConfig, read: ReadModel) -> str | None:
     if uuid is None and trial_id is None:
         return None
     await read.catch_up()  # what was saved a moment ago counts
-    if uuid is not None:
-        return await _completed(read, uuid)
-    return await _latest(read, int(trial_id or 0))
+    path = "searcher.source_checkpoint_uuid" if uuid is not None else "searcher.source_trial_id"
+    found = uuid if uuid is not None else await _latest(read, int(trial_id or 0))
+    return await _reachable(read, path, found, config.checkpoint_storage)
 
 
-async def _completed(read: ReadModel, uuid: str) -> str:
-    path, state = "searcher.source_checkpoint_uuid", await read.value(CHECKPOINT, uuid)
-    if state is None:
+async def _reachable(read: ReadModel, path: str, uuid: str, storage: Mapping[str, Any]) -> str:
+    """The checkpoint, which is whole and lies where the trials will look for it."""
+    row = await read.row(CHECKPOINT, uuid)
+    if row is None:
         raise NotFound(f"{path}: checkpoint {uuid!r} not found")
-    if state != "COMPLETED":
-        raise InvalidConfig(f"{path}: expected a checkpoint that is COMPLETED; found {uuid!r}, which is {state}")
+    if row["state"] != "COMPLETED":
+        raise InvalidConfig(f"{path}: expected a checkpoint that is COMPLETED; found {uuid!r}, which is {row['state']}")
+    there, here = _place(orjson.loads(row["storage"])), _place(storage)
+    if there != here:
+        raise InvalidConfig(
+            f"{path}: checkpoint {uuid!r} lies in another storage than checkpoint_storage says ({here}); "
+            f"set checkpoint_storage to {there}"
+        )
     return uuid
+
+
+def _place(storage: Mapping[str, Any]) -> dict[str, Any]:
+    places = ("type", "host_path", "storage_path", "container_path")
+    return {name: storage[name] for name in places if storage.get(name) is not None}
 
 
 async def _latest(read: ReadModel, trial_id: int) -> str:

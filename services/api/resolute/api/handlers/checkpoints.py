@@ -121,7 +121,7 @@ ROUTES = (
         "GET",
         "/api/v1/checkpoints/{checkpointUuid}",
         get_checkpoint,
-        VIEW | TASK.own("checkpoint", "checkpointUuid"),
+        VIEW | TASK.own("readable checkpoint", "checkpointUuid"),
     ),
     Route(
         "PostCheckpointMetadata",

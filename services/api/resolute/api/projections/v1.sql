@@ -101,6 +101,7 @@ CREATE TABLE read_v1.trials (
 );
 CREATE INDEX trials_experiment ON read_v1.trials (experiment_id, id);
 CREATE UNIQUE INDEX trials_task ON read_v1.trials (task_id);
+CREATE INDEX trials_warm_start ON read_v1.trials (warm_start) WHERE warm_start IS NOT NULL;
 
 CREATE TABLE read_v1.runs (
     trial_id bigint NOT NULL,
