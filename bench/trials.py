@@ -81,8 +81,7 @@ WORKS = (
 
 async def run(cluster: Embedded, token: str, work: Work, marks: Path) -> tuple[Story, float]:
     """The story of the work, and the seconds from asking for it to its end."""
-    for mark in marks.iterdir():
-        mark.unlink()
+    _clear(marks)
     began = time.time()
     experiment_id = await _submit(cluster, token, work, marks)
     await _ended(cluster, token, experiment_id, timeout_s=20 + work.trials * 2)
@@ -94,9 +93,18 @@ async def run(cluster: Embedded, token: str, work: Work, marks: Path) -> tuple[S
     story = trial_story.of_experiment(experiment_id, events)
     for agent_log in (cluster.data / "logs").glob("*.log"):
         trial_story.add_agent(story, agent_log)
-    trial_story.add_marks(story, {int(mark.name): float(mark.read_text()) for mark in marks.iterdir()})
+    trial_story.add_marks(story, _read(marks))
     assert story.state == "COMPLETED", f"{work.name}: {story.state}; {_complaint(cluster, story)}"
     return story, story.over - began
+
+
+def _clear(marks: Path) -> None:
+    for mark in marks.iterdir():
+        mark.unlink()
+
+
+def _read(marks: Path) -> dict[int, float]:
+    return {int(mark.name): float(mark.read_text()) for mark in marks.iterdir()}
 
 
 async def _submit(cluster: Embedded, token: str, work: Work, marks: Path) -> int:

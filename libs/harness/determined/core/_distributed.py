@@ -27,8 +27,8 @@ class DistributedContext:
         cross_rank: int,
         cross_size: int,
         chief_ip: str | None = None,
-        pub_port: int = constants.INTER_TRAIN_PROCESS_COMM_PORT_1,
-        pull_port: int = constants.INTER_TRAIN_PROCESS_COMM_PORT_2,
+        pub_port: int | None = None,
+        pull_port: int | None = None,
         port_offset: int = 0,
         force_tcp: bool = False,
     ) -> None:
@@ -45,7 +45,8 @@ class DistributedContext:
         assert one_machine or chief_ip is not None, (
             f"chief_ip is needed when the workers are on several machines (size {size}, local_size {local_size})"
         )
-        pub_port, pull_port = pub_port + port_offset, pull_port + port_offset
+        pub_port = (pub_port or constants.INTER_TRAIN_PROCESS_COMM_PORT_1) + port_offset
+        pull_port = (pull_port or constants.INTER_TRAIN_PROCESS_COMM_PORT_2) + port_offset
         self._all: Star | None = None
         self._local: Star | None = None
         if size > 1 and one_machine and not force_tcp:

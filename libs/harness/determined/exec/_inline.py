@@ -22,6 +22,19 @@ def is_plain_script(argv: Sequence[str]) -> bool:
     return program is not None and _same_interpreter(program) and os.path.isfile(argv[1])
 
 
+def hides_a_module(folder: str) -> bool:
+    """Whether `folder` holds a module of the name of one that is imported already, which a fresh start would prefer."""
+    with os.scandir(folder) as found:
+        names = {entry.name.partition(".")[0] for entry in found if _is_module(entry)}
+    return not names.isdisjoint(sys.modules)
+
+
+def _is_module(entry: os.DirEntry[str]) -> bool:
+    if entry.is_dir():
+        return os.path.isfile(os.path.join(entry.path, "__init__.py"))
+    return entry.name.endswith((".py", ".so"))
+
+
 def _same_interpreter(program: str) -> bool:
     """By folder and by file: environments differ by folder only, versions in one folder by file only."""
     return os.path.dirname(os.path.abspath(program)) == os.path.dirname(

@@ -6,7 +6,10 @@ python -m determined.exec.prep                 (the configuration's entrypoint)
 
 from __future__ import annotations
 
+import atexit
 import base64
+import contextlib
+import itertools
 import json
 import logging
 import os
@@ -35,15 +38,29 @@ class CannotStart(Exception):
         self.code = code
 
 
-def main(words: Sequence[str]) -> NoReturn:
+def main(words: Sequence[str], warm: bool = False) -> NoReturn:
+    """`warm`: this process was forked from one that has imported a good deal already."""
     python_settings = _python_settings()
+    inherited = len(sys.modules) if warm else 0
     try:
         job = prepare(words)
     except CannotStart as reason:
         print(f"ERROR: {reason}", file=sys.stderr, flush=True)
         sys.exit(reason.code)
-    # A hook may have changed what only the start of an interpreter takes note of.
-    run(job, may_inline=_python_settings() == python_settings)
+    # A hook may have changed what only the start of an interpreter takes note of, or packages that are imported.
+    hooked = _python_settings() != python_settings or (warm and os.path.isfile(HOOK))
+    may_inline = not hooked and not (warm and _inline.hides_a_module(os.getcwd()))
+    if may_inline:
+        atexit.register(_note_imports, inherited)
+    run(job, may_inline)
+
+
+def _note_imports(inherited: int) -> None:
+    """For the agent, which may import the same beforehand for the next tasks of this kind: names of modules, a line
+    each, the first `inherited` left out."""
+    names = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - inherited))
+    with contextlib.suppress(OSError):
+        (_run_dir() / "imported").write_text("\n".join(names))
 
 
 def _python_settings() -> dict[str, str]:
@@ -77,11 +94,13 @@ def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = Tr
     """Become the program: by exec, or where that changes nothing for it, in this very process."""
     sys.stdout.flush()
     sys.stderr.flush()
-    if isinstance(job, _entrypoint.TrialClass):
+    if isinstance(job, _entrypoint.TrialClass) and may_inline:
         from determined.exec import harness
 
         sys.path[0] = os.getcwd()
         sys.exit(harness.main(["--trial", job.spec]))
+    if isinstance(job, _entrypoint.TrialClass):
+        job = _entrypoint.Command((sys.executable, "-m", "determined.exec.harness", "--trial", job.spec))
     os.environ["PYTHONPATH"] = _with_workdir(os.environ.get("PYTHONPATH"))
     if may_inline and _inline.is_plain_script(job.argv):
         sys.path.insert(1, os.getcwd())

@@ -8,7 +8,8 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,22 +17,25 @@ import psutil
 
 from resolute.agent import shim
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
+from resolute.agent.warm import WarmParents
 
 CHUNK_BYTES_MAX = 256 * 1024
-LOOK_AGAIN_S = 0.005
+LOOK_AGAIN_S = 0.002
 _STREAMS = {b"o": "stdout", b"e": "stderr"}
 
 
 class ProcessRuntime:
     """Everything about a task is in `root/<resources_id>`, so that a later agent finds what an earlier one began.
 
-    `grace_s`: how long a task that is asked to end may take.
+    `grace_s`: how long a task that is asked to end may take. `warm`: what forks tasks that can be forked.
     """
 
-    def __init__(self, root: Path, grace_s: float = 15.0) -> None:
+    def __init__(self, root: Path, grace_s: float = 15.0, warm: WarmParents | None = None) -> None:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._root, self._grace_s = root, grace_s
+        self._root, self._grace_s, self._warm = root, grace_s, warm
         self._shims: dict[str, subprocess.Popen[bytes]] = {}
+        self._launched: dict[str, Launch] = {}
+        """For warm parents: what runs now."""
 
     def folder(self, resources_id: str) -> str:
         return str(self._path(resources_id) / "run")
@@ -42,32 +46,45 @@ class ProcessRuntime:
             raise CannotStart(f"{launch.resources_id} was started before")
         try:
             (folder / "run" / "workdir").mkdir(parents=True, mode=0o700, exist_ok=True)
-            self._shims[launch.resources_id] = self._spawn(launch, folder)
+            forked = self._fork(launch, folder)
+            if not forked or not await self._came_up(folder):
+                self._spawn(launch, folder)
+                if not await self._came_up(folder):
+                    raise CannotStart(f"the supervisor of {launch.command[0]} ended at once: {_complaint(folder)}")
         except (OSError, ValueError) as error:  # ValueError: a variable that no process can have
             raise CannotStart(f"cannot start {launch.command[0]} in {folder}: {error}") from error
+        if self._warm is not None:
+            self._launched[launch.resources_id] = launch
+
+    def _fork(self, launch: Launch, folder: Path) -> bool:
+        """Whether a warm parent took it on."""
+        if self._warm is None:
+            return False
+        with _new_lock(folder) as lock:
+            return self._warm.fork(launch, folder, lock, self._grace_s)
+
+    def _spawn(self, launch: Launch, folder: Path) -> None:
+        if (folder / "log").exists():
+            return  # a forked shim began, and ended at once: nobody knows what it started
+        with _new_lock(folder) as lock, (folder / "shim.err").open("wb") as complaints:
+            self._shims[launch.resources_id] = subprocess.Popen(
+                [*shim.program(), folder, str(lock), str(self._grace_s), *launch.command],
+                env=dict(launch.environment),
+                cwd=folder / "run" / "workdir",
+                stdin=subprocess.DEVNULL,
+                stdout=complaints,
+                stderr=complaints,
+                pass_fds=[lock],
+                start_new_session=True,
+            )
+
+    async def _came_up(self, folder: Path) -> bool:
+        """Wait for the shim's sign of life; False when it died before it could give one."""
         while not (folder / "pid").exists():
             if not _locked(folder):
-                raise CannotStart(f"the supervisor of {launch.command[0]} ended at once: {_complaint(folder)}")
+                return (folder / "pid").exists()  # it may have come and gone since we looked
             await asyncio.sleep(LOOK_AGAIN_S)
-
-    def _spawn(self, launch: Launch, folder: Path) -> subprocess.Popen[bytes]:
-        """The lock is taken before there is a shim to hold it, so that there is no moment without it."""
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with (folder / "shim.err").open("wb") as complaints:
-                return subprocess.Popen(
-                    [sys.executable, "-I", "-S", shim.__file__, folder, str(lock), str(self._grace_s), *launch.command],
-                    env=dict(launch.environment),
-                    cwd=folder / "run" / "workdir",
-                    stdin=subprocess.DEVNULL,
-                    stdout=complaints,
-                    stderr=complaints,
-                    pass_fds=[lock],
-                    start_new_session=True,
-                )
-        finally:
-            os.close(lock)
+        return True
 
     async def attach(self, resources_id: str) -> bool:
         folder = self._path(resources_id)
@@ -94,6 +111,9 @@ class ProcessRuntime:
             finally:
                 os.close(pidfd)
         self._reap(resources_id)
+        launch = self._launched.pop(resources_id, None)
+        if self._warm is not None and launch is not None:
+            self._warm.ended(launch, folder / "run" / "imported")
         try:
             code, _ = (folder / "exit").read_text().split()
         except FileNotFoundError:
@@ -134,6 +154,17 @@ class ProcessRuntime:
     def _path(self, resources_id: str) -> Path:
         assert Path(resources_id).name == resources_id, f"{resources_id!r} is no name for a directory"
         return self._root / resources_id
+
+
+@contextmanager
+def _new_lock(folder: Path) -> Iterator[int]:
+    """The lock is taken before there is a shim to hold it, so that there is no moment without it."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield lock
+    finally:
+        os.close(lock)
 
 
 def _locked(folder: Path) -> bool:

@@ -31,6 +31,12 @@ class AgentSettings(BaseSettings):
     runtime: Literal["process"] = "process"
     python: str = sys.executable
     """The interpreter that tasks run with."""
+    warm_start: bool = True
+    """Whether tasks may be forked from a parent that has imported what they need; see docs/decisions/0023."""
+    warm_imports: tuple[str, ...] = ("torch", "determined.pytorch")
+    """What that parent imports beside the harness, once a task has done so; a JSON list."""
+    warm_idle_s: float = Field(default=600.0, gt=0)
+    """How long it stays when no task begins."""
 
     nats_url: str = "nats://127.0.0.1:4222"
     nats_seed_file: Path | None = None

@@ -18,6 +18,7 @@ from resolute.agent.environment import Site
 from resolute.agent.ledger import Ledger
 from resolute.agent.process_runtime import ProcessRuntime
 from resolute.agent.settings import AgentSettings, cores, host_towards
+from resolute.agent.warm import WarmParents, WarmSettings
 from resolute.bus import Bus
 from resolute.bus.nats import NatsBus
 from resolute.bus.roles import agent_credentials
@@ -41,13 +42,20 @@ def make(bus: Bus, settings: AgentSettings) -> Agent:
     )
     return Agent(
         bus,
-        ProcessRuntime(work_dir / "tasks", settings.grace_s),
+        ProcessRuntime(work_dir / "tasks", settings.grace_s, _warm_parents(settings)),
         Ledger(work_dir / "ledger"),
         settings,
         site,
         settings.host or host_towards(settings.nats_url),
         version("resolute"),
     )
+
+
+def _warm_parents(settings: AgentSettings) -> WarmParents | None:
+    if not settings.warm_start:
+        return None
+    folder = settings.work_dir.absolute() / "warm"
+    return WarmParents(WarmSettings(settings.python, settings.warm_imports, settings.warm_idle_s, folder))
 
 
 async def serve(bus: Bus, settings: AgentSettings, on_ready: Callable[[str], None] = lambda name: None) -> None:

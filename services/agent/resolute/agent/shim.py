@@ -22,6 +22,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 LINE_BYTES_MAX = 64 * 1024
 READ_BYTES = 64 * 1024
@@ -33,27 +34,33 @@ PASSED_ON = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
+def program() -> list[str]:
+    """How it is started: by the interpreter of whoever starts it."""
+    return [sys.executable, "-I", "-S", __file__]
+
+
 def main(arguments: list[str]) -> int:
     folder, lock_fd, grace_s, *command = arguments
     os.set_inheritable(int(lock_fd), False)
-    # Grandchildren whose parent ends come to this process, so that none of the task can slip away.
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    Shim(folder, float(grace_s), command).run()
+    Shim(folder, float(grace_s), lambda out, err: _execute(command, out, err)).run()
     return 0
 
 
 class Shim:
-    def __init__(self, folder: str, grace_s: float, command: list[str]) -> None:
-        self.folder, self.grace_s, self.command = folder, grace_s, command
+    """`become` is the task's side of the fork: it turns the new process into the task and does not return."""
+
+    def __init__(self, folder: str, grace_s: float, become: Callable[[int, int], None]) -> None:
+        self.folder, self.grace_s, self.become = folder, grace_s, become
         self.log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         # Room for the exit code is taken now, so that a disk full by then cannot keep it from being told.
         self.exit = os.open(f"{folder}/exit.new", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.write(self.exit, b" " * EXIT_BYTES)
-        os.fsync(self.exit)
+        os.posix_fallocate(self.exit, 0, EXIT_BYTES)
         self.status: int | None = None
         self.kill_at: float | None = None
 
     def run(self) -> None:
+        # Grandchildren whose parent ends come to this process, so that none of the task can slip away.
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD, *PASSED_ON):
@@ -61,7 +68,7 @@ class Shim:
         (out_read, out_write), (err_read, err_write) = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
         self.child = os.fork()
         if self.child == 0:
-            _become(self.command, out_write, err_write)
+            self.become(out_write, err_write)
         os.close(out_write)
         os.close(err_write)
         self._write_pids()
@@ -223,17 +230,22 @@ def _parent(pid: str) -> int | None:
     return None if state == b"Z" else int(parent)
 
 
-def _become(command: list[str], out: int, err: int) -> None:
-    """The child's side of the fork; never returns."""
+def settle(out: int, err: int) -> None:
+    """The new process in a session of its own, with the task's outputs, and nothing left of its parent's signals."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD, signal.SIGPIPE, *PASSED_ON):
+        signal.signal(number, signal.SIG_DFL)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+
+
+def _execute(command: list[str], out: int, err: int) -> None:
+    """Never returns."""
     try:
-        os.setsid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGABRT, signal.SIGCHLD, signal.SIGPIPE, *PASSED_ON):
-            signal.signal(number, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(out, 1)
-        os.dup2(err, 2)
+        settle(out, err)
         os.execvp(command[0], command)
     except OSError as problem:
         os.write(2, f"ERROR: cannot run {command[0]}: {problem.strerror}\n".encode())
