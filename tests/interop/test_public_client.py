@@ -120,6 +120,55 @@ def test_what_it_changes_about_an_experiment_is_kept(public: PublicClient, finis
     public.det("e", "unarchive", str(finished))
 
 
+def test_it_continues_a_single_trial_further_from_where_it_ended(public: PublicClient) -> None:
+    experiment_id = public.submit()
+    assert public.until(experiment_id, lambda state: state in ENDED) == "STATE_COMPLETED"
+    trial = trials_of(public, experiment_id)[0]["Trial ID"]
+    longer = "searcher.max_length.batches=6"
+    said = public.det("e", "continue", str(experiment_id), "--config", longer)
+    assert said == f"Continued experiment {experiment_id}\n"
+    public.until(experiment_id, lambda state: "starting at step 3" in public.det("t", "logs", trial))
+    assert public.until(experiment_id, lambda state: state in ENDED) == "STATE_COMPLETED"
+    assert [row["Trial ID"] for row in trials_of(public, experiment_id)] == [trial]
+    assert public.experiment(experiment_id)["config"]["searcher"]["max_length"] == {"batches": 6}
+
+
+def test_a_canceled_experiment_is_continued_and_what_cannot_be_is_refused_in_words(public: PublicClient) -> None:
+    experiment_id = public.submit(*LASTING)
+    refused = public.run("e", "continue", str(experiment_id))
+    assert refused.returncode == 1
+    assert "wait until it has ended, or cancel it first" in refused.stderr
+    public.det("e", "cancel", str(experiment_id))
+    assert public.until(experiment_id, lambda state: state in ENDED) == "STATE_CANCELED"
+    refused = public.run("e", "continue", str(experiment_id), "--config", "searcher.metric=other")
+    assert "searcher.metric: cannot change" in refused.stderr
+    public.det("e", "continue", str(experiment_id))
+    assert public.until(experiment_id, lambda state: state not in ENDED)
+    public.det("e", "kill", str(experiment_id))
+
+
+def test_what_it_sets_of_a_running_experiment_reaches_it_and_nonsense_does_not(public: PublicClient) -> None:
+    experiment_id = public.submit(*LASTING)
+    one = str(experiment_id)
+    for words in (["priority", one, "7"], ["weight", one, "2.5"], ["max-slots", one, "3"]):
+        public.det("e", "set", *words)
+    kept = ("--save-experiment-best", "2", "--save-trial-best", "3", "--save-trial-latest", "4")
+    public.det("e", "set", "gc-policy", one, "--yes", *kept)
+    public.det("e", "set", "log-retention", one, "--days", "9")
+    for words, field in ((["priority", one, "100"], "resources.priority"), (["weight", one, "0"], "resources.weight")):
+        refused = public.run("e", "set", *words)
+        assert (refused.returncode, field in refused.stderr) == (1, True), refused.stderr
+    config = public.experiment(experiment_id)["config"]
+    assert {name: config["resources"][name] for name in ("priority", "weight", "max_slots")} == {
+        "priority": 7,
+        "weight": 2.5,
+        "max_slots": 3,
+    }
+    assert config["checkpoint_storage"]["save_trial_latest"] == 4
+    assert config["retention_policy"] == {"log_retention_days": 9}
+    public.det("e", "kill", one)
+
+
 def test_an_administrator_makes_a_user_who_can_log_in(public: PublicClient) -> None:
     name, password = f"user-{uuid.uuid4().hex[:8]}", "Interop-4-ever"
     admin = {"DET_USER": "admin", "DET_PASS": ""}
