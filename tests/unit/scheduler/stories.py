@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from resolute.proto.message import Event
-from resolute.proto.pool import AgentHello, RequestAllocation, Slot, TaskReport
+from resolute.proto.pool import AgentHello, AllocationWaits, RequestAllocation, Slot, TaskReport
 from resolute.scheduler.decisions import Wish, decide
-from resolute.scheduler.fifo import Policy, fifo
+from resolute.scheduler.policies import Policy, Priority
 from resolute.scheduler.pool import Pool, evolve
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -19,7 +19,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 class PoolStory:
     """A pool, told by wishes; every event that follows is folded and kept."""
 
-    policy: Policy = field(default_factory=fifo)
+    policy: Policy = field(default_factory=Priority)
     pool: Pool = field(default_factory=Pool)
     now: datetime = NOON
     events: list[Event] = field(default_factory=list)
@@ -44,7 +44,9 @@ class PoolStory:
         return self
 
     def then(self, *kinds: type[Event]) -> PoolStory:
-        assert [type(event) for event in self.latest] == list(kinds), self.latest
+        """What happened; why others wait is told apart from it, unless it is asked for."""
+        told = [type(event) for event in self.latest if AllocationWaits in kinds or type(event) is not AllocationWaits]
+        assert told == list(kinds), self.latest
         return self
 
     def only(self, kind: type[Event]) -> Event:
@@ -81,6 +83,9 @@ def asks(
     max_slots: int | None = None,
     single_agent: bool = False,
     preemption_timeout_s: int = 60,
+    weight: float = 1.0,
+    owner: str = "ada",
+    blocked: tuple[str, ...] = (),
 ) -> RequestAllocation:
     return RequestAllocation(
         pool="default",
@@ -89,15 +94,16 @@ def asks(
         task_type="TRIAL",
         job_id=job or f"job-of-{allocation}",
         name="a trial",
-        owner="ada",
+        owner=owner,
         slots=slots,
         priority=priority,
-        weight=1.0,
+        weight=weight,
         max_slots=max_slots,
         preemption_timeout_s=preemption_timeout_s,
         experiment_id=1,
         trial_id=1,
         single_agent=single_agent,
+        blocked_agents=blocked,
     )
 
 

@@ -10,10 +10,11 @@ from resolute.proto.pool import (
     AllocationRequested,
     ChangeJob,
     JobChanged,
+    PreemptAllocation,
     PreemptionRequested,
     SlotsAssigned,
 )
-from resolute.scheduler.fifo import fifo
+from resolute.scheduler.policies import Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 
@@ -131,7 +132,7 @@ def test_nobody_is_preempted_unless_the_pool_says_so():
 
 
 def test_with_preemption_the_youngest_of_the_lowest_goes_first():
-    story = PoolStory(fifo(preemption=True)).given(
+    story = PoolStory(Priority(preemption=True)).given(
         hello(slots=3), asks("a", priority=50), asks("b", priority=90), asks("c", priority=90)
     )
     story.when(asks("high", priority=1)).then(AllocationRequested, PreemptionRequested)
@@ -142,10 +143,19 @@ def test_with_preemption_the_youngest_of_the_lowest_goes_first():
 
 
 def test_with_preemption_nobody_goes_in_vain():
-    story = PoolStory(fifo(preemption=True)).given(hello(slots=2), asks("equal", priority=1), asks("low", priority=90))
+    story = PoolStory(Priority(preemption=True)).given(
+        hello(slots=2), asks("equal", priority=1), asks("low", priority=90)
+    )
     story.when(asks("high", 2, priority=1)).then(AllocationRequested)
 
 
-def test_with_preemption_those_already_going_are_counted():
-    story = PoolStory(fifo(preemption=True)).given(hello(slots=2), asks("a", priority=90), asks("b", priority=90))
-    story.given(asks("high", priority=1)).when(asks("other")).then(AllocationRequested)
+def test_with_preemption_room_is_made_for_several_at_once():
+    story = PoolStory(Priority(preemption=True)).given(hello(slots=2), asks("a", priority=90), asks("b", priority=90))
+    story.given(asks("high", priority=1)).when(asks("other")).then(AllocationRequested, PreemptionRequested)
+    assert [story.pool.promises["high"].victims, story.pool.promises["other"].victims] == [{"b"}, {"a"}]
+
+
+def test_with_preemption_slots_that_come_back_anyway_are_counted_first():
+    story = PoolStory(Priority(preemption=True)).given(hello(slots=2), asks("a", priority=90), asks("b", priority=90))
+    story.given(PreemptAllocation("default", "a", "paused")).when(asks("high", priority=1)).then(AllocationRequested)
+    assert next_after(story, "a") == "high"

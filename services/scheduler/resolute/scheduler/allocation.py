@@ -14,6 +14,7 @@ from resolute.proto.pool import (
     AllocationKillRequested,
     AllocationRequested,
     AllocationStarted,
+    AllocationWaits,
     Placement,
     PreemptionAcknowledged,
     PreemptionRequested,
@@ -40,6 +41,7 @@ class State(Enum):
 FLOW: Mapping[tuple[State, type[Event]], State] = {
     (State.ABSENT, AllocationRequested): State.WAITING,
     (State.WAITING, AllocationHeldBack): State.WAITING,
+    (State.WAITING, AllocationWaits): State.WAITING,
     (State.WAITING, SlotsAssigned): State.ASSIGNED,
     (State.WAITING, AllocationExited): State.EXITED,
     (State.ASSIGNED, ResourcesStarted): State.ASSIGNED,
@@ -72,6 +74,8 @@ HOLDING = frozenset({State.ASSIGNED, State.RUNNING, State.PREEMPTING, State.YIEL
 
 PREEMPTIBLE = frozenset({State.ASSIGNED, State.RUNNING})
 
+HELD_BACK = "held_back"
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -93,11 +97,15 @@ class Allocation:
     arrival: int
     shares: Mapping[str, Share] = field(default_factory=dict)
     """By resources_id, in order of rank."""
+    rule_waiting: str = ""
+    """Which rule was recorded to hold it while it waits: see AllocationWaits; HELD_BACK where none of those."""
     why_waiting: str = ""
     deadline_at: datetime | None = None
     overdue: bool = False
     killed_because: str = ""
     preempted_because: str = ""
+    going_for: str | None = None
+    """Which allocation it was asked to make room for."""
     trouble: Share | None = None
     """The first share that failed or was lost before anyone asked for the end."""
 
@@ -111,6 +119,15 @@ class Allocation:
         return self.state is State.KILLING or self.trouble is not None
 
     @property
+    def going(self) -> bool:
+        """Whether its slots are on their way back."""
+        return self.state in HOLDING and (self.ending or self.state in (State.PREEMPTING, State.YIELDING))
+
+    @property
+    def preemptible(self) -> bool:
+        return self.state in PREEMPTIBLE and not self.ending
+
+    @property
     def gone(self) -> bool:
         return all(share.exited for share in self.shares.values())
 
@@ -119,14 +136,16 @@ def evolve(allocation: Allocation, event: Event) -> Allocation:
     allocation = replace(allocation, state=FLOW[allocation.state, type(event)])
     match event:
         case AllocationHeldBack(reason=reason):
-            return replace(allocation, why_waiting=reason)
+            return replace(allocation, rule_waiting=HELD_BACK, why_waiting=reason)
+        case AllocationWaits(rule=rule, reason=reason):
+            return replace(allocation, rule_waiting=rule, why_waiting=reason)
         case SlotsAssigned(placements=placements):
             shares = {p.resources_id: Share(p, rank) for rank, p in enumerate(placements)}
-            return replace(allocation, shares=shares, why_waiting="")
+            return replace(allocation, shares=shares, rule_waiting="", why_waiting="")
         case ResourcesStarted(resources_id=resources_id, address=address):
             return _with_share(allocation, replace(allocation.shares[resources_id], address=address))
-        case PreemptionRequested(deadline_at=deadline_at, reason=reason):
-            return replace(allocation, deadline_at=deadline_at, preempted_because=reason)
+        case PreemptionRequested(deadline_at=deadline_at, reason=reason, for_allocation=other):
+            return replace(allocation, deadline_at=deadline_at, preempted_because=reason, going_for=other)
         case AllocationKillRequested(reason=reason, overdue=overdue):
             return replace(allocation, killed_because=reason, overdue=overdue)
         case ResourcesExited():

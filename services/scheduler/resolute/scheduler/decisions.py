@@ -19,7 +19,6 @@ from resolute.proto.pool import (
     AgentHello,
     AgentJoined,
     AgentLost,
-    AllocationHeldBack,
     AllocationKillRequested,
     AllocationRequested,
     AllocationStarted,
@@ -29,8 +28,8 @@ from resolute.proto.pool import (
     EnableAgent,
     EnableSlot,
     InstanceGone,
-    JobChanged,
     KillAllocation,
+    MoveJob,
     PreemptAllocation,
     PreemptionAcknowledged,
     PreemptionRequested,
@@ -42,16 +41,17 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
-from resolute.scheduler import fifo, placement
+from resolute.scheduler import moves, reasons
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
+from resolute.scheduler.policies import Assign, Policy, Preempt, plan
 from resolute.scheduler.pool import Pool, evolve
 from resolute.scheduler.provisioner.fleet import LEAVING
-from resolute.scheduler.provisioner.plan import Provision, plan
+from resolute.scheduler.provisioner.plan import Provision
+from resolute.scheduler.provisioner.plan import plan as plan_instances
 from resolute.service import refuse
 
 DEFAULT_PRIORITY = 42
-CHANGEABLE = frozenset({"priority", "weight", "max_slots"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ PoolWish = (
     | AcknowledgePreemption
     | KillAllocation
     | ChangeJob
+    | MoveJob
     | EnableAgent
     | DisableAgent
     | EnableSlot
@@ -96,11 +97,14 @@ class Story:
         self.events.append(event)
 
 
-def decide(wish: Wish, pool: Pool, now: datetime, policy: fifo.Policy) -> list[Event]:
+def decide(
+    wish: Wish, pool: Pool, now: datetime, policy: Policy, default_priority: int = DEFAULT_PRIORITY
+) -> list[Event]:
+    """`default_priority`: of requests that set none."""
     story = Story(pool, now)
     match wish:
         case RequestAllocation():
-            _request(story, wish)
+            _request(story, wish, default_priority)
         case PreemptAllocation() | AcknowledgePreemption() | KillAllocation():
             _end(story, wish)
         case TaskReport():
@@ -114,7 +118,9 @@ def decide(wish: Wish, pool: Pool, now: datetime, policy: fifo.Policy) -> list[E
         case Provision():
             _provision(story, wish)
         case ChangeJob():
-            _change(story, wish)
+            _tell(story, moves.change(story.pool, wish))
+        case MoveJob():
+            _tell(story, moves.move(story.pool, wish, policy.name))
         case EnableAgent() | DisableAgent():
             _switch_agent(story, wish)
         case EnableSlot() | DisableSlot():
@@ -124,23 +130,31 @@ def decide(wish: Wish, pool: Pool, now: datetime, policy: fifo.Policy) -> list[E
     return story.events
 
 
-def _schedule(story: Story, policy: fifo.Policy) -> None:
-    while (decision := policy(story.pool)) is not None:
+def _schedule(story: Story, policy: Policy) -> None:
+    for decision in plan(story.pool, policy):
         match decision:
-            case fifo.Assign(allocation_id=allocation_id, placements=placements, reason=reason):
-                story.happens(SlotsAssigned(allocation_id, placements, reason))
-            case fifo.Preempt(allocation_id=allocation_id, reason=reason):
-                _preempt(story, story.pool.allocations[allocation_id], reason)
+            case Assign(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
+                story.happens(SlotsAssigned(allocation_id, placements, reason, rule))
+            case Preempt(allocation_id=allocation_id, reason=reason, rule=rule, for_allocation=other):
+                victim = story.pool.allocations[allocation_id]
+                deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
+                story.happens(PreemptionRequested(allocation_id, reason, deadline_at, rule, other))
+    for event in list(reasons.changed(story.pool, story.events, policy, story.now)):
+        story.happens(event)
+
+
+def _tell(story: Story, event: Event | None) -> None:
+    if event is not None:
+        story.happens(event)
 
 
 # ---------------------------------------------------------------- allocations
 
 
-def _request(story: Story, wish: RequestAllocation) -> None:
+def _request(story: Story, wish: RequestAllocation, default_priority: int) -> None:
     if wish.allocation_id in story.pool.allocations or wish.allocation_id in story.pool.finished:
         return
-    if wish.slots < 0:
-        raise InvalidConfig(f"slots: found {wish.slots}; 0 or more would do")
+    _check(wish)
     job = story.pool.jobs.get(wish.job_id)
     chosen = job.settings if job is not None else {}
     story.happens(
@@ -152,25 +166,25 @@ def _request(story: Story, wish: RequestAllocation) -> None:
             name=wish.name,
             owner=wish.owner,
             slots=wish.slots,
-            priority=chosen.get("priority", DEFAULT_PRIORITY if wish.priority is None else wish.priority),
+            priority=chosen.get("priority", default_priority if wish.priority is None else wish.priority),
             weight=chosen.get("weight", wish.weight),
             max_slots=chosen.get("max_slots", wish.max_slots),
             preemption_timeout_s=wish.preemption_timeout_s,
             experiment_id=wish.experiment_id,
             trial_id=wish.trial_id,
             single_agent=wish.single_agent,
+            blocked_agents=tuple(sorted(set(wish.blocked_agents))),
         )
     )
-    _explain_if_it_cannot_fit(story, story.pool.allocations[wish.allocation_id])
 
 
-def _explain_if_it_cannot_fit(story: Story, allocation: Allocation) -> None:
-    demand = allocation.request.slots, allocation.request.single_agent
-    if placement.could_ever_fit(story.pool, *demand):
-        return
-    reason = placement.why_it_cannot_fit(story.pool, *demand)
-    if reason != allocation.why_waiting:
-        story.happens(AllocationHeldBack(allocation.id, reason))
+def _check(wish: RequestAllocation) -> None:
+    if wish.slots < 0:
+        raise InvalidConfig(f"slots: found {wish.slots}; 0 or more would do")
+    if wish.priority is not None:
+        moves.check("priority", "priority", wish.priority)
+    moves.check("weight", "weight", wish.weight)
+    moves.check("max_slots", "max_slots", wish.max_slots)
 
 
 def _end(story: Story, wish: PreemptAllocation | AcknowledgePreemption | KillAllocation) -> None:
@@ -265,7 +279,6 @@ def _hello(story: Story, hello: AgentHello) -> None:
     if known is None or not known.present or _has_changed(known, hello):
         story.happens(AgentJoined(hello.agent_id, hello.slots, hello.host, hello.version))
         _keep_closed_if_leaving(story, hello.agent_id)
-        _explain_what_cannot_fit(story)
 
 
 def _has_changed(known: Agent, hello: AgentHello) -> bool:
@@ -284,17 +297,6 @@ def _lose_agent(story: Story, agent: Agent, reason: str) -> None:
     story.happens(AgentLost(agent.id, reason))
     for resources_id, allocation_id in agent.shares.items():
         _exit(story, allocation_id, resources_id, None, reason)
-    _explain_what_cannot_fit(story)
-
-
-def _explain_what_cannot_fit(story: Story) -> None:
-    """The pool has other agents than before: say it to those whom it cannot hold."""
-    for slots, single_agent in {entry[:2] for entry in fifo.demands(story.pool)}:
-        if not placement.could_ever_fit(story.pool, slots, single_agent):
-            for entry in list(story.pool.waiting.since((slots, single_agent))):
-                if entry[:2] != (slots, single_agent):
-                    break
-                _explain_if_it_cannot_fit(story, story.pool.allocations[entry[-1]])
 
 
 def _switch_agent(story: Story, wish: EnableAgent | DisableAgent) -> None:
@@ -307,8 +309,6 @@ def _switch_agent(story: Story, wish: EnableAgent | DisableAgent) -> None:
             story.happens(AgentDisabled(agent.id, wish.drain))
         if not wish.drain:
             _clear(story, agent.shares.values(), f"agent {agent.id} was disabled")
-    if story.events:
-        _explain_what_cannot_fit(story)
 
 
 def _switch_slot(story: Story, wish: EnableSlot | DisableSlot) -> None:
@@ -324,8 +324,6 @@ def _switch_slot(story: Story, wish: EnableSlot | DisableSlot) -> None:
             story.happens(SlotDisabled(agent.id, wish.slot_id, wish.drain))
         if not wish.drain and wish.slot_id in agent.held:
             _clear(story, [agent.held[wish.slot_id]], f"slot {wish.slot_id} of agent {agent.id} was disabled")
-    if story.events:
-        _explain_what_cannot_fit(story)
 
 
 def _agent(story: Story, pool: str, agent_id: str) -> Agent:
@@ -344,7 +342,7 @@ def _clear(story: Story, allocation_ids: Iterable[str], reason: str) -> None:
 
 
 def _provision(story: Story, wish: Provision) -> None:
-    for event in plan(story.pool, wish, story.now):
+    for event in plan_instances(story.pool, wish, story.now):
         leaving = story.pool.fleet.instances.get(event.number) if isinstance(event, InstanceGone) else None
         story.happens(event)
         if leaving is not None:
@@ -365,16 +363,3 @@ def _keep_closed_if_leaving(story: Story, agent_id: str) -> None:
     instance = story.pool.fleet.of_agent(agent_id)
     if instance is not None and instance.state in LEAVING and story.pool.agents[agent_id].enabled:
         story.happens(AgentDisabled(agent_id, drain=True))
-
-
-# ---------------------------------------------------------------- jobs
-
-
-def _change(story: Story, wish: ChangeJob) -> None:
-    job = story.pool.jobs.get(wish.job_id)
-    if job is None:
-        raise NotFound(f"no job {wish.job_id} in pool {wish.pool}")
-    for field in wish.changes.keys() - CHANGEABLE:
-        raise InvalidConfig(f"changes.{field}: no such setting of a job; {', '.join(sorted(CHANGEABLE))} would do")
-    if any(job.settings.get(field, job) != value for field, value in wish.changes.items()):
-        story.happens(JobChanged(wish.job_id, wish.changes))

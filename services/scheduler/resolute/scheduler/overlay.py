@@ -104,6 +104,24 @@ class Order(Generic[K]):
         elif self._beneath is not None and entry in self._beneath:
             self._removed.add(entry)
 
+    def first(self, start: Any = ()) -> K | None:
+        """The first entry that is not before `start`."""
+        return next(self.since(start), None)
+
+    def count(self, start: Any, stop: Any) -> int:
+        """How many entries are not before `start` and before `stop`."""
+        own = bisect_left(self._added, stop) - bisect_left(self._added, start)
+        if self._beneath is None:
+            return own
+        gone = sum(1 for entry in self._removed if start <= cast(Any, entry) < stop)
+        return own + self._beneath.count(start, stop) - gone
+
+    def __reversed__(self) -> Iterator[K]:
+        if self._beneath is None:
+            return iter(reversed(self._added))
+        kept = (entry for entry in reversed(self._beneath) if entry not in self._removed)
+        return merge(cast(Iterator[Any], kept), reversed(self._added), reverse=True)
+
     def since(self, start: Any) -> Iterator[K]:
         """Every entry that is not before `start` (a tuple, perhaps shorter than the entries), in order."""
         own = self._own_since(start)

@@ -1,18 +1,48 @@
-"""Where an allocation fits: best fit on one agent, whole agents for what is larger than one, all or nothing."""
+"""Where an allocation fits: on one agent, tightly or spread out; whole agents for what is larger; all or nothing."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.pool import Placement
+from resolute.scheduler.allocation import Allocation
+from resolute.scheduler.demands import Kind, kind_of
 from resolute.scheduler.overlay import Order
 from resolute.scheduler.pool import Pool
 
-ZERO_SLOT_TASKS_MAX = 100
-"""How many tasks without slots one agent runs at once."""
-
 _NAMESPACE = uuid.UUID("9b1c0d2e-6f0a-5d0b-8a35-0c5a2f6f3e71")
+
+BySize = Order[tuple[int, str]]
+"""(slots, agent id)."""
+Hosts = list[tuple[str, int]]
+"""Agents, and how many slots to take on each."""
+Barred = Callable[[str], bool]
+"""Whether an agent is not to be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """How a pool places work."""
+
+    spread: bool = False
+    """Whether to take the agent with the most room, and not the one with the least that will do."""
+    uneven: bool = False
+    """Whether what is larger than one agent may take agents of unlike sizes."""
+    zero_slot_tasks_max: int = 100
+    """How many tasks without slots one agent runs at once."""
+
+    @staticmethod
+    def of(pool: ResourcePool) -> Fitting:
+        scheduler = pool.scheduler or Scheduler()
+        return Fitting(
+            scheduler.fitting_policy == "worst", scheduler.allow_heterogeneous_fits, pool.max_aux_containers_per_agent
+        )
+
+
+TIGHT = Fitting()
 
 
 def resources_id(allocation_id: str, rank: int) -> str:
@@ -20,69 +50,102 @@ def resources_id(allocation_id: str, rank: int) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{allocation_id}/{rank}"))
 
 
-def find(pool: Pool, allocation_id: str, slots: int, single_agent: bool) -> tuple[Placement, ...]:
-    """Free slots for it now; empty when it has to wait."""
-    if slots == 0:
-        hosts = _fewest_zero_slot_tasks(pool)
+def find(pool: Pool, allocation: Allocation, fitting: Fitting) -> tuple[Placement, ...]:
+    """Free slots for it now; empty when it has to wait. What is kept for others is theirs."""
+    kind = kind_of(allocation.request)
+    if kind.slots == 0:
+        hosts = _fewest_zero_slot_tasks(pool, kind, fitting)
     else:
-        hosts = _hosts(pool.room, pool.idle, slots, single_agent)
-    share = slots // len(hosts) if hosts else 0
+        promise = pool.promises.get(allocation.id)
+        own = promise.agents if promise is not None else frozenset[str]()
+        hosts = _hosts(
+            pool.room, pool.idle, kind, fitting, lambda a: a in kind.blocked or (a in pool.kept and a not in own)
+        )
     return tuple(
-        Placement(resources_id(allocation_id, rank), host, tuple(sorted(pool.agents[host].free)[:share]))
-        for rank, host in enumerate(hosts)
+        Placement(resources_id(allocation.id, rank), host, tuple(sorted(pool.agents[host].free)[:count]))
+        for rank, (host, count) in enumerate(hosts)
     )
 
 
-def could_ever_fit(pool: Pool, slots: int, single_agent: bool) -> bool:
+def could_ever_fit(pool: Pool, kind: Kind, fitting: Fitting) -> bool:
     """Whether the pool as it is known could hold it, were it idle."""
-    if slots == 0:
-        return next(iter(pool.hosts), None) is not None
-    return bool(_hosts(pool.capacity, pool.capacity, slots, single_agent))
+    if kind.slots == 0:
+        return fitting.zero_slot_tasks_max > 0 and any(agent_id not in kind.blocked for _, agent_id in pool.hosts)
+    return bool(_hosts(pool.capacity, pool.capacity, kind, fitting, kind.blocked.__contains__))
 
 
-def why_it_cannot_fit(pool: Pool, slots: int, single_agent: bool) -> str:
-    sizes = sorted({size for size, _ in pool.capacity}, reverse=True)
-    if next(iter(pool.hosts), None) is None:
-        return "no agent has joined the pool yet, or all are disabled or lost"
-    if not sizes:
-        return f"it needs {slots} slots and the pool's agents have none"
-    if single_agent:
-        return f"it needs {slots} slots on one agent and the largest agent of the pool has {sizes[0]}"
-    return (
-        f"it needs {slots} slots; the largest agent of the pool has {sizes[0]}, and what is larger than one agent "
-        "takes whole agents of equal size, of which there are not enough"
-    )
+def _hosts(room: BySize, idle: BySize, kind: Kind, fitting: Fitting, barred: Barred) -> Hosts:
+    """The agents to place it on. `room` holds (free slots, agent), `idle` those free altogether."""
+    one = _most_room(room, kind.slots, barred) if fitting.spread else _least_room(room, kind.slots, barred)
+    if one is not None:
+        return [(one, kind.slots)]
+    if kind.single_agent:
+        return []
+    return _whole_agents(idle, kind.slots, barred) or (_uneven(idle, kind.slots, barred) if fitting.uneven else [])
 
 
-def _hosts(room: Order[tuple[int, str]], idle: Order[tuple[int, str]], slots: int, single_agent: bool) -> list[str]:
-    """The agents to place it on, equal shares each. `room` holds (free slots, agent), `idle` those free altogether."""
-    best = next(room.since((slots, "")), None)
-    if best is not None:
-        return [best[1]]
-    return [] if single_agent else _whole_agents(idle, slots)
+def _least_room(room: BySize, slots: int, barred: Barred) -> str | None:
+    return next((agent_id for _, agent_id in room.since((slots, "")) if not barred(agent_id)), None)
 
 
-def _whole_agents(idle: Order[tuple[int, str]], slots: int) -> list[str]:
+def _most_room(room: BySize, slots: int, barred: Barred) -> str | None:
+    """The first by name of those with the most."""
+    for size in sizes(room):
+        if size < slots:
+            return None
+        for found, agent_id in room.since((size, "")):
+            if found != size:
+                break
+            if not barred(agent_id):
+                return agent_id
+    return None
+
+
+def sizes(order: BySize) -> Iterator[int]:
+    """The sizes there are, largest first."""
+    last = next(iter(reversed(order)), None)
+    for size in range(last[0], 0, -1) if last is not None else ():
+        found = order.first((size, ""))
+        if found is not None and found[0] == size:
+            yield size
+
+
+def _whole_agents(idle: BySize, slots: int, barred: Barred) -> Hosts:
     """The fewest idle agents of one size that make up `slots` exactly."""
-    found: list[str] = []
-    for size, group in _by_size(idle):
-        if size < slots and slots % size == 0 and len(group) >= slots // size:
-            found = group[: slots // size]
-    return found
+    for size in sizes(idle):
+        count = slots // size
+        if size < slots and slots % size == 0 and idle.count((size, ""), (size + 1, "")) >= count:
+            group = list(_of_size(idle, size, count, barred))
+            if len(group) == count:
+                return [(agent_id, size) for agent_id in group]
+    return []
 
 
-def _by_size(idle: Order[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    size, group = 0, list[str]()
-    for found, agent_id in idle.since((1, "")):
-        if found != size and group:
-            yield size, group
-            group = []
-        size = found
-        group.append(agent_id)
-    if group:
-        yield size, group
+def _of_size(idle: BySize, size: int, count: int, barred: Barred) -> Iterator[str]:
+    for found, agent_id in idle.since((size, "")):
+        if found != size or not count:
+            return
+        if not barred(agent_id):
+            count -= 1
+            yield agent_id
 
 
-def _fewest_zero_slot_tasks(pool: Pool) -> list[str]:
-    least = next(iter(pool.hosts), None)
-    return [least[1]] if least is not None and least[0] < ZERO_SLOT_TASKS_MAX else []
+def _uneven(idle: BySize, slots: int, barred: Barred) -> Hosts:
+    """Idle agents, the largest first; the last of them gives what is missing."""
+    hosts: Hosts = []
+    for size, agent_id in reversed(idle):
+        if not barred(agent_id):
+            hosts.append((agent_id, min(size, slots)))
+            slots -= hosts[-1][1]
+            if not slots:
+                return hosts
+    return []
+
+
+def _fewest_zero_slot_tasks(pool: Pool, kind: Kind, fitting: Fitting) -> Hosts:
+    for tasks, agent_id in pool.hosts:
+        if tasks >= fitting.zero_slot_tasks_max:
+            return []
+        if agent_id not in kind.blocked:
+            return [(agent_id, 0)]
+    return []

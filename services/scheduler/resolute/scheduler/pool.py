@@ -6,8 +6,9 @@ many schedulers run. The fold owns this state; its tables and orders are kept by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from fractions import Fraction
 
 from resolute.proto.message import Event, Object
 from resolute.proto.pool import (
@@ -18,6 +19,8 @@ from resolute.proto.pool import (
     AllocationExited,
     AllocationRequested,
     JobChanged,
+    JobMoved,
+    PreemptionRequested,
     ResourcesExited,
     SlotDisabled,
     SlotEnabled,
@@ -25,32 +28,28 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import allocation as allocations
 from resolute.scheduler.agents import Agent, hold, joined, release
-from resolute.scheduler.allocation import HOLDING, Allocation, State
+from resolute.scheduler.allocation import Allocation, State
+from resolute.scheduler.demands import Kind, kind_of
+from resolute.scheduler.jobs import Job, Queued, lined_up, waits
 from resolute.scheduler.overlay import Order, Table
 from resolute.scheduler.provisioner import fleet
 from resolute.scheduler.provisioner.fleet import Fleet
+from resolute.scheduler.shares import Shares
 
 FINISHED_REMEMBERED = 10_000
 
-Waiting = tuple[int, bool, int, int, int, str]
-"""An entry of the queue: slots, whether on one agent, priority, arrival of its job, own arrival, allocation id.
-
-Equal demands lie together, so that a demand that cannot be met costs one look however many ask it.
-"""
+Waiting = tuple[str, int, bool, tuple[str, ...], bool, int, str]
+"""One that waits: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What is known of all allocations of one experiment together."""
+class Promise:
+    """Others were asked to go so that one that waits has room."""
 
-    arrival: int
-    slots_held: int = 0
-    settings: Object = field(default_factory=dict)
-    """priority, weight, max_slots, where a person has changed them."""
-
-
-def _agents_order() -> Order[tuple[int, str]]:
-    return Order()
+    victims: frozenset[str]
+    """Those of them that are not gone yet."""
+    agents: frozenset[str]
+    """Where they are. What is free there is kept."""
 
 
 @dataclass(slots=True)
@@ -64,58 +63,72 @@ class Pool:
     """(number of the exit, allocation id) of those."""
     jobs: Table[str, Job] = field(default_factory=Table)
     waiting: Order[Waiting] = field(default_factory=Order)
+    """All that wait, by job."""
+    queue: Order[Queued] = field(default_factory=Order)
+    """Jobs with something ready to be given slots, by kind of demand, priority and position."""
+    positions: Order[tuple[int | Fraction, str]] = field(default_factory=Order)
+    """(position, job id) of jobs of which something waits."""
+    shares: Shares = field(default_factory=Shares)
+    """Between jobs."""
+    user_shares: Shares = field(default_factory=lambda: Shares(by_user=True))
     of_job: Order[tuple[str, str]] = field(default_factory=Order)
     """(job id, allocation id) of all that have not exited."""
+    holding: Order[tuple[int, str]] = field(default_factory=Order)
+    """(minus slots held, job id)."""
+    victims: Order[tuple[str, int, str]] = field(default_factory=Order)
+    """(job id, minus arrival, allocation id) of those that could be asked to go."""
+    victim_jobs: Order[tuple[int, int | Fraction, str]] = field(default_factory=Order)
+    """(minus priority, minus position, job id) of the jobs of those."""
+    going: Order[tuple[str]] = field(default_factory=Order)
+    """(allocation id) of those that hold slots and are on their way out."""
+    promises: Table[str, Promise] = field(default_factory=Table)
+    """By the id of the allocation that waits."""
+    promised: Order[tuple[int, bool, tuple[str, ...], int, str]] = field(default_factory=Order)
+    """(a kind of demand, arrival, allocation id) of those."""
+    kept: Table[str, int] = field(default_factory=Table)
+    """How many promises an agent is part of, by its id."""
     deadlines: Order[tuple[datetime, str]] = field(default_factory=Order)
     """(when, allocation id) of those asked to give their slots back."""
-    room: Order[tuple[int, str]] = field(default_factory=_agents_order)
+    room: Order[tuple[int, str]] = field(default_factory=Order)
     """(free slots, agent id) of agents with any."""
-    idle: Order[tuple[int, str]] = field(default_factory=_agents_order)
+    idle: Order[tuple[int, str]] = field(default_factory=Order)
     """(slots, agent id) of agents that are free altogether."""
-    capacity: Order[tuple[int, str]] = field(default_factory=_agents_order)
+    capacity: Order[tuple[int, str]] = field(default_factory=Order)
     """(usable slots, agent id) of agents with any, held or not."""
-    hosts: Order[tuple[int, str]] = field(default_factory=_agents_order)
+    hosts: Order[tuple[int, str]] = field(default_factory=Order)
     """(zero-slot tasks, agent id) of agents that take work."""
     arrivals: int = 0
+    """The time, as queues count it: one more with every request and every gift of slots."""
     exited: int = 0
+    given: int = 0
+    """Slots given so far, to anybody."""
+    slots: int = 0
+    """Usable, held or not."""
+    slots_free: int = 0
     fleet: Fleet = field(default_factory=Fleet)
     """The instances, where the pool is elastic."""
 
     def draft(self) -> Pool:
         """The pool as it would be: fold into it what is about to be decided."""
-        return Pool(
-            self.agents.draft(),
-            self.allocations.draft(),
-            self.finished.draft(),
-            self.exits.draft(),
-            self.jobs.draft(),
-            self.waiting.draft(),
-            self.of_job.draft(),
-            self.deadlines.draft(),
-            self.room.draft(),
-            self.idle.draft(),
-            self.capacity.draft(),
-            self.hosts.draft(),
-            self.arrivals,
-            self.exited,
-            self.fleet,
-        )
+        drafted = {name: getattr(self, name).draft() for name in _DRAFTED}
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return Pool(**drafted, **plain)
 
     def waiting_entry(self, allocation: Allocation) -> Waiting:
         request = allocation.request
-        job = self.jobs[request.job_id]
-        return (
-            request.slots,
-            request.single_agent,
-            request.priority,
-            job.arrival,
-            allocation.arrival,
-            request.allocation_id,
-        )
+        promised = request.allocation_id in self.promises
+        return (request.job_id, *kind_of(request), promised, allocation.arrival, request.allocation_id)
 
-    def max_slots_reached(self, allocation: Allocation) -> bool:
-        limit = allocation.request.max_slots
-        return limit is not None and self.jobs[allocation.request.job_id].slots_held + allocation.request.slots > limit
+    def first_of(self, job_id: str, kind: Kind) -> Allocation:
+        """The allocation whose turn it is when it is that of a job, for this kind of demand."""
+        entry = self.waiting.first((job_id, *kind, False))
+        assert entry is not None, f"nothing of {job_id} waits"
+        assert entry[:5] == (job_id, *kind, False), f"nothing of {job_id} waits for {kind}"
+        return self.allocations[entry[-1]]
+
+
+_PLAIN = ("arrivals", "exited", "given", "slots", "slots_free", "fleet")
+_DRAFTED = tuple(found.name for found in fields(Pool) if found.name not in _PLAIN)
 
 
 def evolve(pool: Pool, event: Event) -> Pool:
@@ -137,13 +150,19 @@ def evolve(pool: Pool, event: Event) -> Pool:
             _put_agent(pool, replace(agent, disabled_slots=agent.disabled_slots | {slot_id}))
         case AllocationRequested():
             _request(pool, event)
-        case JobChanged():
-            _change_job(pool, event)
+        case JobChanged(job_id=job_id, changes=changes):
+            _change_job(pool, job_id, pool.jobs[job_id], changes)
+        case JobMoved(job_id=job_id, position=position, priority=priority):
+            moved = replace(pool.jobs[job_id], position=Fraction(position))
+            _change_job(pool, job_id, moved, {"priority": priority})
         case event if isinstance(event, fleet.OWN):
             pass
         case _:
             _evolve_allocation(pool, event)
     return pool
+
+
+# ---------------------------------------------------------------- allocations
 
 
 def _evolve_allocation(pool: Pool, event: Event) -> None:
@@ -153,13 +172,16 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
     match event:
         case SlotsAssigned():
             _assign(pool, before, event)
+        case PreemptionRequested(for_allocation=str() as beneficiary):
+            _promise(pool, beneficiary, after)
         case ResourcesExited(resources_id=resources_id):
             placement = before.shares[resources_id].placement
             agent = pool.agents[placement.agent_id]
             _put_agent(pool, release(agent, resources_id, placement.slot_ids))
-        case AllocationExited():
-            _finish(pool, before)
+    _keep_victim(pool, before, after)
     _keep_deadline(pool, before, after)
+    if isinstance(event, AllocationExited):
+        _finish(pool, before)
 
 
 def _allocation_id(event: Event) -> str:
@@ -170,30 +192,56 @@ def _allocation_id(event: Event) -> str:
 
 def _request(pool: Pool, event: AllocationRequested) -> None:
     pool.arrivals += 1
-    if event.job_id not in pool.jobs:
-        pool.jobs[event.job_id] = Job(arrival=pool.arrivals)
     allocation = Allocation(event, allocations.FLOW[State.ABSENT, type(event)], pool.arrivals)
     assert allocation.id not in pool.allocations, f"{allocation.id} was requested twice"
     pool.allocations[allocation.id] = allocation
     pool.waiting.add(pool.waiting_entry(allocation))
     pool.of_job.add((event.job_id, allocation.id))
+    job = pool.jobs.get(event.job_id)
+    if job is None:
+        job = Job(pool.arrivals, event.owner, event.priority, event.weight, event.max_slots, position=pool.arrivals)
+    asked = replace(job, priority=event.priority, weight=event.weight, max_slots=event.max_slots)
+    _put_job(pool, event.job_id, waits(asked, event, +1))
 
 
 def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
-    pool.waiting.discard(pool.waiting_entry(allocation))
+    _stop_waiting(pool, allocation)
     for placement in event.placements:
         agent = pool.agents[placement.agent_id]
         _put_agent(pool, hold(agent, placement.resources_id, allocation.id, placement.slot_ids))
-    _count_slots(pool, allocation, +1)
+    request = allocation.request
+    pool.arrivals += 1
+    pool.given += request.slots
+    job = pool.jobs[request.job_id]
+    job = replace(job, slots_held=job.slots_held + request.slots)
+    _put_job(pool, request.job_id, job)
+    if request.slots:
+        for shares in (pool.shares, pool.user_shares):
+            shares.served(request.job_id, job, pool.arrivals, pool.given)
+
+
+def _stop_waiting(pool: Pool, allocation: Allocation) -> None:
+    promised = allocation.id in pool.promises
+    pool.waiting.discard(pool.waiting_entry(allocation))
+    if promised:
+        _forget_promise(pool, allocation)
+    job_id = allocation.request.job_id
+    _put_job(pool, job_id, waits(pool.jobs[job_id], allocation.request, -1, promised=promised))
 
 
 def _finish(pool: Pool, allocation: Allocation) -> None:
     assert allocation.gone, f"{allocation.id} exited while a share of it may run"
-    pool.waiting.discard(pool.waiting_entry(allocation))
-    if allocation.state in HOLDING:
-        _count_slots(pool, allocation, -1)
+    request = allocation.request
+    if allocation.state is State.WAITING:
+        _stop_waiting(pool, allocation)
+    else:
+        job = pool.jobs[request.job_id]
+        going = request.slots if allocation.going else 0
+        held = job.slots_held - request.slots
+        _put_job(pool, request.job_id, replace(job, slots_held=held, slots_going=job.slots_going - going))
+        _keep_word(pool, allocation)
     pool.allocations.discard(allocation.id)
-    pool.of_job.discard((allocation.request.job_id, allocation.id))
+    pool.of_job.discard((request.job_id, allocation.id))
     pool.exited += 1
     pool.finished[allocation.id] = True
     pool.exits.add((pool.exited, allocation.id))
@@ -203,9 +251,32 @@ def _finish(pool: Pool, allocation: Allocation) -> None:
         pool.finished.discard(oldest[1])
 
 
-def _count_slots(pool: Pool, allocation: Allocation, sign: int) -> None:
-    job = pool.jobs[allocation.request.job_id]
-    pool.jobs[allocation.request.job_id] = replace(job, slots_held=job.slots_held + sign * allocation.request.slots)
+def _keep_victim(pool: Pool, before: Allocation, after: Allocation) -> None:
+    """Who may be asked to go, and who is going."""
+    if before.preemptible == after.preemptible and before.going == after.going and after.state is not State.EXITED:
+        return
+    request = after.request
+    job = pool.jobs[request.job_id]
+    place = (request.job_id, -after.arrival, after.id)
+    if after.preemptible and request.slots:
+        pool.victims.add(place)
+    else:
+        pool.victims.discard(place)
+    if after.state is State.EXITED:
+        pool.going.discard((after.id,))
+    elif after.going and not before.going:
+        pool.going.add((after.id,))
+        _put_job(pool, request.job_id, replace(job, slots_going=job.slots_going + request.slots))
+    _put_victim_job(pool, request.job_id, job)
+
+
+def _put_victim_job(pool: Pool, job_id: str, job: Job) -> None:
+    first = pool.victims.first((job_id,))
+    place = (-job.priority, -job.position, job_id)
+    if first is not None and first[0] == job_id:
+        pool.victim_jobs.add(place)
+    else:
+        pool.victim_jobs.discard(place)
 
 
 def _keep_deadline(pool: Pool, before: Allocation, after: Allocation) -> None:
@@ -215,22 +286,93 @@ def _keep_deadline(pool: Pool, before: Allocation, after: Allocation) -> None:
         pool.deadlines.add((after.deadline_at, after.id))
 
 
-def _change_job(pool: Pool, event: JobChanged) -> None:
-    job = pool.jobs[event.job_id]
-    pool.jobs[event.job_id] = replace(job, settings={**job.settings, **event.changes})
-    for job_id, allocation_id in list(pool.of_job.since((event.job_id, ""))):
-        if job_id != event.job_id:
+# ---------------------------------------------------------------- promises
+
+
+def _promise(pool: Pool, beneficiary: str, victim: Allocation) -> None:
+    allocation = pool.allocations.get(beneficiary)
+    if allocation is None or allocation.state is not State.WAITING:
+        return
+    known = pool.promises.get(beneficiary)
+    victims = known.victims if known is not None else frozenset()
+    agents = known.agents if known is not None else frozenset()
+    where = {share.placement.agent_id for share in victim.shares.values()}
+    _set_promise(pool, allocation, Promise(victims | {victim.id}, agents | where))
+
+
+def _keep_word(pool: Pool, gone: Allocation) -> None:
+    """One that was asked to go for another has gone; after the last of them the other has its place in line again."""
+    beneficiary = gone.going_for
+    promise = pool.promises.get(beneficiary) if beneficiary is not None else None
+    if beneficiary is not None and promise is not None and gone.id in promise.victims:
+        left = promise.victims - {gone.id}
+        _set_promise(pool, pool.allocations[beneficiary], replace(promise, victims=left) if left else None)
+
+
+def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) -> None:
+    known = allocation.id in pool.promises
+    pool.waiting.discard(pool.waiting_entry(allocation))
+    if known:
+        _forget_promise(pool, allocation)
+    if promise is not None:
+        pool.promises[allocation.id] = promise
+        pool.promised.add((*kind_of(allocation.request), allocation.arrival, allocation.id))
+        for agent_id in promise.agents:
+            pool.kept[agent_id] = (pool.kept.get(agent_id) or 0) + 1
+    pool.waiting.add(pool.waiting_entry(allocation))
+    if known != (promise is not None):
+        request, job = allocation.request, pool.jobs[allocation.request.job_id]
+        sign = 1 if promise is not None else -1
+        job = replace(job, slots_promised=job.slots_promised + sign * request.slots)
+        _put_job(pool, request.job_id, lined_up(job, kind_of(request), -sign))
+
+
+def _forget_promise(pool: Pool, allocation: Allocation) -> None:
+    for agent_id in pool.promises[allocation.id].agents:
+        left = pool.kept[agent_id] - 1
+        if left:
+            pool.kept[agent_id] = left
+        else:
+            pool.kept.discard(agent_id)
+    pool.promises.discard(allocation.id)
+    pool.promised.discard((*kind_of(allocation.request), allocation.arrival, allocation.id))
+
+
+# ---------------------------------------------------------------- jobs
+
+
+def _change_job(pool: Pool, job_id: str, job: Job, changes: Object) -> None:
+    _put_job(pool, job_id, replace(job, settings={**job.settings, **changes}, **changes))
+    for owner, allocation_id in pool.of_job.since((job_id, "")):
+        if owner != job_id:
             return
-        _change_request(pool, pool.allocations[allocation_id], event.changes)
+        allocation = pool.allocations[allocation_id]
+        pool.allocations[allocation_id] = replace(allocation, request=replace(allocation.request, **changes))
 
 
-def _change_request(pool: Pool, allocation: Allocation, changes: Object) -> None:
-    if allocation.state is State.WAITING:
-        pool.waiting.discard(pool.waiting_entry(allocation))
-    allocation = replace(allocation, request=replace(allocation.request, **changes))
-    pool.allocations[allocation.id] = allocation
-    if allocation.state is State.WAITING:
-        pool.waiting.add(pool.waiting_entry(allocation))
+def _put_job(pool: Pool, job_id: str, job: Job) -> None:
+    """Replace a job, and its places in the orders that policies look at."""
+    before = pool.jobs.get(job_id)
+    old, new = before.places(job_id) if before is not None else set(), job.places(job_id)
+    for entry in old - new:
+        pool.queue.discard(entry)
+    for entry in new - old:
+        pool.queue.add(entry)
+    for shares in (pool.shares, pool.user_shares):
+        shares.change(job_id, before, job, pool.arrivals, pool.given)
+    if before is not None:
+        pool.holding.discard((-before.slots_held, job_id))
+        pool.positions.discard((before.position, job_id))
+        pool.victim_jobs.discard((-before.priority, -before.position, job_id))
+    if job.slots_held:
+        pool.holding.add((-job.slots_held, job_id))
+    if job.waits:
+        pool.positions.add((job.position, job_id))
+    pool.jobs[job_id] = job
+    _put_victim_job(pool, job_id, job)
+
+
+# ---------------------------------------------------------------- agents
 
 
 def _put_agent(pool: Pool, agent: Agent) -> None:
@@ -239,9 +381,13 @@ def _put_agent(pool: Pool, agent: Agent) -> None:
     if before is not None:
         for order, entry in _places(pool, before):
             order.discard(entry)
+        pool.slots -= len(before.usable)
+        pool.slots_free -= len(before.free)
     pool.agents[agent.id] = agent
     for order, entry in _places(pool, agent):
         order.add(entry)
+    pool.slots += len(agent.usable)
+    pool.slots_free += len(agent.free)
 
 
 def _places(pool: Pool, agent: Agent) -> list[tuple[Order[tuple[int, str]], tuple[int, str]]]:

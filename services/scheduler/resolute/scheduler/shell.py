@@ -12,6 +12,7 @@ import structlog
 
 from resolute import codec
 from resolute.bus import subjects
+from resolute.config.pools import Scheduler as PoolScheduler
 from resolute.eventlog import Appended
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import DescribeRun, TaskSpec
@@ -21,11 +22,12 @@ from resolute.proto.pool import (
     AgentHello,
     AgentOrders,
     AllocationRequested,
+    CheckFit,
     KillAllocation,
     StartTask,
     TaskReport,
 )
-from resolute.scheduler import orders, pool, reactions
+from resolute.scheduler import fit, orders, pool, reactions
 from resolute.scheduler.allocation import Allocation, Share
 from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, PoolWish, Wish, decide
 from resolute.scheduler.leases import Leases
@@ -60,6 +62,8 @@ class Scheduler:
             snapshots=Snapshots(context.log, context.secret, "resolute.scheduler"),
         )
         pools = {name: settings.pool(name) for name in settings.pool_names}
+        self._pool_settings = pools
+        self._priorities = {name: (pool.scheduler or PoolScheduler()).default_priority for name, pool in pools.items()}
         self._policies = {name: policy_for(pool) for name, pool in pools.items()}
         self._leases = Leases({name: pool.agent_reconnect_wait for name, pool in pools.items()})
         self._provisioners = {
@@ -97,17 +101,27 @@ class Scheduler:
     # ------------------------------------------------------------ deciding
 
     async def _decide(self, pool_name: str, wish: Wish, cause: Cause) -> Appended:
-        if pool_name not in self._settings.pool_names:
-            raise NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pool_names)}")
+        self._must_know(pool_name)
 
         def on(state: pool.Pool) -> list[Event]:
-            return decide(wish, state, self._context.now(), self._policies[pool_name])
+            return decide(wish, state, self._context.now(), self._policies[pool_name], self._priorities[pool_name])
 
         return await self._pools.execute(_stream(pool_name), on, cause)
 
     async def _command(self, command: Command, cause: Cause) -> Reply:
+        if isinstance(command, CheckFit):
+            return await self._check_fit(command)
         wish = cast(PoolWish, command)
         return Reply((await self._decide(wish.pool, wish, cause)).position)
+
+    async def _check_fit(self, question: CheckFit) -> Reply:
+        self._must_know(question.pool)
+        state = await self._pools.state(_stream(question.pool))
+        return Reply(0, codec.dump(fit.check(question, state, self._pool_settings[question.pool])))
+
+    def _must_know(self, pool_name: str) -> None:
+        if pool_name not in self._settings.pool_names:
+            raise NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pool_names)}")
 
     async def _report(self, report: TaskReport) -> Reply:
         self._leases.hear(report.pool, report.agent_id, _now_s())

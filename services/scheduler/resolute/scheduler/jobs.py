@@ -1,0 +1,82 @@
+"""A job in its pool: all allocations of one experiment together, their place in the queue and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from resolute.proto.message import Object
+from resolute.proto.pool import AllocationRequested
+from resolute.scheduler.demands import Kind, kind_of
+
+Queued = tuple[int, bool, tuple[str, ...], int, int | Fraction, str]
+"""A place in the queue: a kind of demand, priority, position, job id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    arrival: int
+    owner: str
+    priority: int
+    weight: float
+    max_slots: int | None
+    position: int | Fraction
+    """Among equal priorities: that of its arrival, until somebody moves it."""
+    slots_held: int = 0
+    slots_going: int = 0
+    """Of those held: what is on its way out."""
+    slots_promised: int = 0
+    """Waited for, and others were asked to make room."""
+    waiting: int = 0
+    """Allocations, promised or not."""
+    slots_waiting: int = 0
+    lines: Mapping[Kind, int] = field(default_factory=dict)
+    """How many wait, by kind, of those to whom nothing is promised."""
+    settings: Object = field(default_factory=dict)
+    """priority, weight, max_slots, where a person has changed them."""
+
+    @property
+    def waits(self) -> bool:
+        return self.waiting > 0
+
+    @property
+    def rank(self) -> tuple[int, int | Fraction]:
+        """Its place among others by priority: the smallest first."""
+        return self.priority, self.position
+
+    @property
+    def committed(self) -> int:
+        """What it will hold once everybody has moved who was asked to."""
+        return self.slots_held - self.slots_going + self.slots_promised
+
+    @property
+    def demand(self) -> int:
+        wanted = self.slots_held + self.slots_waiting
+        return wanted if self.max_slots is None else min(wanted, max(self.max_slots, self.slots_held))
+
+    def at_its_limit(self, slots: int) -> bool:
+        return (
+            self.max_slots is not None and slots > 0 and self.slots_held + self.slots_promised + slots > self.max_slots
+        )
+
+    def ready(self) -> Iterator[Kind]:
+        """The kinds of demand that its own limit allows."""
+        return (kind for kind in self.lines if not self.at_its_limit(kind.slots))
+
+    def places(self, job_id: str) -> set[Queued]:
+        return {(*kind, self.priority, self.position, job_id) for kind in self.ready()}
+
+
+def waits(job: Job, request: AllocationRequested, sign: int, *, promised: bool = False) -> Job:
+    """One more of it waits, or one less."""
+    job = replace(job, waiting=job.waiting + sign, slots_waiting=job.slots_waiting + sign * request.slots)
+    if promised:
+        return replace(job, slots_promised=job.slots_promised + sign * request.slots)
+    return lined_up(job, kind_of(request), sign)
+
+
+def lined_up(job: Job, kind: Kind, sign: int) -> Job:
+    count = job.lines.get(kind, 0) + sign
+    others = {known: number for known, number in job.lines.items() if known != kind}
+    return replace(job, lines={**others, kind: count} if count else others)

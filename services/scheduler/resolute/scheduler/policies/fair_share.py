@@ -1,0 +1,169 @@
+"""Fair share: every group (a job, or a user) has a share of the slots by its weight, as far as it has use for it.
+
+Shares are weighted max-min fair: see `shares`. They are fractions and slots are not, so what a group asks next is
+one of three things. *Its own*: with it the group has no more than its share, or, of something larger than one slot,
+the greater part lies within. *Its remainder*: the share ends inside of it. *More*: the group has its share, and others
+leave slots unused.
+
+Slots go to what is a group's own first, furthest from its share first; then to the others, those who hold least by
+weight first, and among equals to who was last given something the longest ago: so remainders go round. What does not
+fit yet is passed over by those behind it, but not for ever: once as many slots as it needs have gone to others since
+its group was last given any, they wait with it.
+
+A group above its share gives slots to one below it, when the one below is left no further above its share than the
+other was, the other no further below than the one was, and the slots are the one's own, or more to the other. So
+every preemption brings the worst-off nearer to its share, none is undone by another, and they come to an end. Who
+goes: of the group that holds most by weight the lowest priority, youngest job and youngest allocation first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from resolute.scheduler.allocation import Allocation
+from resolute.scheduler.demands import AFTER, Kind, firsts
+from resolute.scheduler.placement import TIGHT, Fitting
+from resolute.scheduler.policies.policy import Claim, Taken
+from resolute.scheduler.pool import Pool
+from resolute.scheduler.shares import WEIGHT_UNIT, Group, Rated, Shares
+
+NEARLY = 1e-6
+"""Slots that are told apart only by the errors of arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class FairShare:
+    by_user: bool = False
+    fitting: Fitting = TIGHT
+    name: str = "fair_share"
+
+    def shares(self, pool: Pool) -> Shares:
+        return pool.user_shares if self.by_user else pool.shares
+
+    def group(self, pool: Pool, allocation: Allocation) -> str:
+        job_id = allocation.request.job_id
+        return self.shares(pool).group_of(job_id, pool.jobs[job_id])
+
+    def heads(self, pool: Pool) -> list[Allocation]:
+        shares = self.shares(pool)
+        level = shares.level(pool.slots) * (1 + 1e-9)
+        own = [entry for entry in firsts(shares.above) if entry[3] <= level]
+        found = {entry[:3] for entry in own}
+        others = [entry for entry in firsts(shares.below) if entry[:3] not in found]
+        return [_first_of(pool, shares, entry) for entry in (*_in_turn(own), *_in_turn(others))]
+
+    def keeps(self, pool: Pool, head: Allocation) -> bool:
+        group = self.shares(pool).groups[self.group(pool, head)]
+        return head.request.slots > 1 and pool.given - group.given_before >= head.request.slots
+
+    def claim(self, pool: Pool, head: Allocation) -> Claim | None:
+        shares, name = self.shares(pool), self.group(pool, head)
+        level, group, slots = shares.level(pool.slots), shares.groups[name], head.request.slots
+        lacks = group.share(level) - group.committed
+        if lacks <= NEARLY:
+            return None
+        own = slots <= lacks + NEARLY or (slots > 1 and slots / 2 < lacks)
+        return TheFortunate(pool, shares, head, name, level, lacks, own)
+
+    def standing(self, pool: Pool, allocation: Allocation) -> str:
+        shares, name = self.shares(pool), self.group(pool, allocation)
+        group = shares.groups.get(name)
+        return self._told(name, group, shares.level(pool.slots)) if group is not None else f"{self._who(name)} is new"
+
+    def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
+        shares = self.shares(pool)
+        group = shares.groups[self.group(pool, allocation)]
+        return group.committed >= group.share(shares.level(pool.slots)) - NEARLY
+
+    def ahead(self, pool: Pool, allocation: Allocation, most: int) -> tuple[int, list[str]]:
+        shares, name = self.shares(pool), self.group(pool, allocation)
+        group = shares.groups[name]
+        mine, count, first = (group.rate, group.turn), 0, list[Rated]()
+        for head in firsts(shares.below):
+            count += shares.below.count((*head[:3], -AFTER), (*head[:3], *mine))
+            for entry in shares.below.since(head):
+                if entry[:3] != head[:3] or entry[3:5] >= mine or len(first) >= 4 * most:
+                    break
+                first.append(entry)
+        jobs = (_first_of(pool, shares, entry).request.job_id for entry in _in_turn(first)[:most])
+        return count, list(dict.fromkeys(jobs))
+
+    def _told(self, name: str, group: Group, level: float) -> str:
+        weight = f" at weight {group.weight / WEIGHT_UNIT:g}"
+        share = f"a share of {group.share(level):.4g} slots{weight}"
+        return f"{self._who(name)} has {group.committed} of {share}"
+
+    def _who(self, name: str) -> str:
+        return f"user {name}" if self.by_user else f"job {name}"
+
+
+def _in_turn(entries: list[Rated]) -> list[Rated]:
+    return sorted(entries, key=lambda entry: entry[3:])
+
+
+def _first_of(pool: Pool, shares: Shares, entry: Rated) -> Allocation:
+    kind = Kind(*entry[:3])
+    member = shares.members.first((entry[-1], *kind))
+    assert member is not None, f"no job of {entry[-1]} waits"
+    assert member[:4] == (entry[-1], *kind), f"no job of {entry[-1]} waits for {kind}"
+    return pool.first_of(member[-1], kind)
+
+
+@dataclass(frozen=True, slots=True)
+class TheFortunate:
+    """What one below its share may take: from groups above theirs, whatever leaves the two nearer to their shares."""
+
+    pool: Pool
+    shares: Shares
+    head: Allocation
+    name: str
+    level: float
+    lacks: float
+    """Slots to its share."""
+    own: bool
+    """Whether what it asks is its own, and not only its remainder."""
+
+    def candidates(self) -> Iterator[Allocation]:
+        for minus_rate, _, name in self.shares.richest:
+            if -minus_rate <= self.level:
+                return
+            if name != self.name:
+                yield from self._of_group(name)
+
+    def _of_group(self, name: str) -> Iterator[Allocation]:
+        for holder in self.shares.holders.since((name,)):
+            if holder[0] != name:
+                return
+            for owner, _, allocation_id in self.pool.victims.since((holder[-1],)):
+                if owner != holder[-1]:
+                    break
+                yield self.pool.allocations[allocation_id]
+
+    def owner(self, victim: Allocation) -> str:
+        job_id = victim.request.job_id
+        return self.shares.group_of(job_id, self.pool.jobs[job_id])
+
+    def allows(self, victim: Allocation, taken: Taken) -> bool:
+        name = self.owner(victim)
+        group = self.shares.groups[name]
+        above = group.committed - taken[name] - group.share(self.level)
+        after = above - victim.request.slots
+        if above <= NEARLY or name == self.name:
+            return False
+        return (
+            (self.own or after >= -NEARLY)
+            and -after < self.lacks - NEARLY
+            and self.head.request.slots - self.lacks < above + taken[name] - NEARLY
+        )
+
+    def reason(self, victim: Allocation) -> str:
+        name = self.owner(victim)
+        mine, other = self.shares.groups.get(self.name), self.shares.groups.get(name)
+        if mine is None or other is None:
+            return f"fair share: {self.head.id} is below its share"
+        request = self.head.request
+        return (
+            f"fair share: {self.name} has {mine.committed} of a share of {mine.share(self.level):.4g} slots and needs "
+            f"{request.slots} for {self.head.id}; {name} has {other.committed} of {other.share(self.level):.4g}"
+        )

@@ -1,0 +1,62 @@
+"""First come, first served: the older job goes first, and within a job the older allocation, whatever the priority.
+
+The order is strict: who is first and does not fit yet keeps those behind waiting, so that large jobs do not starve.
+Only what could not run anyway is passed over: demands beyond the whole pool, and jobs at their own max_slots. Nobody
+is asked to go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.scheduler.allocation import Allocation
+from resolute.scheduler.demands import AFTER, Kind, firsts
+from resolute.scheduler.jobs import Queued
+from resolute.scheduler.placement import TIGHT, Fitting
+from resolute.scheduler.policies.policy import Claim
+from resolute.scheduler.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Fifo:
+    fitting: Fitting = TIGHT
+    name: str = "fifo"
+
+    def heads(self, pool: Pool) -> list[Allocation]:
+        return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in _oldest(pool)]
+
+    def keeps(self, pool: Pool, head: Allocation) -> bool:
+        return True
+
+    def claim(self, pool: Pool, head: Allocation) -> Claim | None:
+        return None
+
+    def standing(self, pool: Pool, allocation: Allocation) -> str:
+        return "first in the queue"
+
+    def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
+        return False
+
+    def ahead(self, pool: Pool, allocation: Allocation, most: int) -> tuple[int, list[str]]:
+        job = pool.jobs[allocation.request.job_id]
+        start, stop = (-AFTER,), (job.position,)
+        first = list[str]()
+        for position, job_id in pool.positions:
+            if position >= job.position or len(first) == most:
+                break
+            first.append(job_id)
+        return pool.positions.count(start, stop), first
+
+
+def _oldest(pool: Pool) -> list[Queued]:
+    """Of every kind of demand for slots the one of the oldest job, the oldest first."""
+    found: dict[tuple[Any, ...], Queued] = {}
+    for head in firsts(pool.queue):
+        entry: Queued | None = head if head[0] else None
+        while entry is not None and entry[:3] == head[:3]:
+            best = found.setdefault(head[:3], entry)
+            if entry[4] < best[4]:
+                found[head[:3]] = entry
+            entry = pool.queue.first((*entry[:3], entry[3] + 1))
+    return sorted(found.values(), key=lambda entry: entry[4:])

@@ -1,0 +1,138 @@
+"""One look at a pool: who gets slots now, and who is asked to make room, by any policy.
+
+First those that need no slots; then those for whom room was made; then the queue, in the policy's order; then, for
+whoever is first and does not fit, others are asked to go. What was given in this look is not asked back in it. The
+price is that of what is decided, whatever waits: equal demands fit or do not fit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from resolute.proto.pool import Placement, PreemptionRequested, SlotsAssigned
+from resolute.scheduler import placement
+from resolute.scheduler.allocation import Allocation
+from resolute.scheduler.demands import Kind, firsts, kind_of
+from resolute.scheduler.policies import victims
+from resolute.scheduler.policies.policy import Assign, Decision, Policy, Preempt
+from resolute.scheduler.pool import Pool, evolve
+
+SOME_TIME = datetime.max.replace(tzinfo=UTC)
+"""The deadline of preemptions that are only imagined."""
+
+
+def plan(pool: Pool, policy: Policy) -> list[Decision]:
+    """All that is to be done in `pool` as it is, in order."""
+    look = _Look(pool.draft(), policy)
+    look.give_without_slots()
+    if look.pool.slots_free:
+        look.give_promised()
+        look.give()
+    look.make_room()
+    return look.decisions
+
+
+class _Look:
+    def __init__(self, pool: Pool, policy: Policy) -> None:
+        self.pool, self._policy = pool, policy
+        self.decisions: list[Decision] = []
+        self._given: set[str] = set()
+        self._full: set[Kind] = set()
+        """Demands that found no room: there will not be more in this look."""
+
+    def give_without_slots(self) -> None:
+        while (head := self._first_without_slots()) is not None:
+            self._assign(*head)
+
+    def _first_without_slots(self) -> tuple[Allocation, tuple[Placement, ...]] | None:
+        for allocation in sorted(without_slots(self.pool), key=lambda a: self.pool.jobs[a.request.job_id].rank):
+            if placements := self._find(allocation):
+                return allocation, placements
+        return None
+
+    def give_promised(self) -> None:
+        entry = self.pool.promised.first()
+        while entry is not None:
+            allocation = self.pool.allocations[entry[-1]]
+            if not self._over_its_limit(allocation) and (placements := self._find(allocation)):
+                self._assign(allocation, placements)
+            entry = self.pool.promised.first((*entry, ""))
+
+    def _over_its_limit(self, allocation: Allocation) -> bool:
+        job = self.pool.jobs[allocation.request.job_id]
+        return job.max_slots is not None and job.slots_held + allocation.request.slots > job.max_slots
+
+    def give(self) -> None:
+        while self.pool.slots_free and (head := self._first_that_fits()) is not None:
+            self._assign(*head)
+
+    def _first_that_fits(self) -> tuple[Allocation, tuple[Placement, ...]] | None:
+        for head in self._heads():
+            if placements := self._find(head):
+                return head, placements
+            if self._policy.keeps(self.pool, head):
+                return None
+        return None
+
+    def _heads(self) -> Iterator[Allocation]:
+        fitting = self._policy.fitting
+        for head in self._policy.heads(self.pool):
+            if placement.could_ever_fit(self.pool, kind_of(head.request), fitting):
+                yield head
+
+    def _find(self, allocation: Allocation) -> tuple[Placement, ...]:
+        kind = kind_of(allocation.request)
+        if kind in self._full and allocation.id not in self.pool.promises:
+            return ()
+        placements = placement.find(self.pool, allocation, self._policy.fitting)
+        if not placements and allocation.id not in self.pool.promises:
+            self._full.add(kind)
+        return placements
+
+    def _assign(self, allocation: Allocation, placements: tuple[Placement, ...]) -> None:
+        reason = f"{self._policy.standing(self.pool, allocation)}; {self._why_there(allocation, placements)}"
+        rule = self._policy.name if allocation.request.slots else "zero_slots"
+        self.decisions.append(Assign(allocation.id, placements, reason, rule))
+        self._given.add(allocation.id)
+        evolve(self.pool, SlotsAssigned(allocation.id, placements, reason, rule))
+
+    def _why_there(self, allocation: Allocation, placements: tuple[Placement, ...]) -> str:
+        hosts = ", ".join(p.agent_id for p in placements)
+        if allocation.request.slots == 0:
+            return f"needs no slots; {hosts} runs the fewest such tasks"
+        if len(placements) > 1:
+            return f"larger than one agent, so all of {hosts}"
+        return f"{hosts} has the most room" if self._policy.fitting.spread else f"{hosts} is the tightest fit"
+
+    def make_room(self) -> None:
+        tried: set[str] = set()
+        while self._make_room_for_one(tried):
+            pass
+
+    def _make_room_for_one(self, tried: set[str]) -> bool:
+        for head in self._heads():
+            if head.id not in tried:
+                claim = self._policy.claim(self.pool, head)
+                fitting = self._policy.fitting
+                found = victims.find(self.pool, head, claim, fitting, self._given) if claim is not None else None
+                tried.add(head.id)
+                if claim is not None and found:
+                    for victim in found:
+                        self._preempt(victim, claim.reason(victim), head)
+                    return True
+            if self._policy.keeps(self.pool, head):
+                return False
+        return False
+
+    def _preempt(self, victim: Allocation, reason: str, head: Allocation) -> None:
+        self.decisions.append(Preempt(victim.id, reason, self._policy.name, head.id))
+        evolve(self.pool, PreemptionRequested(victim.id, reason, SOME_TIME, self._policy.name, head.id))
+
+
+def without_slots(pool: Pool) -> Iterator[Allocation]:
+    """The first of every kind of demand that needs no slots."""
+    for entry in firsts(pool.queue):
+        if entry[0]:
+            return
+        yield pool.first_of(entry[-1], Kind(*entry[:3]))

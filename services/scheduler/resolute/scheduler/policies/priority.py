@@ -1,0 +1,82 @@
+"""Priorities: a smaller number goes first; among equals the older job, and within a job the older allocation.
+
+The order is strict: who is first and does not fit yet keeps those behind waiting, so that large jobs do not starve.
+With preemption it may take the slots of lower priorities: those of the lowest first, among equals those of the
+youngest job, and of that the youngest; only where all that go make room for it, and no more than that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from resolute.scheduler.allocation import Allocation
+from resolute.scheduler.demands import AFTER, Kind, firsts
+from resolute.scheduler.jobs import Queued
+from resolute.scheduler.placement import TIGHT, Fitting
+from resolute.scheduler.policies.policy import Claim, Taken
+from resolute.scheduler.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    preemption: bool = False
+    fitting: Fitting = TIGHT
+    name: str = "priority"
+
+    def heads(self, pool: Pool) -> list[Allocation]:
+        entries = sorted((entry for entry in firsts(pool.queue) if entry[0]), key=lambda entry: entry[3:])
+        return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in entries]
+
+    def keeps(self, pool: Pool, head: Allocation) -> bool:
+        return True
+
+    def claim(self, pool: Pool, head: Allocation) -> Claim | None:
+        return LowerPriorities(pool, head) if self.preemption else None
+
+    def standing(self, pool: Pool, allocation: Allocation) -> str:
+        return f"first in the queue at priority {allocation.request.priority}"
+
+    def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
+        return False
+
+    def ahead(self, pool: Pool, allocation: Allocation, most: int) -> tuple[int, list[str]]:
+        mine, count, first = pool.jobs[allocation.request.job_id].rank, 0, list[Queued]()
+        for head in firsts(pool.queue):
+            if head[0]:
+                count += pool.queue.count((*head[:3], -AFTER), (*head[:3], *mine))
+                first += takewhile(
+                    lambda entry, kind=head[:3]: entry[:3] == kind and entry[3:5] < mine,  # type: ignore[misc]
+                    islice(pool.queue.since(head), most),
+                )
+        return count, list(dict.fromkeys(entry[-1] for entry in sorted(first, key=lambda e: e[3:])))[:most]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerPriorities:
+    """What one that waits may take: all that is of lower priority."""
+
+    pool: Pool
+    head: Allocation
+
+    def candidates(self) -> Iterator[Allocation]:
+        for minus_priority, _, job_id in self.pool.victim_jobs:
+            if -minus_priority <= self.head.request.priority:
+                return
+            for owner, _, allocation_id in self.pool.victims.since((job_id,)):
+                if owner != job_id:
+                    break
+                yield self.pool.allocations[allocation_id]
+
+    def owner(self, victim: Allocation) -> str:
+        return victim.request.job_id
+
+    def allows(self, victim: Allocation, taken: Taken) -> bool:
+        return True
+
+    def reason(self, victim: Allocation) -> str:
+        head, priority = self.head.request, victim.request.priority
+        return (
+            f"{head.allocation_id} of priority {head.priority} needs {head.slots} slots; this is of priority {priority}"
+        )
