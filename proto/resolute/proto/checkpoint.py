@@ -95,6 +95,20 @@ class RetentionApplied(CheckpointEvent):
     deleted: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckpointHeld(CheckpointEvent):
+    """Trials of experiment `by`, which has not ended, begin from it: it stays until that has."""
+
+    uuid: str
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointReleased(CheckpointEvent):
+    uuid: str
+    by: int
+
+
 # ---------------------------------------------------------------- commands
 
 
@@ -163,3 +177,19 @@ class DeleteExperimentCheckpoints(CheckpointCommand):
 
     experiment_id: int
     storage: Object = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldCheckpoint(CheckpointCommand):
+    """`experiment_id` is whose it is, `by` the one whose trials begin from it."""
+
+    experiment_id: int
+    uuid: str
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseCheckpoint(CheckpointCommand):
+    experiment_id: int
+    uuid: str
+    by: int

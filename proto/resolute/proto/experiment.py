@@ -228,7 +228,7 @@ class TrialCheckpointLost(ExperimentEvent):
 class TrialEarlyExitReported(ExperimentEvent):
     trial_id: int
     reason: str
-    """INVALID_HP or USER_REQUESTED_STOP."""
+    """INVALID_HP, USER_REQUESTED_STOP, or MISCONFIGURED: it fails, and would whenever it was tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +280,14 @@ class TrialEnded(ExperimentEvent):
     outcome: str
     """COMPLETED, CANCELED or ERROR."""
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProgressed(ExperimentEvent):
+    """How far a search has come that compares its trials: no sum over them would tell. Said at each hundredth."""
+
+    progress: float
+    """From 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)

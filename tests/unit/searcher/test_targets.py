@@ -18,6 +18,7 @@ from resolute.proto.experiment import (
     KillTrial,
     PauseExperiment,
     ReportValidation,
+    SearchProgressed,
     TrialCreated,
     TrialEnded,
     TrialRunEnded,
@@ -39,6 +40,10 @@ def validation(trial_id: int, steps: int, metric: float | None, run_id: int = 1)
 
 def completion(trial_id: int, length: int, metric: float | None, run_id: int = 1) -> CompleteOperation:
     return CompleteOperation(EXPERIMENT, trial_id, run_id, length, metric)
+
+
+def without_progress(story: Story) -> Story:
+    return replace(story, last=tuple(event for event in story.last if not isinstance(event, SearchProgressed)))
 
 
 def halving(**changes: Any) -> Story:
@@ -187,16 +192,19 @@ def test_trials_that_wait_are_complete_when_the_search_ends() -> None:
     story = story.exits(1, "yielded").exits(2, "yielded")
     assert story.experiment.trial(2).state is State.WAITING
     story = story.starts(1).when(validation(1, 50, 0.5, run_id=2))
-    story.then_kinds(TrialValidated, TrialTargetReached, ExperimentStopping, TrialStopRequested, TrialEnded)
+    without_progress(story).then_kinds(
+        TrialValidated, TrialTargetReached, ExperimentStopping, TrialStopRequested, TrialEnded
+    )
     assert story.last[-1] == TrialEnded(2, "COMPLETED", "all 2 trials have trained as far as they were worth")
     story = story.exits(1, "yielded").then_kinds(TrialRunEnded, TrialEnded, ExperimentEnded)
     assert story.experiment.state.name == "COMPLETED"
 
 
 def test_a_trial_that_waits_can_be_killed_and_its_search_goes_on() -> None:
-    story = waiting().when(KillTrial(EXPERIMENT, 1)).then(TrialEnded(1, "CANCELED", "it was killed"))
+    story = waiting().when(KillTrial(EXPERIMENT, 1))
+    without_progress(story).then(TrialEnded(1, "CANCELED", "it was killed"))
     story = story.when(validation(2, 25, 0.9))  # trial 1 moves up as the worst, and nobody is left to promote
-    story.then_kinds(
+    without_progress(story).then_kinds(
         *[TrialValidated, TrialTargetReached, TrialStopRequested, TrialCreated, TrialTargetSet, TrialRunRequested]
     )
 
@@ -236,11 +244,19 @@ def test_a_stopped_trial_is_asked_to_checkpoint_and_is_complete() -> None:
     (stop,) = [event for event in story.last if isinstance(event, TrialStopRequested)]
     assert (stop.trial_id, stop.how, stop.then) == (2, "preempt", "COMPLETED")
     assert stop.why == "it is number 2 of 2 at rung 0 (at 25), of which the best 1 train on"
-    story.exits(2, "yielded").then_kinds(TrialRunEnded, TrialEnded)
+    without_progress(story.exits(2, "yielded")).then_kinds(TrialRunEnded, TrialEnded)
 
 
 def test_a_trial_that_reports_a_time_is_stopped_by_that() -> None:
     story = halving(max_length=None, time_metric="epochs", max_time=100)
     story = story.when(ReportValidation(EXPERIMENT, 1, 1, 7, 0.5, 60.0)).then(TrialValidated(1, 1, 7, 0.5, 60.0))
     story = story.when(ReportValidation(EXPERIMENT, 2, 1, 7, 0.9, 30.0))
-    story.then_kinds(TrialValidated, TrialStopRequested, TrialCreated, TrialRunRequested)
+    without_progress(story).then_kinds(TrialValidated, TrialStopRequested, TrialCreated, TrialRunRequested)
+
+
+def test_a_search_says_how_far_it_has_come_with_the_report_after_the_one_that_made_it_so() -> None:
+    story = halving().when(validation(1, 25, 0.5)).when(validation(2, 25, 0.9))
+    assert [event.progress for event in story.events if isinstance(event, SearchProgressed)] == [0.21]
+    assert story.experiment.method.progress() == pytest.approx(2 / 4.8)
+    said = [event for event in given(created("random")).exits(1).events if isinstance(event, SearchProgressed)]
+    assert said == []

@@ -26,6 +26,7 @@ from resolute.proto.experiment import (
     ExperimentStopping,
     ExperimentUnarchived,
     SearchOperationsPosted,
+    SearchProgressed,
     TrialCheckpointed,
     TrialCheckpointLost,
     TrialContinued,
@@ -98,7 +99,7 @@ FLOW: Flow[State] = {
     (State.DELETING, ExperimentDeleted): State.DELETED,
     **loops(TERMINAL, ExperimentArchived, ExperimentUnarchived),
     **loops((*RUNNING, *STOPPING, *TERMINAL), ExperimentEdited, ExperimentMoved),
-    **loops(RUNNING, TrialCreated, TrialTargetSet, SearchOperationsPosted),
+    **loops(RUNNING, TrialCreated, TrialTargetSet, SearchOperationsPosted, SearchProgressed),
     **loops((State.ACTIVE,), TrialRunRequested, TrialContinued),
     **loops((*RUNNING, *STOPPING), TrialStopRequested, TrialRunStarted, TrialRunEnded, TrialEnded),
     **loops((*RUNNING, *STOPPING), TrialValidated, TrialTargetReached),
@@ -121,6 +122,8 @@ class Experiment:
     unmanaged: bool = False
     project_id: int = 0
     notes: str = ""
+    progress: float = 0.0
+    """What was last said of it; the method knows better."""
     config: dict[str, Any] = field(default_factory=dict)
     trials: dict[int, Trial] = field(default_factory=dict)
     open: dict[int, Trial] = field(default_factory=dict)
@@ -183,6 +186,8 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
             _edit(experiment, changes)
         case SearchOperationsPosted():
             experiment.method.evolve(event)
+        case SearchProgressed(progress=progress):
+            experiment.progress = progress
         case _ if hasattr(event, "trial_id"):
             _evolve_trial(experiment, event.trial_id, event)
     return experiment

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from resolute.proto.experiment import (
     ExperimentEnded,
     ExperimentStopping,
+    SearchProgressed,
     TrialCreated,
     TrialEnded,
     TrialStopRequested,
@@ -16,6 +17,8 @@ from resolute.proto.message import Event
 from resolute.searcher import derive, trial, turns
 from resolute.searcher.experiment import ENDS_AS, STOPPING, Experiment, State
 from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
+
+HALVING = ("async_halving", "adaptive_asha")
 
 TrialIds = Iterator[int]
 """Fresh trial ids, as many as are asked for."""
@@ -31,7 +34,14 @@ def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[
     follows = carry_out(experiment, operations, ids, closing)
     if closing is not None and not any(isinstance(operation, Shutdown) for operation in operations):
         follows += turns.after_the_end_of(experiment, closing)
-    return [event, *follows]
+    return [event, *_progressed(experiment), *follows]
+
+
+def _progressed(experiment: Experiment) -> list[Event]:
+    """Said with the report after the one that made it so: what follows from an event is known once it has happened."""
+    now = round(experiment.method.progress(), 2)
+    compares = experiment.settings.searcher.name in HALVING
+    return [SearchProgressed(now)] if compares and now > experiment.progress else []
 
 
 def carry_out(

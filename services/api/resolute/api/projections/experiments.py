@@ -20,6 +20,8 @@ from resolute.proto.experiment import (
     ExperimentPaused,
     ExperimentStopping,
     ExperimentUnarchived,
+    SearchOperationsPosted,
+    SearchProgressed,
 )
 from resolute.proto.message import Recorded
 
@@ -91,6 +93,11 @@ def project(recorded: Recorded) -> list[Statement]:
             return _edited(experiment_id, changes)
         case ExperimentMoved(project_id=project_id):
             return [update("experiments", "id", experiment_id, project_id=project_id)]
+        case SearchProgressed(progress=progress):
+            return [update("experiments", "id", experiment_id, search_progress=progress)]
+        case SearchOperationsPosted(operations=operations):
+            said = [each["progress"] for each in operations if each["type"] == "set_progress"]
+            return [update("experiments", "id", experiment_id, search_progress=said[-1])] if said else []
     return []
 
 

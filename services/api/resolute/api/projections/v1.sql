@@ -63,6 +63,7 @@ CREATE TABLE read_v1.experiments (
     external_id text,
     model_definition text,
     trials int NOT NULL DEFAULT 0,
+    search_progress double precision,         -- of a search that says so itself
     best_trial_id bigint,
     best_metric double precision
 );

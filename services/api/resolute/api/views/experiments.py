@@ -125,9 +125,11 @@ def _whose(row: asyncpg.Record) -> dict[str, Any]:
 
 
 def progress_of(row: asyncpg.Record) -> float | None:
-    """The mean progress of all the trials there will be; 1 once it has completed."""
+    """The mean progress of all the trials there will be, or what the search says itself; 1 once it has completed."""
     if row["state"] == "COMPLETED":
         return 1.0
+    if row["search_progress"] is not None:
+        return float(row["search_progress"])
     if row["progress"] is None:
         return None
     expected = max(int(row["max_trials"] or 1), int(row["trials"]), 1)

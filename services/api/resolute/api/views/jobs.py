@@ -41,7 +41,7 @@ COUNT = f"{RANKED} SELECT count(*) FROM ranked q"
 
 SELECT = f"""{RANKED}
 SELECT q.*, e.name AS experiment, e.state, e.trials, e.started_at AS submitted_at, p.workspace_id, u.id AS owner_id,
-    f.config #>> '{{searcher,max_trials}}' AS max_trials, g.progress
+    f.config #>> '{{searcher,max_trials}}' AS max_trials, g.progress, e.search_progress
 FROM ranked q
 LEFT JOIN read_v1.experiments e ON e.id = q.experiment_id
 LEFT JOIN read_v1.experiment_configs f ON f.experiment_id = q.experiment_id
