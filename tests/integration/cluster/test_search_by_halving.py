@@ -154,14 +154,17 @@ def test_hyperparameters_that_a_trial_finds_invalid_are_replaced(cluster: LocalC
     assert len(xs) - len(refused) == 8
 
 
-def test_a_metric_that_no_trial_reports_is_named_in_its_log(cluster: LocalCluster) -> None:
+def test_a_metric_that_no_trial_reports_is_named_in_its_log_and_tried_once(cluster: LocalCluster) -> None:
     hparams = {"x": 1.0, "step_s": 0.0, "metric": "accuracy"}
-    config = {**BY_LENGTH, "name": "unnamed", "hyperparameters": hparams}
+    config = {**BY_LENGTH, "name": "unnamed", "hyperparameters": hparams, "max_restarts": 5}
     experiment_id = cluster.create({**config, "searcher": {**BY_LENGTH["searcher"], "max_trials": 1}}, MODEL)
     assert cluster.ended(experiment_id) == "STATE_ERROR"
     (trial,) = cluster.trials(experiment_id)
     log = cluster.logs(int(trial["id"]))
     assert "searcher.metric is 'loss', and this validation reports only accuracy, steps" in log
+    assert trial["restarts"] == 0
+    (ended,) = of_kind(told(cluster, f"experiment-{experiment_id}"), "TrialEnded")
+    assert "it is not restarted: its code and its configuration do not fit" in ended["reason"]
 
 
 def example(name: str, file: str, **changes: Any) -> tuple[dict[str, Any], Path]:

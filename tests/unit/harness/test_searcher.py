@@ -161,6 +161,20 @@ def test_a_validation_without_the_metric_that_trials_are_compared_by_is_an_error
     assert [steps for steps, _ in master.metrics("validation")] == [1]
 
 
+def report_the_wrong_metric() -> None:
+    with core.init() as context:
+        context.train.report_validation_metrics(1, {"acc": 0.5})
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_the_cluster_hears_that_starting_such_a_trial_again_is_of_no_use(on_cluster, status):
+    master = on_cluster(searcher={**ASHA, "max_length": {"batches": 8}})
+    master.answers["/early_exit"] = (status, {})
+    with pytest.raises(errors.InvalidExperimentException, match=r"searcher\.metric is 'accuracy'"):
+        report_the_wrong_metric()
+    assert master.posted("/trials/41/early_exit") == [{"reason": "EXITED_REASON_MISCONFIGURED"}]
+
+
 def test_a_search_by_time_wants_the_time_too(on_cluster):
     on_cluster(searcher={**ASHA, "time_metric": "epochs", "max_time": 8})
     with core.init() as context:

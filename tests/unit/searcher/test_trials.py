@@ -155,6 +155,14 @@ def test_a_trial_may_end_itself_early() -> None:
     assert "USER_REQUESTED_STOP" in story.experiment.reason
 
 
+def test_a_trial_that_says_it_would_fail_again_is_not_restarted() -> None:
+    story = training().when(ReportEarlyExit(EXPERIMENT, 1, "MISCONFIGURED"))
+    story.when(ReportEarlyExit(EXPERIMENT, 1, "MISCONFIGURED")).then()
+    story = story.exits(1, code=1)
+    assert story.experiment.state.name == "ERROR"
+    assert "is not restarted: its code and its configuration do not fit" in story.experiment.reason
+
+
 def test_an_unknown_reason_for_an_early_exit_names_those_that_would_do() -> None:
     training().then_refused(ReportEarlyExit(EXPERIMENT, 1, "BORED"), InvalidConfig, "INVALID_HP.*found 'BORED'")
 

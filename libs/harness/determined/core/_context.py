@@ -28,13 +28,15 @@ from determined.core._searcher import (
 )
 from determined.core._tensorboard_mode import TensorboardMode
 from determined.core._train import DummyTrainContext, EarlyExitReason, TrainContext
+from determined.errors import InvalidExperimentException
 from determined.tensorboard import BatchMetricWriter, EventFileWriter, TensorboardManager, storage_folder
 
 logger = logging.getLogger("determined.core")
 
 
 class Context:
-    """Use it with `with`. Leaving it sends what is still unsent, and turns InvalidHP into a clean end."""
+    """Use it with `with`. Leaving it sends what is still unsent, and turns InvalidHP into a clean end. An
+    InvalidExperimentException goes on its way, and the cluster hears that trying again is of no use."""
 
     def __init__(
         self,
@@ -132,6 +134,8 @@ class Context:
                 self.train.report_early_exit(EarlyExitReason.INVALID_HP)
             self.close()
             raise SystemExit(0) from exc_val
+        if isinstance(exc_val, InvalidExperimentException) and self.distributed.rank == 0:
+            self.train._report_misconfigured()
         self.close(exc_type, exc_val, exc_tb)
 
 
@@ -270,6 +274,8 @@ def _searcher(
     metrics: _MetricsContext,
 ) -> SearcherContext:
     searcher = info.trial._config.get("searcher") or {}
+    length: int | None
+    units: Unit | None
     if searcher.get("name") == "custom":
         length, units = None, Unit[str(searcher.get("unit") or "batches").upper()]
     elif (parsed := parse_max_length(searcher.get("max_length"))) is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from determined import errors
 from determined.common import api
+from determined.common.api._retry import ONCE
 from determined.core._distributed import DistributedContext
 from determined.core._metrics import _DummyMetricsContext, _MetricsContext
 from determined.core._tensorboard_mode import TensorboardMode
@@ -22,6 +23,9 @@ logger = logging.getLogger("determined.core")
 
 RANKING = ("async_halving", "asha", "adaptive_asha")
 """Search methods that compare trials at each validation, and cannot without the metric."""
+
+
+MISCONFIGURED = "EXITED_REASON_MISCONFIGURED"
 
 
 class EarlyExitReason(enum.Enum):
@@ -157,6 +161,13 @@ class TrainContext:
                 raise
             logger.warning("the early exit was reported already: %s", problem)
 
+    def _report_misconfigured(self) -> None:
+        """Say that this trial fails, and would again. An error is on its way: nothing may stand in for it."""
+        try:
+            self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": MISCONFIGURED}, retry=ONCE)
+        except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
+            logger.warning("nobody heard that starting this trial again is of no use: %s", problem)
+
     def report_progress(self, progress: float) -> None:
         """The fraction of training that is done."""
         if not (math.isfinite(progress) and 0.0 <= progress <= 1.0):
@@ -215,6 +226,9 @@ class DummyTrainContext(TrainContext):
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
         logger.info("early exit: %s", reason.value)
+
+    def _report_misconfigured(self) -> None:
+        return
 
     def report_progress(self, progress: float) -> None:
         logger.info("progress: %.0f %%", progress * 100)

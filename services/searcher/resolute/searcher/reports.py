@@ -34,7 +34,7 @@ from resolute.searcher.experiment import RUNNING, Experiment, State
 from resolute.searcher.methods.custom import CustomSearch
 from resolute.searcher.search import TrialIds, continue_search
 
-EARLY_EXITS = ("INVALID_HP", "USER_REQUESTED_STOP")
+EARLY_EXITS = ("INVALID_HP", "USER_REQUESTED_STOP", "MISCONFIGURED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def early_exit(experiment: Experiment, report: ReportEarlyExit, ids: TrialIds) -
     if report.reason not in EARLY_EXITS:
         raise InvalidConfig(f"reason: expected one of {', '.join(EARLY_EXITS)}; found {report.reason!r}.")
     one = experiment.trial(report.trial_id)
-    if one.trial_id not in experiment.open or one.early_exit:
+    if one.trial_id not in experiment.open or one.early_exit or (report.reason == "MISCONFIGURED" and one.no_restart):
         return []
     return continue_search(experiment, TrialEarlyExitReported(report.trial_id, report.reason), ids)
 

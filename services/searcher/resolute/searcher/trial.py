@@ -157,6 +157,8 @@ def evolve(trial: Trial, event: Event) -> None:
             trial.checkpoints[event.checkpoint] = event.steps_completed
         case TrialCheckpointLost(lost=lost):
             del trial.checkpoints[lost]
+        case TrialEarlyExitReported(reason="MISCONFIGURED"):
+            trial.no_restart = trial.no_restart or "its code and its configuration do not fit, and its log says where"
         case TrialEarlyExitReported(reason=reason):
             trial.early_exit = reason
         case TrialLogPolicyMatched():
