@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -17,13 +17,21 @@ from resolute.proto.checkpoint import (
     AnnounceCheckpoint,
     ApplyRetention,
     CheckpointDeleted,
+    CheckpointHeld,
+    CheckpointReleased,
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
     RetentionApplied,
 )
 from resolute.proto.errors import InvalidConfig, Refused
-from resolute.proto.experiment import ExperimentCreated, ExperimentEdited, ExperimentEnded, TrialValidated
+from resolute.proto.experiment import (
+    ExperimentContinued,
+    ExperimentCreated,
+    ExperimentEdited,
+    ExperimentEnded,
+    TrialValidated,
+)
 from resolute.proto.message import Cause, Command, Event, Object, Reply
 from resolute.service import Context
 from resolute.storage import Storage, open_storage
@@ -207,3 +215,60 @@ async def test_a_repeated_completion_is_told_the_same(cluster: Cluster) -> None:
 async def test_only_a_uuid_names_a_checkpoint(cluster: Cluster, uuid: str) -> None:
     with pytest.raises(InvalidConfig, match="uuid: expected"):
         await cluster.ask(AnnounceCheckpoint(uuid, 7, 1, "7.1", "7.1.1", cluster.storage))
+
+
+def beginning_from(uuid: str, **more: Any) -> ExperimentCreated:
+    """Experiment 8, whose trials begin from a checkpoint of experiment 7."""
+    searcher = {"name": "single", "metric": "loss", "source_checkpoint_uuid": uuid}
+    return ExperimentCreated(8, "job-8", "fork", {"searcher": searcher}, "", 1, "ann", 1, 0, **more)
+
+
+async def tell_of_8(cluster: Cluster, *events: Event) -> None:
+    version = len(await cluster.log.read_stream("experiment-8"))
+    await cluster.log.append("experiment-8", events, expected_version=version, cause=Cause(f"eight-{version}"))
+    await cluster.catch_up()
+
+
+async def test_what_another_experiment_begins_from_stays_until_that_has_ended(cluster: Cluster) -> None:
+    for steps, uuid in enumerate((A, B, C), start=1):
+        await cluster.saved(uuid, steps=steps)
+    await tell_of_8(cluster, beginning_from(A))
+    await cluster.tell(ExperimentEnded("COMPLETED", ""))
+    await cluster.catch_up()
+    assert [cluster.folder(uuid).exists() for uuid in (A, B, C)] == [True, False, True]
+    with pytest.raises(Refused, match="trials of experiment 8 begin from it; wait until that has ended"):
+        await cluster.ask(DeleteCheckpoints(7, (A,), "asked"))
+    with pytest.raises(Refused, match="trials of experiment 8 begin from it"):
+        await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage))
+    await tell_of_8(cluster, ExperimentEnded("COMPLETED", ""))
+    assert [cluster.folder(uuid).exists() for uuid in (A, B, C)] == [False, False, True]
+
+
+async def test_it_is_held_again_when_the_one_that_began_there_is_continued(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    begun = beginning_from(A)
+    await tell_of_8(cluster, begun, ExperimentEnded("ERROR", ""))
+    assert await cluster.events(CheckpointHeld) == []  # it was over before anybody looked
+    await tell_of_8(cluster, ExperimentContinued(begun.config, (1,)))
+    assert await cluster.events(CheckpointHeld) == [CheckpointHeld(A, 8)]
+    await tell_of_8(cluster, ExperimentEnded("COMPLETED", ""))
+    assert await cluster.events(CheckpointReleased) == [CheckpointReleased(A, 8)]
+    await cluster.ask(DeleteCheckpoints(7, (A,), "asked"))
+
+
+async def test_one_that_runs_elsewhere_holds_nothing_since_it_may_never_say_that_it_ended(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    await tell_of_8(cluster, beginning_from(A, unmanaged=True))
+    await tell_of_8(cluster, ExperimentContinued({}, ()))
+    assert await cluster.events(CheckpointHeld) == []
+
+
+async def test_an_experiment_that_goes_on_keeps_what_its_trials_may_resume_from(cluster: Cluster) -> None:
+    await cluster.tell(ExperimentEnded("ERROR", ""), ExperimentContinued({"checkpoint_storage": {}}, (1,)))
+    for steps, uuid in enumerate((A, B, C), start=1):
+        await cluster.saved(uuid, steps=steps)
+    await cluster.catch_up()
+    assert await cluster.events(RetentionApplied) == []
+    await cluster.tell(ExperimentEnded("COMPLETED", ""))
+    await cluster.catch_up()
+    assert [cluster.folder(uuid).exists() for uuid in (A, B, C)] == [False, False, True]

@@ -100,6 +100,12 @@ WORDS: Mapping[str, Say] = {
     "TrialTargetSet": lambda d: f"trial {d['trial_id']} was to train to {d['length']}",
     "TrialTargetReached": lambda d: f"trial {d['trial_id']} reached {d['length']}",
     "TrialValidated": _metric,
+    "TrialContinued": lambda d: f"trial {d['trial_id']} was continued",
+    "TrialLogPolicyMatched": lambda d: (
+        f"trial {d['trial_id']} printed {d['line']!r}, which log policy {d['policy']!r} looks for"
+    ),
+    "CheckpointHeld": lambda d: f"checkpoint {d['uuid']} was held for experiment {d['by']}, which begins from it",
+    "CheckpointReleased": lambda d: f"checkpoint {d['uuid']} was let go by experiment {d['by']}",
     "TrialEarlyExitReported": lambda d: f"trial {d['trial_id']} said that it ends early: {d['reason']}",
     "TrialStopRequested": _stop,
     "TrialRunEnded": _run_ended,

@@ -16,11 +16,15 @@ from resolute.proto.checkpoint import (
     CheckpointDeleted,
     CheckpointDeletionRequested,
     CheckpointFilesRemoved,
+    CheckpointHeld,
     CheckpointMetadataChanged,
+    CheckpointReleased,
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    HoldCheckpoint,
     NoteFilesRemoved,
+    ReleaseCheckpoint,
     RetentionApplied,
 )
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
@@ -48,17 +52,25 @@ def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics) -> 
             return _note(uuid, left, registry)
         case ApplyRetention():
             return _retain(command, registry, metrics)
+        case HoldCheckpoint(uuid=uuid, by=by):
+            held = by in registry.holders.get(uuid, ()) or registry.get(uuid).state is not State.COMPLETED
+            return [] if held else [CheckpointHeld(uuid, by)]
+        case ReleaseCheckpoint(uuid=uuid, by=by):
+            return [CheckpointReleased(uuid, by)] if by in registry.holders.get(uuid, ()) else []
         case DeleteExperimentCheckpoints():
+            for uuid in registry.holders:
+                _check_free(registry, uuid)
             return [CheckpointDeletionRequested(uuid, "its experiment is deleted") for uuid in registry.present()]
     raise NotFound(f"the checkpoint store does not decide {type(command).__name__}")
 
 
 def to_delete(command: ApplyRetention, registry: Registry, metrics: Metrics) -> tuple[list[str], list[str]]:
-    """What the policy keeps and what it lets go. Checkpoints that were cut off go: nobody can resume from them."""
+    """What the policy keeps and what it lets go. Checkpoints that were cut off go: nobody can resume from them. Those
+    that trials of other experiments begin from stay beside what the policy keeps."""
     policy = Policy(
         command.save_experiment_best, command.save_trial_best, command.save_trial_latest, command.smaller_is_better
     )
-    chosen = kept(registry.candidates(metrics), policy)
+    chosen = {*kept(registry.candidates(metrics), policy), *registry.holders}
     going = [
         uuid for uuid in registry.present() if uuid not in chosen and registry.get(uuid).state is not State.DELETING
     ]
@@ -117,7 +129,17 @@ def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry) -> Sequen
             raise _refused("delete", uuid, found, "wait until it is complete, or delete its experiment")
         case State.DELETED:
             return ()
+    _check_free(registry, uuid)
     return (CheckpointDeletionRequested(uuid, command.reason, command.globs),)
+
+
+def _check_free(registry: Registry, uuid: str) -> None:
+    if holders := registry.holders.get(uuid):
+        who = ", ".join(map(str, sorted(holders)))
+        raise Refused(
+            f"cannot delete checkpoint {uuid}: trials of experiment {who} begin from it; wait until that has ended, or "
+            "cancel it first"
+        )
 
 
 def _note(uuid: str, left: dict[str, int], registry: Registry) -> list[Event]:

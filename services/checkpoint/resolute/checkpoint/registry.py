@@ -17,7 +17,9 @@ from resolute.proto.checkpoint import (
     CheckpointDeleted,
     CheckpointDeletionRequested,
     CheckpointFilesRemoved,
+    CheckpointHeld,
     CheckpointMetadataChanged,
+    CheckpointReleased,
     RetentionApplied,
 )
 from resolute.proto.message import Event, Object
@@ -63,6 +65,8 @@ class Registry:
     completed: int = 0
     kept: tuple[str, ...] | None = None
     """What retention kept when it was last applied; None before."""
+    holders: dict[str, set[int]] = field(default_factory=dict)
+    """By uuid, the experiments that have not ended and whose trials begin from it."""
 
     def get(self, uuid: str) -> Checkpoint:
         return self.checkpoints.get(uuid, _ABSENT)
@@ -94,6 +98,14 @@ def evolve(registry: Registry, event: Event) -> Registry:
     match event:
         case RetentionApplied(kept=kept):
             registry.kept = kept  # the requests beside it say the rest
+            return registry
+        case CheckpointHeld(uuid=uuid, by=by):
+            registry.holders.setdefault(uuid, set()).add(by)
+            return registry
+        case CheckpointReleased(uuid=uuid, by=by):
+            registry.holders[uuid].remove(by)
+            if not registry.holders[uuid]:
+                del registry.holders[uuid]
             return registry
         case (
             CheckpointAnnounced(uuid=uuid)

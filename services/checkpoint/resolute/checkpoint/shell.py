@@ -9,7 +9,7 @@ import structlog
 
 from resolute.checkpoint import registry, story
 from resolute.checkpoint.decide import Metrics, decide, to_delete
-from resolute.checkpoint.reactions import RemoveFiles, Retain, react
+from resolute.checkpoint.reactions import End, Hold, RemoveFiles, Retain, react
 from resolute.checkpoint.registry import Registry, State
 from resolute.checkpoint.story import Story
 from resolute.eventlog import Appended
@@ -20,7 +20,9 @@ from resolute.proto.checkpoint import (
     CheckpointCommand,
     CompleteCheckpoint,
     DeleteExperimentCheckpoints,
+    HoldCheckpoint,
     NoteFilesRemoved,
+    ReleaseCheckpoint,
 )
 from resolute.proto.errors import NotFound, Refused, WrongVersion
 from resolute.proto.message import Cause, Command, Object, Recorded, Reply
@@ -73,11 +75,39 @@ class CheckpointStore:
         experiment_id, cause = int(recorded.stream.partition("-")[2]), _because_of(recorded)
         match todo:
             case Retain():
-                found = await self._story(experiment_id)
-                if found.ended:
-                    await self._execute(experiment_id, found.retention(experiment_id), cause.then("retain"))
+                await self._retain(experiment_id, cause)
+            case Hold(uuid=uuid):
+                await self._hold(uuid, experiment_id, cause)
+            case End():
+                await self._retain(experiment_id, cause)
+                await self._let_go(experiment_id, cause)
             case RemoveFiles(uuid=uuid, globs=globs):
                 await self._remove(experiment_id, uuid, globs, cause)
+
+    async def _retain(self, experiment_id: int, cause: Cause) -> None:
+        found = await self._story(experiment_id)
+        if found.ended:
+            await self._execute(experiment_id, found.retention(experiment_id), cause.then("retain"))
+
+    async def _hold(self, uuid: str, by: int, cause: Cause) -> None:
+        owner = await self._owner(uuid)
+        if owner is not None and not (await self._story(by)).ended:
+            await self._execute(owner, HoldCheckpoint(owner, uuid, by), cause.then("hold"))
+
+    async def _let_go(self, experiment_id: int, cause: Cause) -> None:
+        """Its source's own experiment may have ended meanwhile, and its policy passed this one over."""
+        found = await self._story(experiment_id)
+        owner = await self._owner(found.source) if found.source and found.ended else None
+        if owner is not None and found.source:
+            released = ReleaseCheckpoint(owner, found.source, experiment_id)
+            outcome = await self._execute(owner, released, cause.then("release"))
+            if outcome.events:
+                await self._retain(owner, cause.then("source"))
+
+    async def _owner(self, uuid: str) -> int | None:
+        """Whose checkpoint it is."""
+        claim = await self._log.read_stream(_claim_stream(uuid))
+        return claim[0].event.experiment_id if claim and isinstance(claim[0].event, CheckpointClaimed) else None
 
     async def _execute(self, experiment_id: int, command: CheckpointCommand, cause: Cause) -> Appended:
         metrics: Metrics = {}
@@ -104,7 +134,7 @@ class CheckpointStore:
         uuid, owner = check_uuid(command.uuid), command.experiment_id
         if (await self._registry(owner)).get(uuid).state is not State.ABSENT:
             return
-        stream = f"{CheckpointClaimed.category}-{uuid.lower()}"
+        stream = _claim_stream(uuid)
         claim = CheckpointClaimed(uuid, owner)
         try:
             await self._log.append(stream, [claim], expected_version=0, cause=cause.then("claim"))
@@ -159,6 +189,10 @@ class CheckpointStore:
 
     async def _story(self, experiment_id: int) -> Story:
         return await self._stories.state(f"experiment-{experiment_id}")
+
+
+def _claim_stream(uuid: str) -> str:
+    return f"{CheckpointClaimed.category}-{uuid.lower()}"
 
 
 def _stream(experiment_id: int) -> str:

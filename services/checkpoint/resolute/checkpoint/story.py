@@ -24,6 +24,8 @@ class Story:
     counts: dict[str, int] = field(default_factory=lambda: dict(zip(COUNTS, (0, 1, 1), strict=True)))
     storage: Object = field(default_factory=dict)
     smaller_is_better: bool = True
+    source: str | None = None
+    """The checkpoint of another experiment that its trials begin from."""
     ended: bool = False
     metrics: dict[tuple[int, int], float | None] = field(default_factory=dict)
     """The searcher's metric by trial and steps; of two reports for the same steps the later one."""
@@ -39,6 +41,7 @@ def evolve(story: Story, event: Event) -> Story:
             story.storage = config.get("checkpoint_storage") or {}
             story.smaller_is_better = (config.get("searcher") or {}).get("smaller_is_better", True)
             _take_counts(story, story.storage)
+            story.source = source_of(event)
         case ExperimentEdited(changes=changes):
             _take_counts(story, changes)
         case TrialValidated():
@@ -49,6 +52,14 @@ def evolve(story: Story, event: Event) -> Story:
         case ExperimentEnded():
             story.ended = True
     return story
+
+
+def source_of(event: ExperimentCreated | ExperimentContinued) -> str | None:
+    """The checkpoint that must stay while the experiment has not ended; one that runs elsewhere never says that."""
+    if isinstance(event, ExperimentCreated) and event.unmanaged:
+        return None
+    uuid: str | None = (event.config.get("searcher") or {}).get("source_checkpoint_uuid")
+    return uuid
 
 
 def _take_counts(story: Story, given: Object) -> None:
