@@ -181,6 +181,8 @@ class TrialTargetSet(ExperimentEvent):
 
     trial_id: int
     length: int
+    why: str = ""
+    """What earned it a further one; empty for its first."""
 
 
 @dataclass(frozen=True, slots=True)

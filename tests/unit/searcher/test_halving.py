@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from resolute.config import SearcherConfig, most_rungs, rung_lengths
-from resolute.config.rungs import are_apart
+from resolute.config import SearcherConfig, most_apart, most_rungs, rung_lengths
 from resolute.proto.experiment import (
     TrialCreated,
     TrialEarlyExitReported,
@@ -108,7 +107,7 @@ def test_each_rung_is_the_divisor_times_as_long_as_the_one_below_and_none_is_emp
     longest: int, divisor: float, rungs: int, lengths: list[int]
 ) -> None:
     assert rung_lengths(longest, divisor, rungs) == lengths
-    assert are_apart(lengths) == (len(set(lengths)) == len(lengths))
+    assert (most_apart(longest, divisor, rungs) == rungs) == (len(set(lengths)) == len(lengths))
 
 
 @pytest.mark.parametrize(
@@ -139,6 +138,11 @@ def adaptive(**changes: Any) -> SearcherConfig:
 def test_the_mode_says_which_brackets_there_are(mode: str, max_length: int, max_trials: int, rungs: list[int]) -> None:
     searcher = adaptive(mode=mode, max_length={"batches": max_length}, max_trials=max_trials)
     assert bracket_rungs(searcher) == rungs
+
+
+def test_rungs_that_would_lie_at_the_same_length_are_one() -> None:
+    searcher = adaptive(divisor=1.1, max_rungs=9, mode="aggressive", max_length={"batches": 2}, max_trials=100)
+    assert bracket_rungs(searcher) == [2]
 
 
 def test_brackets_that_were_written_down_take_the_place_of_the_mode() -> None:
@@ -187,7 +191,8 @@ def test_a_trial_waits_at_its_rung_until_it_is_among_the_best_third() -> None:
     search.reaches(1, 10, 0.5).then((Wait, 1), (CreateTrial, 4))
     search.reaches(2, 10, 0.7).then((Wait, 2), (CreateTrial, 5))
     search.reaches(3, 10, 0.6).then((Wait, 3), (TrainTo, 1))  # the best of three
-    assert search.asked[-1] == TrainTo(1, 30)
+    why = "it is number 1 of 3 at rung 0 (at 10), from which the best 1 train on"
+    assert search.asked[-1] == TrainTo(1, 30, why)
 
 
 def test_a_trial_that_is_good_enough_at_once_does_not_wait() -> None:
@@ -209,7 +214,7 @@ def test_the_highest_rung_with_somebody_to_promote_comes_first() -> None:
     search.reaches(1, 30, 0.9).then((Wait, 1))
     search.reaches(2, 30, 0.8).then((Wait, 2))
     search.reaches(3, 30, 0.7).then((TrainTo, 3))
-    assert search.asked == [TrainTo(3, 90)]
+    assert [each.length for each in search.asked if isinstance(each, TrainTo)] == [90]
     search.reaches(3, 90, 0.7).then((StopTrial, 3))
 
 
@@ -276,7 +281,7 @@ def test_a_space_without_a_valid_point_ends_the_search() -> None:
 def test_a_trial_stops_unless_it_is_among_the_best_third_of_those_before_it() -> None:
     search = stopping()
     search.reaches(1, 10, 0.5).then((TrainTo, 1))  # the first is always the best
-    assert search.asked == [TrainTo(1, 30)]
+    assert search.asked == [TrainTo(1, 30, "it is number 1 of 1 at rung 0 (at 10), of which the best 1 train on")]
     search.reaches(2, 10, 0.7).then((StopTrial, 2), (CreateTrial, 4))
     search.reaches(3, 10, 0.6).then((StopTrial, 3), (CreateTrial, 5))
     search.reaches(4, 10, 0.4).then((TrainTo, 4))

@@ -42,6 +42,11 @@ def completion(trial_id: int, length: int, metric: float | None, run_id: int = 1
     return CompleteOperation(EXPERIMENT, trial_id, run_id, length, metric)
 
 
+def targets(story: Story) -> list[tuple[int, int]]:
+    """Further ones, which the latest message led to."""
+    return [(e.trial_id, e.length) for e in story.last if isinstance(e, TrialTargetSet) and e.why]
+
+
 def without_progress(story: Story) -> Story:
     return replace(story, last=tuple(event for event in story.last if not isinstance(event, SearchProgressed)))
 
@@ -148,14 +153,14 @@ def test_a_trial_that_waits_holds_no_slots_and_is_no_restart() -> None:
 
 def test_a_trial_that_waits_trains_on_when_it_is_promoted() -> None:
     story = waiting().when(validation(2, 25, 0.9))
-    assert TrialTargetSet(1, 50) in story.last
+    assert targets(story) == [(1, 50)]
     (run,) = [event for event in story.last if isinstance(event, TrialRunRequested)]
     assert (run.trial_id, run.run_id) == (1, 2)
 
 
 def test_a_trial_promoted_while_it_still_gives_way_runs_again_once_it_has() -> None:
     story = halving().when(validation(1, 25, 0.5)).when(validation(2, 25, 0.9))
-    assert TrialTargetSet(1, 50) in story.last
+    assert targets(story) == [(1, 50)]
     assert not [event for event in story.last if isinstance(event, TrialRunRequested)]
     story.exits(1, "yielded").then_kinds(TrialRunEnded, TrialRunRequested)
 
@@ -181,7 +186,7 @@ def test_a_trial_that_waits_stays_so_over_a_pause() -> None:
 
 def test_a_trial_promoted_while_the_experiment_is_paused_runs_when_it_goes_on() -> None:
     story = waiting().when(PauseExperiment(EXPERIMENT)).when(validation(2, 25, 0.9))
-    assert TrialTargetSet(1, 50) in story.last
+    assert targets(story) == [(1, 50)]
     assert story.experiment.trial(1).state is State.PAUSED
     story = story.exits(2, "yielded").exits(3, "yielded").when(ActivateExperiment(EXPERIMENT))
     assert 1 in [event.trial_id for event in story.last if isinstance(event, TrialRunRequested)]
@@ -219,7 +224,7 @@ def test_an_experiment_that_is_canceled_ends_its_waiting_trials_at_once() -> Non
 
 def test_a_script_that_trains_ahead_of_its_targets_has_reached_the_next_as_soon_as_it_is_set() -> None:
     story = halving().when(validation(1, 100, 0.5)).exits(1, "yielded").when(validation(2, 25, 0.9))
-    assert TrialTargetSet(1, 50) in story.last
+    assert targets(story) == [(1, 50)]
     assert not [event for event in story.last if isinstance(event, TrialRunRequested)]
     story = story.when(CoverTarget(1))
     assert story.last[0] == TrialTargetReached(1, 1, 50, 0.5)

@@ -17,7 +17,7 @@ from .hyperparameters import Space, count_grid, grid, grid_point, parse_space, s
 from .lengths import Length
 from .masking import masked, masked_yaml
 from .merge import merge
-from .rungs import most_rungs, rung_lengths
+from .rungs import most_apart, most_rungs, rung_lengths
 from .searcher import SearcherConfig
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "masked",
     "masked_yaml",
     "merge",
+    "most_apart",
     "most_rungs",
     "override",
     "parse_experiment",

@@ -21,6 +21,8 @@ def most_rungs(total: float, divisor: float, limit: int) -> int:
     return rungs
 
 
-def are_apart(lengths: list[int]) -> bool:
-    """Whether every rung is further up than the one before it."""
-    return all(lower < upper for lower, upper in pairwise(lengths))
+def most_apart(longest: int, divisor: float, rungs: int) -> int:
+    """`rungs`, or as many fewer as it takes for each to be further up than the one below."""
+    while not all(lower < upper for lower, upper in pairwise(rung_lengths(longest, divisor, rungs))):
+        rungs -= 1
+    return rungs

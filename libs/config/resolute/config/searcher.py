@@ -11,7 +11,7 @@ from .lengths import UNITS, Length, LengthNode
 from .nodes import Bool, Field, ListOf, Number, Object, Text
 from .nodes import Int as IntNode
 from .problems import Problems
-from .rungs import are_apart, most_rungs, rung_lengths
+from .rungs import most_apart, most_rungs
 
 METHODS = ("single", "random", "grid", "async_halving", "adaptive_asha", "custom")
 ALIASES: Mapping[str, str] = {"asha": "async_halving"}
@@ -163,19 +163,12 @@ def _check_rungs(searcher: SearcherConfig, problems: Problems) -> None:
     field = "max_length" if searcher.max_length else "max_time"
     for path, rungs in asked.items():
         fit = most_rungs(longest, divisor, rungs)
-        if rungs > fit or not are_apart(rung_lengths(longest, divisor, rungs)):
-            most = _most_apart(longest, divisor, fit)
+        if (most := most_apart(longest, divisor, fit)) < rungs:
             wanted = f"at most {most}, as many as fit searcher.{field} ({longest}) with searcher.divisor ({divisor:g})"
             problems.expected(path, wanted, rungs, hint=f"Lower it, or raise searcher.{field}.")
     if len(searcher.bracket_rungs) > searcher.max_trials:
         wanted = f"at most as many brackets as searcher.max_trials ({searcher.max_trials})"
         problems.expected("searcher.bracket_rungs", wanted, len(searcher.bracket_rungs))
-
-
-def _most_apart(longest: int, divisor: float, rungs: int) -> int:
-    while not are_apart(rung_lengths(longest, divisor, rungs)):
-        rungs -= 1
-    return rungs
 
 
 def _check_grid(space: Space, problems: Problems) -> None:

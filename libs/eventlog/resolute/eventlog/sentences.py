@@ -97,7 +97,7 @@ WORDS: Mapping[str, Say] = {
     "TrialCreated": lambda d: f"the search created trial {d['trial_id']}",
     "TrialRunRequested": _request,
     "TrialRunStarted": lambda d: f"run {d['run_id']} of trial {d['trial_id']} started",
-    "TrialTargetSet": lambda d: f"trial {d['trial_id']} was to train to {d['length']}",
+    "TrialTargetSet": lambda d: f"trial {d['trial_id']} was to train to {d['length']}{_because(d.get('why', ''))}",
     "TrialTargetReached": lambda d: f"trial {d['trial_id']} reached {d['length']}",
     "TrialValidated": _metric,
     "TrialContinued": lambda d: f"trial {d['trial_id']} was continued",

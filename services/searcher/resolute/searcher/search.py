@@ -100,7 +100,7 @@ def _train(experiment: Experiment, wanted: TrainTo) -> list[Event]:
     one = experiment.open.get(wanted.trial_id)
     if one is None or one.state in trial.ENDS_AS:
         return []
-    target = TrialTargetSet(one.trial_id, wanted.length)
+    target = TrialTargetSet(one.trial_id, wanted.length, wanted.why)
     idle = one.allocation_id is None and one.state is trial.State.WAITING
     if not idle or experiment.state is not State.ACTIVE or one.has_covered(wanted.length, experiment.settings):
         return [target]

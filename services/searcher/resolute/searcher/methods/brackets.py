@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from resolute.config import SearcherConfig, most_rungs
+from resolute.config import SearcherConfig, most_apart, most_rungs
 
 
 def bracket_rungs(searcher: SearcherConfig) -> list[int]:
@@ -17,7 +17,7 @@ def bracket_rungs(searcher: SearcherConfig) -> list[int]:
         return sorted(searcher.bracket_rungs, reverse=True)
     assert searcher.longest is not None, "a halving search has a longest length"
     fit = (most_rungs(total, searcher.divisor, searcher.max_rungs) for total in (searcher.longest, searcher.max_trials))
-    most = min(fit)
+    most = most_apart(searcher.longest, searcher.divisor, min(fit))
     match searcher.mode:
         case "aggressive":
             return [most]

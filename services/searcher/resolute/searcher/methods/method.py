@@ -40,6 +40,7 @@ class TrainTo:
 
     trial_id: int
     length: int
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

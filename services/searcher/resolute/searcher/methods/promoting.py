@@ -28,7 +28,7 @@ class PromotingBracket(Bracket):
         drafts, place = self._drafts(), self._goal[trial_id]
         result = self._add(drafts[place], trial_id, metric)
         promoted = self._promote(drafts)
-        if promoted is not None and promoted.trial_id == trial_id:
+        if promoted is not None and promoted[0].trial_id == trial_id:
             return self._plan(trial_id, promoted, drafts)
         return self._plan(trial_id, promoted, drafts, self._rest(result, place, drafts[place]))
 
@@ -52,8 +52,8 @@ class PromotingBracket(Bracket):
         draft.added.append(result)
         return result
 
-    def _promote(self, drafts: dict[int, Draft], ended: int | None = None) -> TrainTo | None:
-        """Who takes the place in training that has become free; None when a new trial may have it.
+    def _promote(self, drafts: dict[int, Draft], ended: int | None = None) -> tuple[TrainTo, int] | None:
+        """Who takes the place in training that has become free, and at which rung; None when a new trial may have it.
 
         One that has ended cannot: it moves up all the same, as the worst, or the rungs above would never fill.
         """
@@ -65,7 +65,8 @@ class PromotingBracket(Bracket):
                 continue
             drafts[place].moved_on.append(best)
             if best.trial_id != ended and best.trial_id not in self._ended:
-                return TrainTo(best.trial_id, self._rungs[place + 1].length)
+                why = f"it is {self._standing(best, place, drafts[place])}"
+                return TrainTo(best.trial_id, self._rungs[place + 1].length, why), place + 1
             self._add(drafts[place + 1], best.trial_id, WORST)
             place = min(place + 1, len(self._rungs) - 2)
         return None
@@ -73,28 +74,27 @@ class PromotingBracket(Bracket):
     def _plan(
         self,
         trial_id: int,
-        promoted: TrainTo | None,
+        promoted: tuple[TrainTo, int] | None,
         drafts: dict[int, Draft],
         rest: Wait | StopTrial | None = None,
         *,
         replaced: bool = False,
     ) -> Plan:
         """`trial_id` has come to rest, told so by `rest` where it does not know."""
+        operations = [] if rest is None else [rest]
         goals: dict[int, int | None] = {trial_id: None}
-        if promoted is not None:
-            goals[promoted.trial_id] = self._place_of(promoted.length)
-        operations = tuple(each for each in (rest, promoted) if each is not None)
-        fresh = int(promoted is None and self._may_draw(replaced))
-        return Plan(operations, fresh, drafts, goals, replaced)
-
-    def _place_of(self, length: int) -> int:
-        return self.ladder.lengths.index(length)
+        if promoted is None:
+            return Plan(tuple(operations), int(self._may_draw(replaced)), drafts, goals, replaced)
+        onwards, place = promoted
+        goals[onwards.trial_id] = place
+        return Plan((*operations, onwards), 0, drafts, goals, replaced)
 
     def _rest(self, result: Result, place: int, draft: Draft) -> Wait | StopTrial:
         if place == len(self._rungs) - 1:
             return StopTrial(result.trial_id, f"it has trained to the top rung, at {draft.rung.length}")
+        return Wait(result.trial_id, f"it is {self._standing(result, place, draft)}")
+
+    def _standing(self, result: Result, place: int, draft: Draft) -> str:
         rank, best = draft.rank(result) + 1, int(draft.count / self.ladder.divisor)
         at = f"rung {place} (at {draft.rung.length})"
-        return Wait(
-            result.trial_id, f"it is number {rank} of {draft.count} at {at}, from which the best {best} train on"
-        )
+        return f"number {rank} of {draft.count} at {at}, from which the best {best} train on"

@@ -52,8 +52,12 @@ class StoppingBracket(Bracket):
         return draft.rank(result), max(int(draft.count / self.ladder.divisor), 1)
 
     def _trains_on(self, trial_id: int, place: int, drafts: dict[int, Draft]) -> Plan:
-        onwards = (TrainTo(trial_id, self._rungs[place].length),) if self.ladder.sets_targets else ()
-        return Plan(onwards, drafts=drafts, goals={trial_id: place})
+        if not self.ladder.sets_targets:
+            return Plan(drafts=drafts, goals={trial_id: place})
+        passed = drafts[place - 1]
+        stays = max(int(passed.count / self.ladder.divisor), 1)
+        why = self._why(place - 1, passed, passed.rank(passed.added[0]), stays)
+        return Plan((TrainTo(trial_id, self._rungs[place].length, why),), drafts=drafts, goals={trial_id: place})
 
     def _stop(self, trial_id: int, drafts: dict[int, Draft], why: str) -> Plan:
         return Plan((StopTrial(trial_id, why),), int(self._may_draw(replacing=False)), drafts, {trial_id: None})
