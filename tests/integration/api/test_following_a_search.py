@@ -7,7 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from resolute.proto.experiment import PostOperations, TrialTargetReached, TrialTargetSet, TrialValidated
+from resolute.proto.experiment import (
+    PostOperations,
+    TrialEarlyExitReported,
+    TrialTargetReached,
+    TrialTargetSet,
+    TrialValidated,
+)
 from resolute.proto.pool import PreemptAllocation
 from tests.integration.api.test_measuring_reports import read_back, report
 from tests.integration.api.whole import POOL, whole
@@ -212,3 +218,17 @@ async def test_a_validation_that_trials_cannot_be_compared_by_is_refused_and_say
         assert (answer.status, answer.error.partition(":")[0]) == (400, "reports[1].metrics.avgMetrics.loss")
         assert await read_back(cluster.user, "validation", number) == []
         assert await cluster.told(TrialValidated) == []
+
+
+async def test_a_trial_may_say_why_it_ends_before_its_length(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent(slots=3)
+        for reason in ("INVALID_HP", "USER_REQUESTED_STOP", "MISCONFIGURED"):
+            await cluster.submit()
+            order, trial = await cluster.task(agent)
+            path = f"/api/v1/trials/{order.spec.trial_id}/early_exit"
+            for _ in range(2):
+                await trial.post(path, {"reason": f"EXITED_REASON_{reason}"})
+            assert (await trial.call("POST", path, {"reason": "BORED"})).status == 400
+        told = [event.reason for event in await cluster.told(TrialEarlyExitReported)]
+        assert told == ["INVALID_HP", "USER_REQUESTED_STOP", "MISCONFIGURED"]
