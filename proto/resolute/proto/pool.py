@@ -146,7 +146,8 @@ class AllocationWaits(PoolEvent):
     rule: str
     """in_line (others come first), busy (first in line, its slots are held), whole_agents (slots enough are free, but
     not on agents that are free altogether), max_slots (of its own job), fair_share (its job has its share),
-    making_room (slots are being given back for it)."""
+    making_room (slots are being given back for it), starting (first in line, and instances are on their way),
+    suspended (first in line, and too many instances in a row could not be started)."""
     reason: str
     """In a sentence, with the numbers."""
     since: datetime
@@ -196,6 +197,8 @@ class PreemptionRequested(PoolEvent):
     """priority or fair_share: the policy asked; empty where a person or the searcher did."""
     for_allocation: str | None = None
     """Whom a policy makes room for."""
+    room_on: tuple[str, ...] = ()
+    """The agents on which it is made: what is free there, and what becomes free, is kept for it."""
 
 
 @dataclass(frozen=True, slots=True)

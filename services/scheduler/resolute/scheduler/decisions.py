@@ -45,6 +45,7 @@ from resolute.scheduler import moves, reasons
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
 from resolute.scheduler.policies import Assign, Policy, Preempt, plan
+from resolute.scheduler.policies.passes import preemption
 from resolute.scheduler.pool import Pool, evolve
 from resolute.scheduler.provisioner.fleet import LEAVING
 from resolute.scheduler.provisioner.plan import Provision
@@ -135,10 +136,10 @@ def _schedule(story: Story, policy: Policy) -> None:
         match decision:
             case Assign(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
                 story.happens(SlotsAssigned(allocation_id, placements, reason, rule))
-            case Preempt(allocation_id=allocation_id, reason=reason, rule=rule, for_allocation=other):
+            case Preempt(allocation_id=allocation_id):
                 victim = story.pool.allocations[allocation_id]
                 deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
-                story.happens(PreemptionRequested(allocation_id, reason, deadline_at, rule, other))
+                story.happens(preemption(decision, deadline_at))
     for event in list(reasons.changed(story.pool, story.events, policy, story.now)):
         story.happens(event)
 

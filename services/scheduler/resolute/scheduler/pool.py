@@ -49,7 +49,7 @@ class Promise:
     victims: frozenset[str]
     """Those of them that are not gone yet."""
     agents: frozenset[str]
-    """Where they are. What is free there is kept."""
+    """Where the room is made. What is free there is kept."""
 
 
 @dataclass(slots=True)
@@ -172,8 +172,8 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
     match event:
         case SlotsAssigned():
             _assign(pool, before, event)
-        case PreemptionRequested(for_allocation=str() as beneficiary):
-            _promise(pool, beneficiary, after)
+        case PreemptionRequested(for_allocation=str() as beneficiary, room_on=room_on):
+            _promise(pool, beneficiary, after.id, frozenset(room_on))
         case ResourcesExited(resources_id=resources_id):
             placement = before.shares[resources_id].placement
             agent = pool.agents[placement.agent_id]
@@ -289,15 +289,13 @@ def _keep_deadline(pool: Pool, before: Allocation, after: Allocation) -> None:
 # ---------------------------------------------------------------- promises
 
 
-def _promise(pool: Pool, beneficiary: str, victim: Allocation) -> None:
+def _promise(pool: Pool, beneficiary: str, victim: str, room_on: frozenset[str]) -> None:
     allocation = pool.allocations.get(beneficiary)
     if allocation is None or allocation.state is not State.WAITING:
         return
     known = pool.promises.get(beneficiary)
     victims = known.victims if known is not None else frozenset()
-    agents = known.agents if known is not None else frozenset()
-    where = {share.placement.agent_id for share in victim.shares.values()}
-    _set_promise(pool, allocation, Promise(victims | {victim.id}, agents | where))
+    _set_promise(pool, allocation, Promise(victims | {victim}, room_on))
 
 
 def _keep_word(pool: Pool, gone: Allocation) -> None:

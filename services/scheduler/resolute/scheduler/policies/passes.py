@@ -15,7 +15,7 @@ from resolute.scheduler import placement
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import Kind, firsts, kind_of
 from resolute.scheduler.policies import victims
-from resolute.scheduler.policies.policy import Assign, Decision, Policy, Preempt
+from resolute.scheduler.policies.policy import Assign, Claim, Decision, Policy, Preempt
 from resolute.scheduler.pool import Pool, evolve
 
 SOME_TIME = datetime.max.replace(tzinfo=UTC)
@@ -117,17 +117,26 @@ class _Look:
                 fitting = self._policy.fitting
                 found = victims.find(self.pool, head, claim, fitting, self._given) if claim is not None else None
                 tried.add(head.id)
-                if claim is not None and found:
-                    for victim in found:
-                        self._preempt(victim, claim.reason(victim), head)
+                if claim is not None and found is not None and found.victims:
+                    self._ask(found, claim, head)
                     return True
             if self._policy.keeps(self.pool, head):
                 return False
         return False
 
-    def _preempt(self, victim: Allocation, reason: str, head: Allocation) -> None:
-        self.decisions.append(Preempt(victim.id, reason, self._policy.name, head.id))
-        evolve(self.pool, PreemptionRequested(victim.id, reason, SOME_TIME, self._policy.name, head.id))
+    def _ask(self, room: victims.Room, claim: Claim, head: Allocation) -> None:
+        asked = [
+            Preempt(victim.id, claim.reason(victim), self._policy.name, head.id, room.agents) for victim in room.victims
+        ]
+        self.decisions += asked
+        for one in asked:
+            evolve(self.pool, preemption(one, SOME_TIME))
+
+
+def preemption(asked: Preempt, deadline_at: datetime) -> PreemptionRequested:
+    return PreemptionRequested(
+        asked.allocation_id, asked.reason, deadline_at, asked.rule, asked.for_allocation, asked.room_on
+    )
 
 
 def without_slots(pool: Pool) -> Iterator[Allocation]:

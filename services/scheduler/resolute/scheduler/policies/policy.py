@@ -31,6 +31,7 @@ class Preempt:
     reason: str
     rule: str
     for_allocation: str
+    room_on: tuple[str, ...]
 
 
 Decision = Assign | Preempt

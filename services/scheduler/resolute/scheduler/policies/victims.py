@@ -18,10 +18,17 @@ from resolute.scheduler.policies.policy import Claim, Taken
 from resolute.scheduler.pool import Pool
 
 
-def find(
-    pool: Pool, head: Allocation, claim: Claim, fitting: Fitting, spared: Collection[str]
-) -> list[Allocation] | None:
-    """Whom to ask so that `head` fits; empty when slots enough are on their way back; None when nothing would help.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Room for one that waits, once these are gone."""
+
+    victims: tuple[Allocation, ...]
+    """Those to be asked: none when slots enough are on their way back."""
+    agents: tuple[str, ...]
+
+
+def find(pool: Pool, head: Allocation, claim: Claim, fitting: Fitting, spared: Collection[str]) -> Room | None:
+    """How room can be made for `head`; None when nothing would help.
 
     `spared`: allocations that are not to be asked.
     """
@@ -70,7 +77,7 @@ class _Freed:
     taken: Taken = field(default_factory=Counter)
 
 
-def _on_one_agent(pool: Pool, kind: Kind, claim: Claim, spared: Collection[str]) -> list[Allocation] | None:
+def _on_one_agent(pool: Pool, kind: Kind, claim: Claim, spared: Collection[str]) -> Room | None:
     found: dict[str, _Freed] = {}
     for allocation, asked in _candidates(pool, claim, spared):
         for agent, count in _on(pool, allocation, kind):
@@ -86,11 +93,11 @@ def _on_one_agent(pool: Pool, kind: Kind, claim: Claim, spared: Collection[str])
                 freed.taken[claim.owner(allocation)] += allocation.request.slots
             freed.slots += count
             if freed.slots >= kind.slots:
-                return _needed(freed, kind.slots)
+                return Room(_needed(freed, kind.slots), (agent.id,))
     return None
 
 
-def _needed(freed: _Freed, slots: int) -> list[Allocation]:
+def _needed(freed: _Freed, slots: int) -> tuple[Allocation, ...]:
     """Without those whose going is not needed after all."""
     surplus, needed = freed.slots - slots, list[Allocation]()
     for allocation, count in freed.asked:
@@ -98,15 +105,13 @@ def _needed(freed: _Freed, slots: int) -> list[Allocation]:
             surplus -= count
         else:
             needed.append(allocation)
-    return needed
+    return tuple(needed)
 
 
 # ---------------------------------------------------------------- whole agents
 
 
-def _on_whole_agents(
-    pool: Pool, kind: Kind, claim: Claim, fitting: Fitting, spared: Collection[str]
-) -> list[Allocation] | None:
+def _on_whole_agents(pool: Pool, kind: Kind, claim: Claim, fitting: Fitting, spared: Collection[str]) -> Room | None:
     empty = [(size, name) for size, name in pool.idle if name not in kind.blocked and name not in pool.kept]
     left: dict[str, int] = {}
     asked_on: dict[str, list[Allocation]] = {}
@@ -126,7 +131,7 @@ def _on_whole_agents(
             taken[claim.owner(allocation)] += allocation.request.slots
         if (chosen := _enough(empty, kind.slots, fitting)) is not None:
             needed = {one.id: one for name in chosen for one in asked_on.get(name, ())}
-            return list(needed.values())
+            return Room(tuple(needed.values()), tuple(chosen))
     return None
 
 
