@@ -147,6 +147,35 @@ def test_a_canceled_experiment_is_continued_and_what_cannot_be_is_refused_in_wor
     public.det("e", "kill", str(experiment_id))
 
 
+def test_a_trial_of_another_experiment_begins_where_this_one_ended(public: PublicClient, finished: int) -> None:
+    source = trials_of(public, finished)[0]["Trial ID"]
+    experiment_id = public.submit(
+        "--config", f"searcher.source_trial_id={source}", "--config", "hyperparameters.steps=5"
+    )
+    assert public.until(experiment_id, lambda state: state in ENDED) == "STATE_COMPLETED"
+    log = public.det("trial", "logs", trials_of(public, experiment_id)[0]["Trial ID"])
+    assert "starting at step 3" in log
+    assert "stopping at step 5" in log
+
+
+def test_a_line_that_a_log_policy_looks_for_ends_the_retries(public: PublicClient, tmp_path: Path) -> None:
+    config = tmp_path / "hopeless.yaml"
+    config.write_text(
+        (MODEL / "short.yaml")
+        .read_text()
+        .replace("entrypoint: python3 train.py", "entrypoint: 'echo all hope is gone; exit 3'")
+        .replace("max_restarts: 0", "max_restarts: 5")
+        + "log_policies: [{name: hopeless, pattern: 'hope is gone$', action: cancel_retries}]\n"
+    )
+    out = public.det("experiment", "create", str(config), str(MODEL))
+    experiment_id = int(out.split("Created experiment ")[1].split()[0])
+    assert public.until(experiment_id, lambda state: state in ENDED) == "STATE_ERROR"
+    trial = json.loads(public.det("trial", "describe", trials_of(public, experiment_id)[0]["Trial ID"], "--json"))[
+        "trial"
+    ]
+    assert (trial["restarts"], trial["logPolicyMatched"]) == (0, "hopeless")
+
+
 def test_what_it_sets_of_a_running_experiment_reaches_it_and_nonsense_does_not(public: PublicClient) -> None:
     experiment_id = public.submit(*LASTING)
     one = str(experiment_id)

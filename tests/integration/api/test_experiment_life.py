@@ -59,7 +59,7 @@ async def test_a_trial_that_failed_goes_on_from_its_checkpoint_under_the_same_nu
         spec = order.spec
         assert (spec.trial_id, spec.run_id, spec.checkpoint, spec.steps_completed) == (1, 2, UUID, 40)
         seen = (await cluster.user.get("/api/v1/trials/1"))["trial"]
-        assert seen["state"] in ("STATE_STARTING", "STATE_RUNNING")
+        assert seen["state"] in ("STATE_QUEUED", "STATE_STARTING", "STATE_RUNNING")
         assert (seen["restarts"], seen.get("stateReason")) == (0, None)
         await agent.report(order, "exited", exit_code=0)
         await ended(cluster, "STATE_COMPLETED")

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from resolute.api.call import Call
-from resolute.api.handlers.admission import check_pool
+from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.routing import SIGNED_IN, Handler, Route
 from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
 from resolute.api.views.listing import Where, pattern, state_names
@@ -116,12 +116,20 @@ async def patch_experiment(call: Call) -> dict[str, Any]:
     experiment_id = call.int("experimentId")
     changes = changes_of(call.body)
     if "resource_pool" in changes:
-        check_pool("resources.resourcePool", changes["resource_pool"], call.gateway.settings)
+        await _check_pool(call, experiment_id, changes["resource_pool"])
     if changes:
         await call.send(EditExperiment(experiment_id, changes))
     if any(name.startswith("save_") for name in changes):
         await _collect(call, experiment_id)
     return {"experiment": await experiment_of(call.gateway.read, experiment_id)}
+
+
+async def _check_pool(call: Call, experiment_id: int, pool: str) -> None:
+    """Raises InvalidConfig for a pool that is not there, or that could never hold a trial."""
+    path = "resources.resourcePool"
+    check_pool(path, pool, call.gateway.settings)
+    resources = orjson.loads((await row_of(call.gateway.read, experiment_id))["config"])["resources"]
+    await check_fit(call, path, pool, resources["slots_per_trial"], single_agent=bool(resources["is_single_node"]))
 
 
 def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:
