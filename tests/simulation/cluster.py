@@ -17,7 +17,7 @@ from resolute.checkpoint.shell import serve as serve_checkpoint
 from resolute.config.pools import ResourcePool
 from resolute.proto.checkpoint import CheckpointCompleted, DeleteCheckpoints
 from resolute.proto.errors import ResoluteError
-from resolute.proto.experiment import CreateExperiment, ExperimentEnded
+from resolute.proto.experiment import CreateExperiment, ExperimentContinued, ExperimentEnded
 from resolute.proto.message import Command, Reply
 from resolute.proto.pool import EnableAgent, EnableSlot, StartTask
 from resolute.relay.shell import serve as serve_relay
@@ -30,6 +30,7 @@ from tests.simulation.disk import CONFIG, Disk
 from tests.simulation.faults import Fault
 from tests.simulation.gateway import Doorway
 from tests.simulation.hosts import HELLO_EVERY_S, Agent, Host
+from tests.simulation.instances import Cloud
 from tests.simulation.processes import Machinery, OpenLog, Process
 from tests.simulation.training import LENGTH, Diary, Temper, Training
 
@@ -55,6 +56,9 @@ class Setup:
     replicas: Mapping[str, int] = field(default_factory=dict)
     """Of those services that have more than one."""
     pools: tuple[ResourcePool, ...] = (ResourcePool(agent_reconnect_wait=RECONNECT_WAIT_S),)
+    unwilling: float = 0.0
+    """The share of machines that an elastic pool's cloud does not start; and of calls that it does not answer:"""
+    cloud_away: float = 0.0
     snapshots_every: int = 5_000
     temper: Temper = field(default_factory=Temper)
 
@@ -88,10 +92,12 @@ class SimulatedCluster:
         """Those that ever lost their power, or were out of touch for too long."""
         self.processes: dict[str, Process] = {}
         self._clocks: dict[str, float] = {}
+        self.clouds = {pool.pool_name: self._cloud(pool.pool_name) for pool in self.setup.pools if pool.provider}
         self._serving = dict(self._services())
         self.hosts = {f"host-{n}": self._host(f"host-{n}", *host) for n, host in enumerate(self.setup.hosts)}
         self._serving |= {name: self._agent(host) for name, host in self.hosts.items()}
         self._later: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
         self._wishes = 0
         self._stage = ExitStack()
 
@@ -103,7 +109,7 @@ class SimulatedCluster:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        for task in self._later:
+        for task in (*self._later, *self._beside):
             task.cancel()
         for process in self.processes.values():
             process.kill()
@@ -115,12 +121,16 @@ class SimulatedCluster:
 
     async def submit(self, config: dict[str, Any], seed: int = 7) -> int:
         """The experiment's id, once that is acknowledged."""
-        kept = {"save_trial_latest": 1, "save_trial_best": 1, "save_experiment_best": 0}
-        merged = {"checkpoint_storage": {**CONFIG, **kept}, **config}
-        reply = await self.ask(CreateExperiment("simulated", merged, "", 1, ME, 1, seed))
+        reply = await self.ask(CreateExperiment("simulated", self.merged(config), "", 1, ME, 1, seed))
         experiment_id: int = reply.data["experiment_id"]
         self.jobs[experiment_id] = reply.data["job_id"]
         return experiment_id
+
+    @staticmethod
+    def merged(config: dict[str, Any]) -> dict[str, Any]:
+        """With the cluster's defaults."""
+        kept = {"save_trial_latest": 1, "save_trial_best": 1, "save_experiment_best": 0}
+        return {"checkpoint_storage": {**CONFIG, **kept}, **config}
 
     async def ask(self, command: Command) -> Reply:
         """As a person who tries again, with the same request, until there is an answer."""
@@ -139,8 +149,14 @@ class SimulatedCluster:
         return True
 
     def outcome(self, experiment_id: int) -> str | None:
-        events = (recorded.event for recorded in self.log.streams[f"experiment-{experiment_id}"])
-        return next((event.outcome for event in events if isinstance(event, ExperimentEnded)), None)
+        """How it ended; None while it goes on, or on again."""
+        for recorded in reversed(self.log.streams[f"experiment-{experiment_id}"]):
+            match recorded.event:
+                case ExperimentEnded(outcome=outcome):
+                    return outcome
+                case ExperimentContinued():
+                    return None
+        return None
 
     async def until(self, holds: Callable[[], bool], within_s: float) -> None:
         """Wait, on the made-up clock, until it `holds`."""
@@ -212,6 +228,11 @@ class SimulatedCluster:
         """Of the host that the service runs on: a restart does not mend it."""
         self._clocks[name] = self.processes[name].clock_ahead_s = ahead_s
 
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """What goes on as long as there is something to do, whether or not fate is done."""
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+
     def soon(self, work: Coroutine[Any, Any, None]) -> None:
         self._later.add(asyncio.create_task(work))
 
@@ -242,7 +263,7 @@ class SimulatedCluster:
         settings = SchedulerSettings(pools=self.setup.pools, tick_s=1.0)
 
         async def serve_pools(context: Context) -> None:
-            await serve_scheduler(context, settings)
+            await serve_scheduler(context, settings, lambda pool: self.clouds[pool.pool_name])
 
         kinds = (serve_searcher, serve_pools, serve_checkpoint, self.doorway.serve, serve_relay)
         for name, serve in zip(REPLICABLE, kinds, strict=True):
@@ -255,6 +276,21 @@ class SimulatedCluster:
 
         return Host(name, pool, slots, train, self.diary, self._bug)
 
+    def _cloud(self, pool: str) -> Cloud:
+        def boot(agent_id: str, slots: int) -> None:
+            self.hosts[agent_id] = host = self._host(agent_id, pool, slots)
+            self._serving[agent_id] = self._agent(host)
+            self.start(agent_id)
+
+        def shut(agent_id: str) -> None:
+            if agent_id in self.hosts:
+                self.lost_hosts.add(agent_id)
+                self.victims.update(self.hosts[agent_id].lose_power())
+                self.processes[agent_id].kill()
+
+        setup = self.setup
+        return Cloud(Random(f"cloud/{self.seed}/{pool}"), boot, shut, setup.unwilling, setup.cloud_away)
+
     def _agent(self, host: Host) -> Callable[[Context], Awaitable[None]]:
         async def serve(context: Context) -> None:
             await Agent(host, context).run()
@@ -265,6 +301,9 @@ class SimulatedCluster:
         self.bugs.append((where, error))
 
     def check_bugs(self) -> None:
+        for task in self._beside:
+            if task.done():
+                task.result()
         for where, error in self.bugs:
             raise AssertionError(f"{where} stopped with a bug: {error!r}") from error
 
@@ -305,11 +344,16 @@ def _stage(setup: Setup) -> Iterator[None]:
 def search(
     name: str = "random", *, slots: int = 1, priority: int = 42, pool: str = "default", **searcher: Any
 ) -> dict[str, Any]:
-    """A configuration for trials that train `LENGTH` batches."""
+    """A configuration for trials that train `LENGTH` batches, unless their search goes by a time or by its client."""
+    timed = "time_metric" in searcher or name == "custom"
+    length = {} if timed else {"max_length": {"batches": LENGTH}}
     return {
         "name": "simulated",
-        "searcher": {"name": name, "metric": "loss", "max_length": {"batches": LENGTH}, **searcher},
-        "hyperparameters": {"lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1}},
+        "searcher": {"name": name, "metric": "loss", **length, **searcher},
+        "hyperparameters": {
+            "lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1, "count": 3},
+            "layers": {"type": "int", "minval": 1, "maxval": 2, "count": 2},
+        },
         "max_restarts": 3,
         "preemption_timeout": 10,
         "resources": {"slots_per_trial": slots, "resource_pool": pool, "priority": priority},

@@ -204,3 +204,18 @@ class SnapshotsGo:
             cluster.log.spoil_snapshots()
         else:
             cluster.log.lose_snapshots()
+
+
+@dataclass(frozen=True)
+class MachineTakenBack:
+    """The cloud of an elastic pool takes one of its machines back, whatever runs on it."""
+
+    pool: str
+    after_s: float
+
+    async def strike(self, cluster: SimulatedCluster) -> None:
+        await asyncio.sleep(self.after_s)
+        machines = sorted(cluster.clouds[self.pool].machines)
+        if machines:
+            cluster.happened(self)
+            cluster.clouds[self.pool].take_back(machines[0])

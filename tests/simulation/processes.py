@@ -239,6 +239,15 @@ class ProcessLog:
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         await (await self._moment()).set_aside(consumer, position, error)
 
+    async def ask_again(self, consumer: str, position: int) -> bool:
+        return await (await self._moment()).ask_again(consumer, position)
+
+    async def asked_again(self, consumer: str) -> list[int]:
+        return await self.process.machinery.log.asked_again(consumer)  # every quiet second: it takes no time here
+
+    async def settle(self, consumer: str, position: int) -> None:
+        await (await self._moment()).settle(consumer, position)
+
     async def verify(self) -> Break | None:
         return await (await self._moment()).verify()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from resolute.config.pools import ResourcePool, Scheduler
+from resolute.config.pools import Provider, ResourcePool, Scheduler
 from resolute.proto.experiment import (
     ActivateExperiment,
     ArchiveExperiment,
@@ -24,15 +24,17 @@ from resolute.proto.experiment import (
     UnarchiveExperiment,
 )
 from resolute.proto.message import Command
-from resolute.proto.pool import ChangeJob, DisableAgent, DisableSlot, EnableAgent, EnableSlot
+from resolute.proto.pool import ChangeJob, DisableAgent, DisableSlot, EnableAgent, EnableSlot, MoveJob
 from tests.simulation import faults
 from tests.simulation.cluster import RECONNECT_WAIT_S, REPLICABLE, Setup, search
 from tests.simulation.faults import Fault
-from tests.simulation.training import Temper
+from tests.simulation.training import LENGTH, UNIT, Temper
 
 FEATURES = (
     "agents are lost",
     "bus and database fail",
+    "machines are started and ended",
+    "people continue what has ended",
     "checkpoints are deleted",
     "clocks jump",
     "failing trials",
@@ -85,12 +87,20 @@ class DeletedCheckpoint:
 
 
 @dataclass(frozen=True)
+class Continued:
+    """Somebody lets an experiment go on that has ended, once it has."""
+
+    after_s: float
+    submission: int
+
+
+@dataclass(frozen=True)
 class Script:
     seed: int
     features: frozenset[str]
     setup: Setup
     submissions: tuple[Submission, ...]
-    wishes: tuple[Wish | DeletedCheckpoint, ...]
+    wishes: tuple[Wish | DeletedCheckpoint | Continued, ...]
     faults: tuple[Fault, ...]
     deleted: bool
     """Whether the first experiment is deleted in the end, and even its files go."""
@@ -123,15 +133,18 @@ def _setup(rng: Random, features: frozenset[str]) -> Setup:
 
     pools = ("default", "other") if "several pools" in features else ("default",)
     slots = rng.randint(1, 3)
+    elastic = rng.choice(pools) if "machines are started and ended" in features else ""
     return Setup(
-        hosts=tuple((pool, slots) for pool in pools for _ in range(rng.randint(1, 3))),
+        hosts=tuple((pool, slots) for pool in pools for _ in range(rng.randint(pool != elastic, 3))),
+        unwilling=rng.choice([0.0, 0.1, 0.3]),
+        cloud_away=rng.choice([0.0, 0.05]),
         lose=share("lost messages", 0.01, 0.05, 0.15),
         repeat=share("repeated messages", 0.02, 0.1),
         delay_s=rng.choice([0.001, 0.01, 0.1]),
         detours=share("long delays", 0.01, 0.05),
         unknown=share("outcomes are unknown", 0.01, 0.05),
         replicas={name: rng.choice([1, 2]) for name in REPLICABLE if "replicas" in features},
-        pools=tuple(_pool(rng, name) for name in pools),
+        pools=tuple(_pool(rng, name, slots if name == elastic else None) for name in pools),
         snapshots_every=rng.choice([3, 10, 40]) if "snapshots" in features else 5_000,
         temper=Temper(
             fail=share("failing trials", 0.02, 0.1),
@@ -144,11 +157,23 @@ def _setup(rng: Random, features: frozenset[str]) -> Setup:
     )
 
 
-def _pool(rng: Random, name: str) -> ResourcePool:
+def _pool(rng: Random, name: str, instance_slots: int | None) -> ResourcePool:
+    """Elastic, of machines with so many slots, where that is said."""
+    provider = None
+    if instance_slots is not None:
+        provider = Provider(
+            min_instances=rng.choice([0, 0, 1]),
+            max_instances=rng.randint(1, 3),
+            instance_slots=instance_slots,
+            max_idle_agent_period=30.0,
+            max_agent_starting_period=60.0,
+            launch_error_retries=rng.choice([0, 2]),
+        )
     kind: Any = rng.choice(["priority", "fair_share", "fifo"])
     return ResourcePool(
         pool_name=name,
         agent_reconnect_wait=RECONNECT_WAIT_S,
+        provider=provider,
         scheduler=Scheduler(
             type=kind,
             preemption=rng.random() < 0.5,
@@ -163,7 +188,7 @@ def _pool(rng: Random, name: str) -> ResourcePool:
 
 def _submission(rng: Random, features: frozenset[str], setup: Setup) -> Submission:
     pool = rng.choice(setup.pools).pool_name
-    sizes = [slots for where, slots in setup.hosts if where == pool]
+    sizes = _sizes(setup, pool)
     gangs = [sizes[0], sum(sizes)] if "gangs" in features else []
     share = {"slots": rng.choice([0, 1, 1, 1, *gangs]), "priority": rng.choice([10, 42, 42, 90]), "pool": pool}
     config = _search(rng, share)
@@ -171,37 +196,74 @@ def _submission(rng: Random, features: frozenset[str], setup: Setup) -> Submissi
 
 
 def _search(rng: Random, share: dict[str, Any]) -> dict[str, Any]:
-    if rng.random() < 0.25:
-        return search("single", **share)
-    return search("random", max_trials=rng.randint(1, 8), max_concurrent_trials=rng.randint(0, 4), **share)
+    trials, at_once = rng.randint(1, 8), rng.randint(0, 4)
+    name = rng.choice(["single", "random", "random", "grid", "async_halving", "adaptive_asha", "custom"])
+    match name:
+        case "single" | "custom":
+            return search(name, **share)
+        case "random":
+            return search(name, max_trials=trials, max_concurrent_trials=at_once, **share)
+        case "grid":
+            return search(name, max_concurrent_trials=at_once, **share)
+    halving = _halving(rng, {"num_rungs": rng.randint(1, 3)} if name == "async_halving" else _brackets(rng))
+    return search(name, max_trials=trials, max_concurrent_trials=at_once, **halving, **share)
+
+
+def _sizes(setup: Setup, pool: str) -> list[int]:
+    """Of the pool's agents; of an elastic one that has none, of one machine."""
+    providers = (known.provider for known in setup.pools if known.pool_name == pool and known.provider)
+    return [slots for where, slots in setup.hosts if where == pool] or [next(providers).instance_slots]
+
+
+def _brackets(rng: Random) -> dict[str, Any]:
+    return {
+        "mode": rng.choice(["conservative", "standard", "aggressive"]),
+        **rng.choice([{"max_rungs": rng.randint(1, 4)}, {"bracket_rungs": [2, 1]}, {}]),
+    }
+
+
+def _halving(rng: Random, rungs: dict[str, Any]) -> dict[str, Any]:
+    timed = {"time_metric": "epochs", "max_time": LENGTH // UNIT}
+    return {
+        **rungs,
+        "divisor": rng.choice([2, 3, 4]),
+        "smaller_is_better": rng.random() < 0.5,
+        **rng.choice([{}, {"stop_once": True}, timed]),
+    }
 
 
 def _wishes(
     rng: Random, features: frozenset[str], setup: Setup, submissions: tuple[Submission, ...]
-) -> tuple[Wish | DeletedCheckpoint, ...]:
-    wishes: list[Wish | DeletedCheckpoint] = []
+) -> tuple[Wish | DeletedCheckpoint | Continued, ...]:
+    wishes: list[Wish | DeletedCheckpoint | Continued] = []
     numbered = list(enumerate(submissions))
     if "people change their minds" in features:
         for _ in range(rng.randint(1, 4)):
-            wishes.append(_a_change_of_mind(rng, *rng.choice(numbered)))
-    if "operators switch things off" in features:
+            wishes.append(_a_change_of_mind(rng, setup, *rng.choice(numbered), len(submissions)))
+    if "operators switch things off" in features and setup.hosts:
         for _ in range(rng.randint(1, 3)):
             wishes.append(_a_switch(rng, setup))
+    if "people continue what has ended" in features:
+        wishes.append(Continued(rng.uniform(0, 90), rng.choice(numbered)[0]))
     if "checkpoints are deleted" in features:
         for _ in range(rng.randint(1, 3)):
             wishes.append(DeletedCheckpoint(rng.uniform(1, 60), rng.choice(numbered)[0]))
     return tuple(wishes)
 
 
-def _a_change_of_mind(rng: Random, about: int, submission: Submission) -> Wish:
+def _a_change_of_mind(rng: Random, setup: Setup, about: int, submission: Submission, jobs: int) -> Wish:
     pool = submission.config["resources"]["resource_pool"]
-    queue = {"priority": rng.randint(1, 99), "weight": rng.choice([0.5, 1.0, 4.0]), "max_slots": rng.randint(1, 3)}
+    least = max(submission.config["resources"]["slots_per_trial"], 1)  # with fewer it would rightly wait for ever
+    limit = rng.choice([None, least, least + 2])
+    queue = {"priority": rng.randint(1, 99), "weight": rng.choice([0.5, 1.0, 4.0]), "max_slots": limit}
     wanted = rng.choice(sorted(queue))
     choices: list[list[Command]] = [
         [PauseExperiment(about), ActivateExperiment(about)],
         [PauseExperiment(about), ActivateExperiment(about), PauseExperiment(about), ActivateExperiment(about)],
         [EditExperiment(about, {wanted: queue[wanted], "max_restarts": 5})],
         [ChangeJob(pool, f"{JOB}{about}", {wanted: queue[wanted]})],
+        [MoveJob(pool, f"{JOB}{about}", **{rng.choice(["ahead_of", "behind_of"]): f"{JOB}{rng.randrange(jobs)}"})],
+        [EditExperiment(about, {"resource_pool": rng.choice(setup.pools).pool_name})],
         [KillTrial(about, rng.randint(1, 8))],
         [CancelExperiment(about)],
         [PauseExperiment(about), CancelExperiment(about)],
@@ -215,7 +277,7 @@ def _a_change_of_mind(rng: Random, about: int, submission: Submission) -> Wish:
 
 def _a_switch(rng: Random, setup: Setup) -> Wish:
     """Off, and on again later: nothing shall wait for ever."""
-    number = rng.randrange(len(setup.hosts))
+    number = rng.randrange(max(len(setup.hosts), 1))
     (pool, slots), agent, drain = setup.hosts[number], f"host-{number}", rng.random() < 0.5
     slot = rng.randrange(slots)
     off, on = rng.choice(
@@ -233,6 +295,7 @@ def _a_switch(rng: Random, setup: Setup) -> Wish:
 def _faults(rng: Random, features: frozenset[str], setup: Setup) -> list[Fault]:
     struck: list[Any] = []
     hosts = [f"host-{n}" for n in range(len(setup.hosts))]
+    elastic = [pool.pool_name for pool in setup.pools if pool.provider]
     services = [f"{name}-{n}" for name in REPLICABLE for n in range(setup.replicas.get(name, 1))]
 
     def times(feature: str, most: int) -> range:
@@ -255,7 +318,9 @@ def _faults(rng: Random, features: frozenset[str], setup: Setup) -> list[Fault]:
                 ]
             )
         )
-    for _ in times("agents are lost", 4):
+    for _ in times("machines are started and ended", 2) if elastic else ():
+        struck.append(faults.MachineTakenBack(elastic[0], rng.uniform(10, 90)))
+    for _ in times("agents are lost", 4) if hosts else ():
         host = rng.choice(hosts)
         struck.append(
             rng.choice(
@@ -274,7 +339,7 @@ def _faults(rng: Random, features: frozenset[str], setup: Setup) -> list[Fault]:
         struck.append(faults.ClockJumps(rng.choice(services), at(), by_s, rng.uniform(1, 100)))
     for _ in times("processes freeze", 3):
         struck.append(faults.Freeze(rng.choice([*services, *hosts]), at(), rng.choice([2.0, 10.0, 45.0])))
-    for _ in times("slots vanish", 2):
+    for _ in times("slots vanish", 2) if hosts else ():
         host, left = rng.choice(hosts), rng.randint(0, 1)
         cut = faults.PowerCut(host, at(), rng.choice([1.0, 40.0]), left)
         struck.append(rng.choice([cut, faults.SlotsVanish(host, at(), rng.choice([5.0, 60.0]), left)]))

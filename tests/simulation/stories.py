@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import structlog
 
-from resolute.proto.experiment import ActivateExperiment, DeleteExperiment
+from resolute.proto.experiment import ActivateExperiment, ContinueExperiment, DeleteExperiment
 from resolute.proto.message import Command, Recorded
 from resolute.searcher.experiment import Experiment
 from tests.simulation import clock
+from tests.simulation.client import Client
 from tests.simulation.cluster import SimulatedCluster
-from tests.simulation.scripts import JOB, DeletedCheckpoint, Script, draw
+from tests.simulation.scripts import JOB, Continued, DeletedCheckpoint, Script, Wish, draw
+from tests.simulation.training import LENGTH
 
 PATIENCE_S = 7200
 """On the made-up clock: whatever happened, by then everything has ended."""
@@ -62,25 +66,39 @@ async def _played(script: Script) -> Ended:
 
 async def _story(script: Script, cluster: SimulatedCluster) -> Ended:
     ids = [await cluster.submit(wanted.config, wanted.seed) for wanted in script.submissions]
+    for experiment_id, wanted in zip(ids, script.submissions, strict=True):
+        if wanted.config["searcher"]["name"] == "custom":
+            cluster.beside(Client(experiment_id, 1 + wanted.seed % 4, LENGTH // 4, LENGTH).drive(cluster))
     for fault in script.faults:
         cluster.strike(fault)
     for wish in script.wishes:
-        if isinstance(wish, DeletedCheckpoint):
-            cluster.delete_a_checkpoint(ids[wish.submission], wish.after_s)
-        else:
-            commands = [_addressed(command, cluster, ids) for command in wish.commands]
-            cluster.later(wish.after_s, *commands, pauses_s=wish.pauses_s)
+        match wish:
+            case DeletedCheckpoint(after_s=after_s, submission=number):
+                cluster.delete_a_checkpoint(ids[number], after_s)
+            case Continued(after_s=after_s, submission=number):
+                cluster.beside(_continue(cluster, ids[number], after_s, script.submissions[number].config))
+            case Wish(after_s=after_s):
+                commands = [_addressed(command, cluster, ids) for command in wish.commands]
+                cluster.later(after_s, *commands, pauses_s=wish.pauses_s)
     await cluster.until(lambda: cluster.quiet, PATIENCE_S)
     await cluster.mend()
     for experiment_id in ids:
         await cluster.wish(ActivateExperiment(experiment_id))
     await cluster.until(lambda: all(map(cluster.outcome, ids)), PATIENCE_S)
     await cluster.settle()
+    await cluster.until(lambda: all(map(cluster.outcome, ids)), PATIENCE_S)  # one may have been continued meanwhile
+    await cluster.settle()
     await cluster.check_promises()
     if script.deleted:
         await _delete(cluster, ids[0])
     outcomes = {experiment_id: cluster.outcome(experiment_id) or "" for experiment_id in ids}
     return Ended(outcomes, list(cluster.log.story), clock.elapsed_s())
+
+
+async def _continue(cluster: SimulatedCluster, experiment_id: int, after_s: float, config: dict[str, Any]) -> None:
+    await asyncio.sleep(after_s)
+    await cluster.until(lambda: cluster.outcome(experiment_id) is not None, 3 * PATIENCE_S)
+    await cluster.wish(ContinueExperiment(experiment_id, cluster.merged(config)))
 
 
 def _addressed(command: Command, cluster: SimulatedCluster, ids: list[int]) -> Command:
