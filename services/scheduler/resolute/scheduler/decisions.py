@@ -140,8 +140,11 @@ def _schedule(story: Story, policy: Policy) -> None:
                 victim = story.pool.allocations[allocation_id]
                 deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
                 story.happens(preemption(decision, deadline_at))
+    unkept = bool(list(story.pool.ripe))
     for event in list(reasons.changed(story.pool, story.events, policy, story.now)):
         story.happens(event)
+    if unkept:  # room was made, and is not enough any more: those it was meant for are in line again
+        _schedule(story, policy)
 
 
 def _tell(story: Story, event: Event | None) -> None:

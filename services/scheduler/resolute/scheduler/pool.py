@@ -17,7 +17,9 @@ from resolute.proto.pool import (
     AgentJoined,
     AgentLost,
     AllocationExited,
+    AllocationHeldBack,
     AllocationRequested,
+    AllocationWaits,
     JobChanged,
     JobMoved,
     PreemptionRequested,
@@ -38,6 +40,9 @@ from resolute.scheduler.shares import Shares
 
 FINISHED_REMEMBERED = 10_000
 
+MAKING_ROOM = "making_room"
+"""The rule that holds one that waits for those who were asked to go."""
+
 Waiting = tuple[str, int, bool, tuple[str, ...], bool, int, str]
 """One that waits: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
 
@@ -47,7 +52,7 @@ class Promise:
     """Others were asked to go so that one that waits has room."""
 
     victims: frozenset[str]
-    """Those of them that are not gone yet."""
+    """Those of them that are not gone yet. Without any it is to be kept now, or to end."""
     agents: frozenset[str]
     """Where the room is made. What is free there is kept."""
 
@@ -85,6 +90,8 @@ class Pool:
     """By the id of the allocation that waits."""
     promised: Order[tuple[int, bool, tuple[str, ...], int, str]] = field(default_factory=Order)
     """(a kind of demand, arrival, allocation id) of those."""
+    ripe: Order[tuple[str]] = field(default_factory=Order)
+    """(allocation id) of those whose victims are all gone: now they fit, or the promise ends."""
     kept: Table[str, int] = field(default_factory=Table)
     """How many promises an agent is part of, by its id."""
     deadlines: Order[tuple[datetime, str]] = field(default_factory=Order)
@@ -174,6 +181,10 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
             _assign(pool, before, event)
         case PreemptionRequested(for_allocation=str() as beneficiary, room_on=room_on):
             _promise(pool, beneficiary, after.id, frozenset(room_on))
+        case AllocationWaits(rule=rule) if rule != MAKING_ROOM:
+            _set_promise(pool, after, None)
+        case AllocationHeldBack():
+            _set_promise(pool, after, None)
         case ResourcesExited(resources_id=resources_id):
             placement = before.shares[resources_id].placement
             agent = pool.agents[placement.agent_id]
@@ -299,22 +310,26 @@ def _promise(pool: Pool, beneficiary: str, victim: str, room_on: frozenset[str])
 
 
 def _keep_word(pool: Pool, gone: Allocation) -> None:
-    """One that was asked to go for another has gone; after the last of them the other has its place in line again."""
+    """One that was asked to go for another has gone."""
     beneficiary = gone.going_for
     promise = pool.promises.get(beneficiary) if beneficiary is not None else None
     if beneficiary is not None and promise is not None and gone.id in promise.victims:
         left = promise.victims - {gone.id}
-        _set_promise(pool, pool.allocations[beneficiary], replace(promise, victims=left) if left else None)
+        _set_promise(pool, pool.allocations[beneficiary], replace(promise, victims=left))
 
 
 def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) -> None:
     known = allocation.id in pool.promises
+    if not known and promise is None:
+        return
     pool.waiting.discard(pool.waiting_entry(allocation))
     if known:
         _forget_promise(pool, allocation)
     if promise is not None:
         pool.promises[allocation.id] = promise
         pool.promised.add((*kind_of(allocation.request), allocation.arrival, allocation.id))
+        if not promise.victims:
+            pool.ripe.add((allocation.id,))
         for agent_id in promise.agents:
             pool.kept[agent_id] = (pool.kept.get(agent_id) or 0) + 1
     pool.waiting.add(pool.waiting_entry(allocation))
@@ -333,6 +348,7 @@ def _forget_promise(pool: Pool, allocation: Allocation) -> None:
         else:
             pool.kept.discard(agent_id)
     pool.promises.discard(allocation.id)
+    pool.ripe.discard((allocation.id,))
     pool.promised.discard((*kind_of(allocation.request), allocation.arrival, allocation.id))
 
 

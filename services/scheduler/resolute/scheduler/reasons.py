@@ -30,7 +30,8 @@ from resolute.scheduler.allocation import HELD_BACK, Allocation, State
 from resolute.scheduler.demands import Kind, kind_of
 from resolute.scheduler.policies.passes import without_slots
 from resolute.scheduler.policies.policy import Policy
-from resolute.scheduler.pool import Pool
+from resolute.scheduler.pool import MAKING_ROOM, Pool
+from resolute.scheduler.provisioner.outlook import outlook
 
 NAMED = 5
 """How many jobs a reason names."""
@@ -42,13 +43,15 @@ first in line."""
 OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled)
 
 IN_LINE, BUSY, WHOLE_AGENTS = "in_line", "busy", "whole_agents"
-MAX_SLOTS, FAIR_SHARE, MAKING_ROOM = "max_slots", "fair_share", "making_room"
+MAX_SLOTS, FAIR_SHARE = "max_slots", "fair_share"
+STARTING, SUSPENDED = "starting", "suspended"
 
 
 def changed(pool: Pool, events: Iterable[Event], policy: Policy, now: datetime) -> Iterator[Event]:
     """The reasons that are to be recorded after `events`, which made `pool` what it is."""
     heads = {head.id: head for head in (*policy.heads(pool), *without_slots(pool))}
-    concerned = {one.id: one for one in (*_concerned(pool, events), *_with_other_agents(pool, events, policy))}
+    ripe = [pool.allocations[allocation_id] for (allocation_id,) in pool.ripe]
+    concerned = {one.id: one for one in (*ripe, *_concerned(pool, events), *_with_other_agents(pool, events, policy))}
     for allocation in (concerned | heads).values():
         if allocation.state is State.WAITING:
             told = _reason(pool, allocation, policy, allocation.id in heads, now)
@@ -110,7 +113,8 @@ def _reason(
 ) -> AllocationHeldBack | AllocationWaits:
     kind = kind_of(allocation.request)
     if not placement.could_ever_fit(pool, kind, policy.fitting):
-        return AllocationHeldBack(allocation.id, fit.why_not(pool, kind, policy.fitting))
+        why, coming = fit.why_not(pool, kind, policy.fitting), outlook(pool.fleet)
+        return AllocationHeldBack(allocation.id, f"{why}; {coming}" if coming else why)
     rule = _rule(pool, allocation, policy, kind, is_head)
     count, ahead = policy.ahead(pool, allocation, NAMED) if rule == IN_LINE else (0, [])
     return AllocationWaits(
@@ -128,7 +132,7 @@ def _reason(
 
 def _rule(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, is_head: bool) -> str:
     job = pool.jobs[allocation.request.job_id]
-    if allocation.id in pool.promises:
+    if (promise := pool.promises.get(allocation.id)) is not None and promise.victims:
         return MAKING_ROOM
     if job.at_its_limit(kind.slots):
         return MAX_SLOTS
@@ -136,6 +140,10 @@ def _rule(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, is_hea
         return IN_LINE
     if kind.slots and policy.has_its_share(pool, allocation):
         return FAIR_SHARE
+    if pool.fleet.suspended:
+        return SUSPENDED
+    if pool.fleet.coming:
+        return STARTING
     return WHOLE_AGENTS if 0 < kind.slots <= pool.slots_free else BUSY
 
 
@@ -158,6 +166,8 @@ def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, cou
             return f"{policy.standing(pool, allocation)}; {needs}"
         case "whole_agents":
             return f"{policy.standing(pool, allocation)}; {needs}, but not where it could use them"
+        case "starting" | "suspended":
+            return f"{policy.standing(pool, allocation)}; {needs}; {outlook(pool.fleet)}"
     if not request.slots:
         return "every agent runs as many tasks without slots as it may"
     return f"{policy.standing(pool, allocation)}; {needs}"

@@ -8,7 +8,7 @@ leave slots unused.
 Slots go to what is a group's own first, furthest from its share first; then to the others, those who hold least by
 weight first, and among equals to who was last given something the longest ago: so remainders go round. What does not
 fit yet is passed over by those behind it, but not for ever: once as many slots as it needs have gone to others since
-its group was last given any, they wait with it.
+its group was last given any, it is first in line, and what becomes free is kept until it fits.
 
 A group above its share gives slots to one below it, when the one below is left no further above its share than the
 other was, the other no further below than the one was, and the slots are the one's own, or more to the other. So
@@ -37,6 +37,7 @@ class FairShare:
     by_user: bool = False
     fitting: Fitting = TIGHT
     name: str = "fair_share"
+    strict: bool = False
 
     def shares(self, pool: Pool) -> Shares:
         return pool.user_shares if self.by_user else pool.shares
@@ -48,14 +49,16 @@ class FairShare:
     def heads(self, pool: Pool) -> list[Allocation]:
         shares = self.shares(pool)
         level = shares.level(pool.slots) * (1 + 1e-9)
+        lowest = list(firsts(shares.below))
+        due = [entry for entry in lowest if _is_due(pool, shares.groups[entry[-1]], entry[0])]
         own = [entry for entry in firsts(shares.above) if entry[3] <= level]
         found = {entry[:3] for entry in own}
-        others = [entry for entry in firsts(shares.below) if entry[:3] not in found]
-        return [_first_of(pool, shares, entry) for entry in (*_in_turn(own), *_in_turn(others))]
+        others = [entry for entry in lowest if entry[:3] not in found]
+        in_line = dict.fromkeys((*_in_turn(due), *_in_turn(own), *_in_turn(others)))
+        return list({head.id: head for head in (_first_of(pool, shares, entry) for entry in in_line)}.values())
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        group = self.shares(pool).groups[self.group(pool, head)]
-        return head.request.slots > 1 and pool.given - group.given_before >= head.request.slots
+        return _is_due(pool, self.shares(pool).groups[self.group(pool, head)], head.request.slots)
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         shares, name = self.shares(pool), self.group(pool, head)
@@ -96,6 +99,11 @@ class FairShare:
 
     def _who(self, name: str) -> str:
         return f"user {name}" if self.by_user else f"job {name}"
+
+
+def _is_due(pool: Pool, group: Group, slots: int) -> bool:
+    """Whether it has been passed over by as many slots as it needs. One slot fits as soon as there is one."""
+    return slots > 1 and pool.given - group.given_before >= slots
 
 
 def _in_turn(entries: list[Rated]) -> list[Rated]:
@@ -147,14 +155,14 @@ class TheFortunate:
     def allows(self, victim: Allocation, taken: Taken) -> bool:
         name = self.owner(victim)
         group = self.shares.groups[name]
-        above = group.committed - taken[name] - group.share(self.level)
-        after = above - victim.request.slots
-        if above <= NEARLY or name == self.name:
-            return False
+        above = group.committed - group.share(self.level)
+        after = above - taken[name] - victim.request.slots
         return (
-            (self.own or after >= -NEARLY)
+            name != self.name
+            and above > NEARLY
+            and (self.own or after >= -NEARLY)
             and -after < self.lacks - NEARLY
-            and self.head.request.slots - self.lacks < above + taken[name] - NEARLY
+            and self.head.request.slots - self.lacks < above - NEARLY
         )
 
     def reason(self, victim: Allocation) -> str:

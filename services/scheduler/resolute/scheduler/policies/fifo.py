@@ -22,6 +22,7 @@ from resolute.scheduler.pool import Pool
 class Fifo:
     fitting: Fitting = TIGHT
     name: str = "fifo"
+    strict: bool = True
 
     def heads(self, pool: Pool) -> list[Allocation]:
         return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in _oldest(pool)]

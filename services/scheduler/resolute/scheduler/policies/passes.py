@@ -120,7 +120,7 @@ class _Look:
                 if claim is not None and found is not None and found.victims:
                     self._ask(found, claim, head)
                     return True
-            if self._policy.keeps(self.pool, head):
+            if self._policy.strict:
                 return False
         return False
 

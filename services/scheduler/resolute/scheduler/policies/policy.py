@@ -63,6 +63,10 @@ class Policy(Protocol):
     @property
     def fitting(self) -> Fitting: ...
 
+    @property
+    def strict(self) -> bool:
+        """Whether nobody may ask others to go while one before him could not."""
+
     def heads(self, pool: Pool) -> list[Allocation]:
         """The first in line of every kind of demand for slots, in the order in which they are to be given slots.
 

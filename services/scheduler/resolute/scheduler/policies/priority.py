@@ -24,6 +24,7 @@ class Priority:
     preemption: bool = False
     fitting: Fitting = TIGHT
     name: str = "priority"
+    strict: bool = True
 
     def heads(self, pool: Pool) -> list[Allocation]:
         entries = sorted((entry for entry in firsts(pool.queue) if entry[0]), key=lambda entry: entry[3:])
