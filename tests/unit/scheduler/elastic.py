@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
 from resolute.config.pools import Provider, ResourcePool
 from resolute.proto.message import Event
+from resolute.proto.pool import AllocationHeldBack, AllocationWaits
 from resolute.scheduler.decisions import ExpireLease
 from resolute.scheduler.provisioner.fleet import Instance, State
 from resolute.scheduler.provisioner.plan import Observed, Provision
@@ -41,12 +41,12 @@ class Cloud:
         return [instance for instance in self.instances if instance.state in states]
 
     def look(self) -> list[Event]:
-        """The provider is asked, and it is decided."""
+        """The provider is asked, and it is decided; answers what was, but for what those who wait are told."""
         known = frozenset(instance.number for instance in self.instances if instance.instance_id)
         observed = Observed(known, dict(self.running), dict(self.failed), frozenset(self.ended))
         self.story.when(Provision(self.settings, observed))
         self.failed, self.ended = {}, set()
-        return self.story.latest
+        return [e for e in self.story.latest if not isinstance(e, AllocationHeldBack | AllocationWaits)]
 
     def work(self) -> None:
         """What was decided is done."""
@@ -106,7 +106,3 @@ class Cloud:
 def crashed(cloud: Cloud) -> Cloud:
     """Another scheduler takes over: it knows the log, and what the provider says."""
     return replace(cloud, failed={}, ended=set())
-
-
-def seconds(cloud: Cloud, instance: Instance) -> timedelta:
-    return cloud.story.now - instance.requested_at

@@ -229,6 +229,35 @@ def test_a_launch_error_keeps_starting_suspended_for_as_long_as_it_is_set_to():
     assert len(pool.instances) == 1
 
 
+def test_who_waits_is_told_that_instances_come_and_that_they_do_not():
+    pool = cloud(max_instances=3)
+    pool.story.when(asks("running"))
+    pool.settle()
+    pool.failing = "no quota"
+    pool.story.when(asks("t"))
+    told = [why(pool)]
+    pool.look()
+    told.append(why(pool))
+    pool.work()
+    pool.look()
+    told.append(why(pool))
+    assert [rule for rule, _ in told] == ["busy", "starting", "suspended"]
+    assert "1 instance is starting" in told[1][1]
+    assert "no quota" in told[2][1]
+
+
+def test_an_empty_pool_says_what_is_coming():
+    pool = cloud()
+    pool.story.when(asks("t"))
+    pool.look()
+    assert why(pool)[1] == "no agent has joined the pool yet, or all are disabled or lost; 1 instance is starting"
+
+
+def why(pool: Cloud) -> tuple[str, str]:
+    allocation = pool.story.pool.allocations["t"]
+    return allocation.rule_waiting, allocation.why_waiting
+
+
 @pytest.mark.parametrize("launched", [False, True], ids=["before the launch", "after it"])
 def test_a_crash_between_request_and_launch_neither_doubles_nor_forgets(launched: bool):
     pool = cloud()

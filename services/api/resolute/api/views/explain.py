@@ -169,6 +169,10 @@ def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record) -> str:
             return sooner
         case "making_room":
             return "a moment's patience: slots are being given back for it"
+        case "starting":
+            return "a moment's patience: instances are on their way"
+        case "suspended":
+            return "whoever runs the cluster: instances cannot be started, and the reason says why"
         case "never_fits":
             return "more agents, or fewer slots_per_trial"
     return ""

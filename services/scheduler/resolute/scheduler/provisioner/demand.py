@@ -14,7 +14,6 @@ from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.pool import AllocationRequested
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.allocation import State as AllocationState
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.fleet import COMING, LEAVING
 
@@ -100,7 +99,7 @@ def forecast(pool: Pool, settings: ResourcePool, may_start: int) -> Forecast:
         _pack(packing, pool, allocation)
     return Forecast(
         tuple(gap.agent_id for gap in gaps if gap.used and gap.new),
-        frozenset(gap.agent_id for gap in gaps if gap.used and not gap.new),
+        frozenset(gap.agent_id for gap in gaps if gap.used and not gap.new) | {agent for agent, _ in pool.kept.items()},
     )
 
 
@@ -125,7 +124,8 @@ def _gaps(pool: Pool, settings: ResourcePool) -> list[Gap]:
     gaps = []
     for agent in pool.agents.values():
         instance = pool.fleet.of_agent(agent.id)
-        if agent.present and agent.enabled and not (instance is not None and instance.state in LEAVING):
+        leaving = instance is not None and instance.state in LEAVING
+        if agent.present and agent.enabled and not leaving and agent.id not in pool.kept:
             gaps.append(_gap_on(agent, settings.max_aux_containers_per_agent, provider.instance_slots))
     for instance in pool.fleet.instances.values():
         if instance.state in COMING:
@@ -141,14 +141,16 @@ def _gap_on(agent: Agent, tasks_max: int, instance_slots: int) -> Gap:
 
 
 def _in_line(pool: Pool) -> list[Allocation]:
-    waiting = [a for a in pool.allocations.values() if a.state is AllocationState.WAITING]
-    return sorted(waiting, key=lambda a: (a.request.priority, a.arrival))
+    """Those who wait for slots of their own; others are about to make room for the rest."""
+    waiting = (pool.allocations[entry[-1]] for entry in pool.waiting)
+    able = [allocation for allocation in waiting if allocation.id not in pool.promises]
+    return sorted(able, key=lambda a: (pool.jobs[a.request.job_id].rank, a.arrival))
 
 
 def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
     request = allocation.request
-    held = pool.jobs[request.job_id].slots_held + packing.held.get(request.job_id, 0)
-    if request.max_slots is not None and held + request.slots > request.max_slots:
+    job, more = pool.jobs[request.job_id], packing.held.get(request.job_id, 0)
+    if job.at_its_limit(more + request.slots):
         return
     if request.slots >= packing.hopeless.get(request.blocked_agents, request.slots + 1):
         return

@@ -97,6 +97,11 @@ class Fleet:
     trouble: str = ""
     """The latest failure of that row."""
 
+    @property
+    def coming(self) -> int:
+        """How many are on their way."""
+        return sum(instance.state in COMING for instance in self.instances.values())
+
     def of_agent(self, agent_id: str) -> Instance | None:
         number = self.by_agent.get(agent_id)
         return None if number is None else self.instances[number]

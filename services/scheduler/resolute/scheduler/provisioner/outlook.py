@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from resolute.scheduler.provisioner.fleet import COMING, Fleet
+from resolute.scheduler.provisioner.fleet import Fleet
 
 
 def outlook(fleet: Fleet) -> str:
     """Empty where there is nothing to say: the pool is not elastic, or all it wanted is there."""
-    coming = sum(instance.state in COMING for instance in fleet.instances.values())
-    parts = [f"{coming} {'instance is' if coming == 1 else 'instances are'} starting"] if coming else []
+    count = fleet.coming
+    parts = [f"{count} {'instance is' if count == 1 else 'instances are'} starting"] if count else []
     if fleet.retry_at is not None:
         row = f"{fleet.failures} in a row" if fleet.failures > 1 else "once"
         until = f"the next try is not before {fleet.retry_at:%H:%M:%S} UTC"
