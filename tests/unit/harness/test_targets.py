@@ -255,3 +255,10 @@ def test_a_script_that_stops_short_of_max_time_is_warned(on_cluster, caplog):
     caplog.clear()
     assert len(script(on_cluster)) == 16
     assert caplog.text.count("another length") == 0
+
+
+def test_the_configuration_is_printed_without_what_its_own_log_policies_look_for():
+    policies = [{"pattern": ".*CUDA out of memory.*", "action": "cancel_retries"}]
+    storage = {"type": "s3", "secret_key": "s3cret"}
+    shown = harness.printable({"name": "x", "log_policies": policies, "checkpoint_storage": storage})
+    assert shown == {"name": "x", "checkpoint_storage": {"type": "s3", "secret_key": "********"}}
