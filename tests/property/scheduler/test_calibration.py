@@ -33,10 +33,15 @@ def workloads(draw: st.DrawFn) -> list[Job]:
     return jobs
 
 
-@given(AGENTS, workloads(), st.booleans())
+POLICIES = st.sampled_from(
+    [Scheduler(type="fifo"), Scheduler(), Scheduler(preemption=True), Scheduler(type="fair_share")],
+)
+
+
+@given(AGENTS, workloads(), POLICIES)
 @settings(max_examples=150, deadline=None)
-def test_a_log_played_against_its_own_policy_starts_everything_in_the_recorded_order(sizes, jobs, preemption):
-    policy = policy_for(ResourcePool(scheduler=Scheduler(type="priority", preemption=preemption)))
+def test_a_log_played_against_its_own_policy_starts_everything_in_the_recorded_order(sizes, jobs, scheduler):
+    policy = policy_for(ResourcePool(scheduler=scheduler))
     cluster = Cluster(policy)
     log = cluster.play([(f"a{n}", size) for n, size in enumerate(sizes)], jobs)
     recording = read(log, "default")

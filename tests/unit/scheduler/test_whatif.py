@@ -65,6 +65,21 @@ def test_who_was_asked_for_at_the_end_of_another_comes_earlier_where_that_one_do
     assert ends == {"a/1": 100, "b/1": 60, "c/1": 75}
 
 
+def test_other_weights_share_the_slots_otherwise():
+    jobs = [Job(f"{who}{n}", 0.01 * n, 100) for n in range(4) for who in "ab"]
+    recording = read(log_of(*jobs, on=[("a1", 4)]), "default")
+    works = [replace(work, request=replace(work.request, job_id=work.id[0])) for work in recording.works]
+    even = whatif(works, recording.changes, policy("fair_share"))
+    uneven = whatif(works, recording.changes, policy("fair_share"), weights={"a": 3.0, "b": 1.0})
+    assert sorted(name[0] for name in even.starts[:4]) == ["a", "a", "b", "b"]
+    assert waited(uneven, "a") < waited(even, "a")
+    assert waited(uneven, "b") > waited(even, "b")
+
+
+def waited(outcome: Outcome, job: str) -> float:
+    return sum(ran.waited_s for ran in outcome.ran if ran.id.startswith(job))
+
+
 def test_a_gang_takes_all_it_needs_at_once():
     recording = read(log_of(Job("a", 0, 100), Job("gang", 1, 10, slots=2), on=[("a1", 1), ("a2", 1)]), "default")
     assert waits(whatif(recording.works, recording.changes, policy())) == {"a": 0, "gang": 99}
