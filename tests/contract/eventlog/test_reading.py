@@ -91,6 +91,20 @@ async def test_setting_an_event_aside_twice_is_as_good_as_once(log: EventLog) ->
     await log.set_aside("relay", 3, "ValueError('again')")
 
 
+async def test_what_was_set_aside_is_handled_once_more_when_a_person_asks(log: EventLog) -> None:
+    assert not await log.ask_again("relay", 3), "nothing was set aside"
+    await log.set_aside("relay", 3, "ValueError()")
+    assert await log.asked_again("relay") == []
+    assert await log.ask_again("relay", 3)
+    assert await log.asked_again("relay") == [3]
+    assert await log.asked_again("another") == []
+    await log.set_aside("relay", 3, "ValueError('still')")
+    assert await log.asked_again("relay") == [], "it was tried, and asks for a person anew"
+    await log.ask_again("relay", 3)
+    await log.settle("relay", 3)
+    assert not await log.ask_again("relay", 3)
+
+
 async def test_a_number_too_large_for_64_bits_is_read_as_it_was_answered_and_can_be_repeated(log: EventLog) -> None:
     created = TrialCreated(1, "request", "task", {"weight": 1e22, "limit": 10**30, "least": -1e300}, 7)
     answered = await log.append("experiment-1", [created], expected_version=0, cause=Cause("one"))

@@ -101,6 +101,23 @@ async def test_verify_names_the_first_broken_link(dsn: str) -> None:
     assert (await run(cli.verify, dsn, "experiment-7"))[0] == 1
 
 
+async def test_what_was_set_aside_is_listed_and_may_be_tried_again(dsn: str) -> None:
+    assert await run(cli.aside, dsn) == (0, ["nothing was set aside"])
+    log = await PostgresEventLog.open(dsn)
+    await log.set_aside("searcher", 5, "KeyError('x')")
+    _, said = await run(cli.aside, dsn)
+    assert said[0].endswith("searcher could not handle 5 (experiment-7@3 TrialEnded): KeyError('x')")
+    _, said = await run(cli.retry, dsn, "searcher", 5)
+    assert said[0].startswith("searcher handles 5 once more")
+    assert await log.asked_again("searcher") == [5]
+    await log.close()
+    _, said = await run(cli.aside, dsn)
+    assert "to be handled once more, as asked" in said[0]
+    assert json.loads((await run(cli.aside, dsn, as_json=True))[1][0])["position"] == 5
+    with pytest.raises(NotFound, match="searcher 9: not set aside; what was: searcher 5"):
+        await run(cli.retry, dsn, "searcher", 9)
+
+
 async def test_tail_follows_until_it_is_interrupted(dsn: str) -> None:
     program = f"from resolute.eventlog import cli; cli.tail({dsn!r}, lines=1)"
     tail = await asyncio.create_subprocess_exec(

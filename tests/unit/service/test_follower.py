@@ -176,6 +176,33 @@ async def test_a_reaction_that_fails_twice_is_set_aside_and_the_rest_goes_on() -
     assert log.aside == [("searcher", 2, "ValueError('a bug')")]
 
 
+async def test_what_was_set_aside_is_handled_once_more_when_a_person_has_mended_it() -> None:
+    log = MemoryEventLog()
+    mended = False
+    seen: list[int] = []
+
+    def react(recorded: Recorded) -> None:
+        seen.append(recorded.position)
+        if recorded.position == 2 and not mended:
+            raise ValueError("a bug")
+
+    async def reaction(recorded: Recorded) -> None:
+        react(recorded)
+
+    await happen(log, 3)
+    await react_to(log, react)
+    reactions = Reactions("searcher", log, reaction)
+    await log.ask_again("searcher", 2)
+    await reactions.again()
+    assert [position for _, position, _ in log.aside] == [2, 2], "not mended yet: noted anew"
+    mended = True
+    await reactions.again()
+    assert seen == [1, 2, 2, 3, 2, 2], "nobody asked for that"
+    await log.ask_again("searcher", 2)
+    await reactions.again()
+    assert (seen[-1], len(seen), log.aside) == (2, 7, [])
+
+
 async def test_a_reaction_waits_for_a_service_that_is_away_and_takes_a_refusal_for_an_answer() -> None:
     log = MemoryEventLog()
     answers = iter([Unavailable("nobody there"), Unavailable("nobody there"), Refused("too late")])

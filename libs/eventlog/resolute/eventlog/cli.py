@@ -93,6 +93,19 @@ def aside(dsn: str, *, as_json: bool = False, say: Say = print) -> int:
     return _with_log(dsn, run)
 
 
+def retry(dsn: str, consumer: str, position: int, *, say: Say = print) -> int:
+    """Let a service handle once more what it set aside. Raises NotFound when it set nothing of the kind aside."""
+
+    async def run(log: PostgresEventLog) -> int:
+        if not await log.ask_again(consumer, position):
+            known = ", ".join(f"{one.consumer} {one.position}" for one in await log.asides()) or "nothing"
+            raise NotFound(f"{consumer} {position}: not set aside; what was: {known}")
+        say(f"{consumer} handles {position} once more when it is idle; `resolute log aside` tells what came of it")
+        return 0
+
+    return _with_log(dsn, run)
+
+
 async def _mentions(log: PostgresEventLog, name: str) -> list[Row]:
     kind, _, identity = name.partition("-")
     return await log.rows_mentioning(_FIELDS.get(kind, (f"{kind}_id",)), identity) if identity else []

@@ -28,7 +28,8 @@ def for_people(row: Row) -> str:
 def aside_for_people(one: Aside) -> str:
     """When, who could not handle it, which event, and what stood in the way: one line."""
     event = f"{one.stream}@{one.version} {one.type}" if one.stream else "an event that is not there"
-    return f"{instant(one.noted_at)} {one.consumer} could not handle {one.position} ({event}): {one.error}"
+    again = f" (to be handled once more, as asked {instant(one.again_at)})" if one.again_at else ""
+    return f"{instant(one.noted_at)} {one.consumer} could not handle {one.position} ({event}): {one.error}{again}"
 
 
 def aside_for_programs(one: Aside) -> str:

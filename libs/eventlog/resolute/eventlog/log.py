@@ -44,6 +44,8 @@ class Aside:
     position: int
     error: str
     noted_at: datetime
+    again_at: datetime | None = None
+    """When a person asked that it be handled once more, and that has not happened yet."""
     stream: str | None = None
     """Where the event is; None when the log has none at this position."""
     version: int | None = None
@@ -102,6 +104,18 @@ class EventLog(Protocol):
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         """Keep a note, for a person to read, that `consumer` could not handle the event at `position`."""
+        ...
+
+    async def ask_again(self, consumer: str, position: int) -> bool:
+        """Let `consumer` handle once more what it could not; False when nothing of the kind was set aside."""
+        ...
+
+    async def asked_again(self, consumer: str) -> list[int]:
+        """The positions of what `consumer` shall handle once more."""
+        ...
+
+    async def settle(self, consumer: str, position: int) -> None:
+        """Forget the note: it has been handled."""
         ...
 
     async def verify(self) -> Break | None:

@@ -35,6 +35,7 @@ class MemoryEventLog:
         self._positions: dict[str, int] = defaultdict(int)
         self._grown = asyncio.Event()
         self.aside: list[tuple[str, int, str]] = []
+        self._again: set[tuple[str, int]] = set()
 
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
         check_names(stream, cause)
@@ -127,7 +128,21 @@ class MemoryEventLog:
         self._positions[consumer] = max(position, self._positions[consumer])
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
+        self._again.discard((consumer, position))
         self.aside.append((consumer, position, error))
+
+    async def ask_again(self, consumer: str, position: int) -> bool:
+        found = any(noted[:2] == (consumer, position) for noted in self.aside)
+        if found:
+            self._again.add((consumer, position))
+        return found
+
+    async def asked_again(self, consumer: str) -> list[int]:
+        return sorted(position for asked, position in self._again if asked == consumer)
+
+    async def settle(self, consumer: str, position: int) -> None:
+        self._again.discard((consumer, position))
+        self.aside = [noted for noted in self.aside if noted[:2] != (consumer, position)]
 
     async def close(self) -> None:
         """Nothing to close: what was written stays with the object."""

@@ -169,6 +169,15 @@ class PostgresEventLog:
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         await self._fetch(KEEP["set_aside"], consumer, position, error.replace("\0", "\N{SYMBOL FOR NULL}"))
 
+    async def ask_again(self, consumer: str, position: int) -> bool:
+        return bool(await self._fetch(KEEP["ask_again"], consumer, position))
+
+    async def asked_again(self, consumer: str) -> list[int]:
+        return [position for (position,) in await self._fetch(KEEP["asked_again"], consumer)]
+
+    async def settle(self, consumer: str, position: int) -> None:
+        await self._fetch(KEEP["settle"], consumer, position)
+
     async def _fetch(self, sql: str, *arguments: Any) -> Sequence[Any]:
         """Every statement that comes here may be run twice: it reads, or leaves the same behind."""
         return await patiently(lambda: self._fetch_once(sql, arguments), self._patience_s, self._attempt_s)

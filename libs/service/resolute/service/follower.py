@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import structlog
 
@@ -31,6 +31,15 @@ class Consumer(Protocol):
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
         """Handle the next events, in order. A batch may come again after a crash: its effects must not."""
+        ...
+
+
+@runtime_checkable
+class Retrying(Protocol):
+    """A consumer that may be asked to handle once more what it had set aside."""
+
+    async def again(self) -> None:
+        """Handle what a person asked for once more. Called when nothing else has come for a while."""
         ...
 
 
@@ -61,23 +70,33 @@ class Reactions:
             await self._log.save_position(self._name, batch[-1].position)
             self._saved_at_s = now_s
 
-    async def _once(self, recorded: Recorded) -> None:
+    async def again(self) -> None:
+        for position in await self._log.asked_again(self._name):
+            found = await self._log.read_all(position - 1, 1)
+            if found and not await self._once(found[0]):
+                continue  # it was set aside anew
+            await self._log.settle(self._name, position)
+
+    async def _once(self, recorded: Recorded) -> bool:
+        """Whether it was handled, if only by an answer that was not the hoped-for one; else it is set aside."""
         failures = 0
         patience = Patience()
         while True:
             try:
-                return await self._react(recorded)
+                await self._react(recorded)
+                return True
             except Unavailable as error:
                 await patience.wait(self._name, error)
             except Exception as error:
                 if isinstance(error, ResoluteError) and not isinstance(error, Failed):
                     # An answer, though not the hoped-for one: the world moved on before this reaction came.
                     log_.info("reaction refused", consumer=self._name, event_id=recorded.id, why=error.message)
-                    return
+                    return True
                 failures += 1
                 log_.exception("reaction failed", consumer=self._name, event_id=recorded.id)
                 if failures == 2:
-                    return await self._log.set_aside(self._name, recorded.position, repr(error))
+                    await self._log.set_aside(self._name, recorded.position, repr(error))
+                    return False
 
 
 class Patience:
@@ -132,6 +151,8 @@ class Follower:
             batch = await self._next()
             if batch is None:
                 await self._catch_up()
+                if isinstance(self._consumer, Retrying):
+                    await self._consumer.again()
             elif batch:
                 await self._handle(batch)
 

@@ -35,6 +35,12 @@ def aside(args: Namespace) -> int:
     return history.aside(database_url(args), as_json=args.json)
 
 
+def retry(args: Namespace) -> int:
+    import resolute.eventlog.cli as history
+
+    return history.retry(database_url(args), args.consumer, args.position)
+
+
 def verify(args: Namespace) -> int:
     import resolute.eventlog.cli as history
 

@@ -57,6 +57,17 @@ LOG = Command(
             args=(_WHERE, _CLUSTER_NAME, JSON),
         ),
         Command(
+            "retry",
+            "retry an event that was set aside",
+            run="history:retry",
+            args=(
+                arg("consumer", help="who set it aside, as in searcher"),
+                arg("position", type=int, help="the event's position in the log"),
+                _WHERE,
+                _CLUSTER_NAME,
+            ),
+        ),
+        Command(
             "verify",
             "verify the event log",
             run="history:verify",

@@ -24,4 +24,13 @@ INSERT INTO eventlog.consumers AS kept (consumer, position) VALUES ($1, $2)
 
 -- name: set_aside
 INSERT INTO eventlog.aside (consumer, position, error) VALUES ($1, $2, $3)
-    ON CONFLICT (consumer, position) DO UPDATE SET error = excluded.error, noted_at = clock_timestamp();
+    ON CONFLICT (consumer, position) DO UPDATE SET error = excluded.error, noted_at = clock_timestamp(), again_at = NULL;
+
+-- name: ask_again
+UPDATE eventlog.aside SET again_at = clock_timestamp() WHERE consumer = $1 AND position = $2 RETURNING position;
+
+-- name: asked_again
+SELECT position FROM eventlog.aside WHERE consumer = $1 AND again_at IS NOT NULL ORDER BY position;
+
+-- name: settle
+DELETE FROM eventlog.aside WHERE consumer = $1 AND position = $2;

@@ -31,5 +31,5 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
 
 -- name: asides
 -- What was set aside, with the event where the log has it.
-SELECT a.consumer, a.position, a.error, a.noted_at, e.stream, e.version, e.type
+SELECT a.consumer, a.position, a.error, a.noted_at, a.again_at, e.stream, e.version, e.type
   FROM eventlog.aside a LEFT JOIN eventlog.events e USING (position) ORDER BY a.noted_at, a.consumer, a.position;
