@@ -168,9 +168,11 @@ def early_exit(experiment: Experiment, report: ReportEarlyExit, ids: TrialIds) -
 
 
 def log_policy_matched(experiment: Experiment, report: ReportLogPolicyMatch) -> list[Event]:
-    """Once for each run and policy, whichever of its lines and however many gateways say so."""
+    """Once for each run and policy, whichever of its lines and however many gateways say so. A line of an earlier run
+    that comes late, because nobody could store it in time, still counts for the runs to come."""
     one = experiment.trial(report.trial_id)
-    if one.trial_id not in experiment.open or report.run_id != one.run_id or report.policy in one.matched:
+    told = report.run_id == one.run_id and report.policy in one.matched
+    if one.trial_id not in experiment.open or report.run_id > one.run_id or told:
         return []
     return [
         TrialLogPolicyMatched(

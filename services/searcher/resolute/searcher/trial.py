@@ -172,7 +172,8 @@ def evolve(trial: Trial, event: Event) -> None:
 
 
 def _note_match(trial: Trial, match: TrialLogPolicyMatched) -> None:
-    trial.matched.add(match.policy)
+    if match.run_id == trial.run_id:
+        trial.matched.add(match.policy)
     match match.action:
         case "cancel_retries":
             trial.no_restart = trial.no_restart or f"log policy {match.policy!r} matched the line {match.line!r}"
