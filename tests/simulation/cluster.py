@@ -35,6 +35,8 @@ from tests.simulation.processes import Machinery, OpenLog, Process
 from tests.simulation.training import LENGTH, Diary, Temper, Training
 
 RECONNECT_WAIT_S = 20.0
+QUIET_S = 1.5 * RECONNECT_WAIT_S
+"""A cluster in which nothing has happened for so long is waiting for nothing."""
 REPLICABLE = ("searcher", "scheduler", "checkpoint", "gateway", "relay")
 ME = "ada"
 
@@ -315,7 +317,7 @@ class SimulatedCluster:
             before = -1
             while before != await self.log.head():
                 before = await self.log.head()
-                await asyncio.sleep(60)
+                await asyncio.sleep(QUIET_S)
 
     async def check_promises(self) -> None:
         from tests.simulation.promises import check

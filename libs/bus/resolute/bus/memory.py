@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from resolute import codec
@@ -170,6 +171,7 @@ class MemoryBus:
         return task
 
 
+@lru_cache(maxsize=10_000)
 def _matches(pattern: str, subject: str) -> bool:
     wanted, found = pattern.split("."), subject.split(".")
     if wanted[-1] == ">":
