@@ -31,7 +31,7 @@ class Outcome:
     ran: tuple[Ran, ...]
     """In order of arrival."""
     capacity: tuple[tuple[float, int], ...]
-    """(since when, usable slots of the pool), in order of time."""
+    """(since when, slots of the agents that were there), in order of time."""
     starts: tuple[str, ...]
     """Ids, in the order in which they were first given slots."""
 

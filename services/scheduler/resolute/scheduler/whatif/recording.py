@@ -310,29 +310,20 @@ class _Window:
 
 
 def capacity_of(changes: Iterable[Change]) -> tuple[tuple[float, int], ...]:
-    """How many slots of the agents that are there may be used, and since when."""
-    slots: dict[str, set[int]] = {}
-    off: dict[str, set[int]] = {}
-    away: set[str] = set()
+    """How many slots the agents have that are there, and since when. Also disabled ones: what runs there runs on."""
+    slots: dict[str, int] = {}
     found: list[tuple[float, int]] = []
     for change in changes:
         match change.wish:
             case AgentHello(agent_id=agent_id, slots=given):
-                slots[agent_id] = {slot.id for slot in given}
+                slots[agent_id] = len(given)
             case ExpireLease(agent_id=agent_id):
                 slots.pop(agent_id, None)
-            case DisableAgent(agent_id=agent_id):
-                away.add(agent_id)
-            case EnableAgent(agent_id=agent_id):
-                away.discard(agent_id)
-            case DisableSlot(agent_id=agent_id, slot_id=slot_id):
-                off.setdefault(agent_id, set()).add(slot_id)
-            case EnableSlot(agent_id=agent_id, slot_id=slot_id):
-                off.setdefault(agent_id, set()).discard(slot_id)
-        usable = sum(len(ids - off.get(agent_id, set())) for agent_id, ids in slots.items() if agent_id not in away)
+            case _:
+                continue
         if found and found[-1][0] == change.at_s:
             found.pop()
-        found.append((change.at_s, usable))
+        found.append((change.at_s, sum(slots.values())))
     return tuple(found)
 
 
