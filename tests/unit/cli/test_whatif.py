@@ -21,17 +21,17 @@ def asked(*words: str, known: ResourcePool | None = None) -> Question:
     return question(parse(RESOLUTE, ["replay", *words]), known, NOW)
 
 
-def test_another_policy_keeps_what_is_not_said():
+def test_what_is_not_said_is_left_to_the_log_and_the_settings():
     was = ResourcePool(pool_name="gpu", scheduler=Scheduler(type="priority", preemption=True, fitting_policy="worst"))
     found = asked("--policy", "fair_share", "--weights", "12=2.5", known=was)
     assert found.recorded == was
-    assert found.other == Scheduler(type="fair_share", preemption=True, fitting_policy="worst")
+    assert (found.policy, found.preemption, found.recorded_policy) == ("fair_share", None, None)
     assert found.weights == {"12": 2.5}
 
 
 def test_preemption_alone_is_a_question():
-    assert asked("--preemption").other.preemption
-    assert not asked("--no-preemption", known=ResourcePool(scheduler=Scheduler(preemption=True))).other.preemption
+    assert asked("--preemption").preemption is True
+    assert asked("--no-preemption").preemption is False
 
 
 def test_times_are_instants_in_utc_or_so_long_ago():

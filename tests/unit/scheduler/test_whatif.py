@@ -8,11 +8,13 @@ from datetime import timedelta
 import pytest
 
 from resolute.config.pools import ResourcePool, Scheduler
+from resolute.proto.errors import NotFound
 from resolute.proto.message import Cause, Recorded
 from resolute.proto.pool import AgentLost
 from resolute.scheduler.policies import Policy, policy_for
-from resolute.scheduler.whatif import Outcome, measure, read, whatif
+from resolute.scheduler.whatif import Outcome, measure, read, report, whatif
 from resolute.scheduler.whatif.measures import jain, percentile
+from resolute.scheduler.whatif.question import Question, answer
 from resolute.scheduler.whatif.simulate import agents
 from tests.unit.scheduler.recorded import Cluster, Job
 from tests.unit.scheduler.stories import NOON
@@ -78,6 +80,30 @@ def test_other_weights_share_the_slots_otherwise():
 
 def waited(outcome: Outcome, job: str) -> float:
     return sum(ran.waited_s for ran in outcome.ran if ran.id.startswith(job))
+
+
+def test_the_log_says_by_which_policy_work_was_scheduled():
+    log = Cluster(policy("fair_share")).play(ONE_SLOT, [Job("a", 0, 100), Job("b", 10, 50)])
+    settings = ResourcePool(scheduler=Scheduler(type="fifo", fitting_policy="worst"))
+    told = answer(Question(settings, policy="priority", preemption=True), read(log, "default"))
+    assert told.policies == ("fair_share", "priority with preemption")
+    assert told.again == told.recorded
+
+
+def test_a_stretch_without_work_says_so():
+    with pytest.raises(NotFound, match=r"no work ran in pool 'default'.*--from"):
+        answer(Question(ResourcePool()), read([], "default"))
+
+
+def test_the_answer_is_told_in_tables_and_with_what_it_does_not_know():
+    recording = read(log_of(Job("a", 0, 100), Job("b", 10, 4000), Job("huge", 1, 1, slots=8)), "default")
+    told = answer(Question(ResourcePool(), agents=2), recording)
+    headers, rows = report.overview(told)
+    assert headers[1:] == ("recorded", "recorded policy, simulated", "what if")
+    assert ("makespan", "1 h 08 m", "1 h 08 m", "1 h 06 m") in rows
+    assert report.preface(told)[2] == "what if:  priority without preemption, 2 agents of 1 slot each"
+    assert "1 requests that never had their slots" in report.caveats(told)[0]
+    assert report.document(told)["what_if"]["waiting"]["max_s"] == 0
 
 
 def test_a_gang_takes_all_it_needs_at_once():

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from resolute.cli.errors import CliError
 from resolute.cli.output import show_json, show_table
-from resolute.config.pools import ResourcePool, Scheduler
+from resolute.config.pools import ResourcePool
 from resolute.deploy import commands
 from resolute.proto.errors import InvalidConfig
 from resolute.scheduler.whatif import report, shell
@@ -38,10 +38,11 @@ def question(args: Namespace, known: ResourcePool | None, now: datetime) -> Ques
         found = getattr(args, name)
         if found is not None and found < least:
             raise InvalidConfig(f"--{name.replace('_', '-')}: found {found}; {least} or more would do")
-    recorded = _recorded(args, known)
     return Question(
-        recorded,
-        _other(args, recorded.scheduler or Scheduler()),
+        known or ResourcePool(pool_name=args.pool or "default"),
+        args.policy,
+        bool(args.preemption) if args.preemption or args.no_preemption else None,
+        args.recorded_policy,
         _instant("--from", args.since, now),
         _instant("--to", args.until, now),
         args.agents,
@@ -52,21 +53,6 @@ def question(args: Namespace, known: ResourcePool | None, now: datetime) -> Ques
 
 def _no_size(args: Namespace) -> bool:
     return args.agents is None and args.slots_per_agent is None
-
-
-def _recorded(args: Namespace, known: ResourcePool | None) -> ResourcePool:
-    pool = known or ResourcePool(pool_name=args.pool or "default")
-    scheduler = pool.scheduler or Scheduler()
-    if args.recorded_policy:
-        scheduler = scheduler.model_copy(update={"type": args.recorded_policy})
-    return pool.model_copy(update={"scheduler": scheduler})
-
-
-def _other(args: Namespace, recorded: Scheduler) -> Scheduler:
-    changes: dict[str, object] = {"type": args.policy} if args.policy else {}
-    if args.preemption or args.no_preemption:
-        changes["preemption"] = bool(args.preemption)
-    return recorded.model_copy(update=changes)
 
 
 def _instant(flag: str, text: str | None, now: datetime) -> datetime | None:

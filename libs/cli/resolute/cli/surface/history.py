@@ -106,7 +106,7 @@ REPLAY = Command(
         arg(
             "--recorded-policy",
             choices=("priority", "fair_share", "fifo"),
-            help="by which policy work was scheduled; an embedded cluster's settings say otherwise",
+            help="by which policy work was scheduled, if not by the one that the log names",
         ),
         JSON,
         _WHERE,

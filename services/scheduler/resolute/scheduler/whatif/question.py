@@ -19,9 +19,12 @@ from resolute.scheduler.whatif.simulate import agents, whatif
 @dataclass(frozen=True, slots=True)
 class Question:
     recorded: ResourcePool
-    """The pool as it was set."""
-    other: Scheduler
-    """The policy that is wondered about."""
+    """The pool as it is set."""
+    policy: str | None = None
+    """That is wondered about; None: the recorded one."""
+    preemption: bool | None = None
+    recorded_policy: str | None = None
+    """None: what the log says, and where it does not, the settings."""
     since: datetime | None = None
     until: datetime | None = None
     agents: int | None = None
@@ -49,10 +52,11 @@ def answer(question: Question, recording: Recording) -> Answer:
     """Raises NotFound when there is no work to play."""
     if not recording.works:
         raise NotFound(f"no work ran in pool {question.pool!r} in that time; another --pool, --from or --to may do")
-    was = question.recorded.scheduler or Scheduler()
-    changed = question.recorded.model_copy(update={"scheduler": question.other})
+    was, wondered = _schedulers(question, recording)
+    before = question.recorded.model_copy(update={"scheduler": was})
+    changed = question.recorded.model_copy(update={"scheduler": wondered})
     works, pool, yield_s = recording.works, question.pool, recording.yield_s
-    again = whatif(works, recording.changes, policy_for(question.recorded), pool=pool, yield_s=yield_s)
+    again = whatif(works, recording.changes, policy_for(before), pool=pool, yield_s=yield_s)
     other = whatif(
         works,
         _agents(question, recording),
@@ -63,11 +67,22 @@ def answer(question: Question, recording: Recording) -> Answer:
     )
     return Answer(
         recording,
-        (in_words(was, {}, ""), in_words(question.other, question.weights, _size(question, recording))),
+        (in_words(was, {}, ""), in_words(wondered, question.weights, _size(question, recording))),
         measure(recording.recorded),
         measure(again),
         measure(other),
     )
+
+
+def _schedulers(question: Question, recording: Recording) -> tuple[Scheduler, Scheduler]:
+    """The one that work met, as far as that is known, and the one that is wondered about."""
+    told = question.recorded.scheduler or Scheduler()
+    known = question.recorded_policy or recording.policy or told.type
+    was = told.model_copy(update={"type": known, "preemption": told.preemption or recording.preempts})
+    other: dict[str, object] = {"type": question.policy} if question.policy else {}
+    if question.preemption is not None:
+        other["preemption"] = question.preemption
+    return was, was.model_copy(update=other)
 
 
 def in_words(scheduler: Scheduler, weights: Mapping[str, float], size: str) -> str:
@@ -124,4 +139,4 @@ def _size(question: Question, recording: Recording) -> str:
     if question.agents is None and question.slots_per_agent is None:
         return ""
     count, slots = _shape(question, recording)
-    return f"{count} agents of {slots} slots"
+    return f"{count} agents of {slots} {'slot' if slots == 1 else 'slots'} each"

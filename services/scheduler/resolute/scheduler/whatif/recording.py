@@ -48,6 +48,8 @@ OF_A_POOL = (
 NEEDED = frozenset({*OF_A_POOL, *REPORTS, "TrialRunRequested"})
 """The types of events that `read` looks at."""
 
+POLICIES = ("priority", "fair_share", "fifo")
+
 _EVENT_ID = re.compile(r"evt-(\d+)(/|$)")
 
 
@@ -97,6 +99,10 @@ class Recording:
     """Work that still ran at the end, counted as if it had ended then."""
     yield_s: float
     """How long work took to stop when it was preempted: the median."""
+    policy: str = ""
+    """By which slots were given last; empty where the log does not say."""
+    preempts: bool = False
+    """Whether a policy asked for slots back."""
 
     @property
     def of_the_queue(self) -> tuple[Change, ...]:
@@ -140,6 +146,8 @@ class _Log:
     reports: dict[tuple[str, str], Recorded] = field(default_factory=dict)
     """By stream and cause: what was reported in the append that asked for a run."""
     changes: list[Recorded] = field(default_factory=list)
+    policy: str = ""
+    preempts: bool = False
     last_at: datetime | None = None
 
 
@@ -176,10 +184,12 @@ def _take_from_pool(log: _Log, recorded: Recorded, event: Event) -> None:
     match event:
         case AllocationRequested(allocation_id=allocation_id):
             log.seen[allocation_id] = _Seen(event, recorded)
-        case SlotsAssigned(allocation_id=allocation_id):
+        case SlotsAssigned(allocation_id=allocation_id, rule=rule):
             log.seen[allocation_id].assigned = recorded
+            log.policy = rule if rule in POLICIES else log.policy
         case PreemptionRequested(allocation_id=allocation_id, rule=rule):
             log.seen[allocation_id].asked_at = recorded.recorded_at
+            log.preempts = log.preempts or rule in POLICIES
             log.seen[allocation_id].interrupted = bool(rule) or not recorded.cause.id.endswith("/preempt")
         case AllocationExited(allocation_id=allocation_id):
             log.seen[allocation_id].exited = recorded
@@ -218,6 +228,8 @@ class _Window:
             self._never_ran,
             self._unfinished,
             self._yield_s(),
+            self._log.policy,
+            self._log.preempts,
         )
 
     def _order(self, item: tuple[str, _Seen]) -> tuple[bool, datetime, int]:
