@@ -247,6 +247,21 @@ def test_a_script_trains_its_own_way_and_the_search_reads_off_the_validations(on
     assert not [path for _, path, _ in master.calls if "/searcher/operation" in path]
 
 
+def test_a_script_that_leaves_the_length_to_the_search_trains_from_target_to_target(on_cluster):
+    master = on_cluster(searcher={**SEARCH, "max_length": {"batches": 16}}, hyperparameters={"global_batch_size": 60})
+    master.targets = [4, 8]
+    assert len(script(on_cluster)) == 8
+    assert [told["op"]["length"] for told in master.posted("/completed_operation")] == ["4", "8"]
+
+
+@pytest.mark.parametrize(("epochs", "reached"), [(4, ["1", "2", "4"]), (3, ["1", "2"])])
+def test_epochs_that_no_batch_count_tells_are_told_by_a_script_as_well(on_cluster, epochs, reached):
+    master = on_cluster(searcher={**SEARCH, "max_length": {"epochs": 4}}, hyperparameters={"global_batch_size": 60})
+    master.targets = [1, 2, 4]
+    assert len(script(on_cluster, max_length=pytorch.Epoch(epochs))) == 4 * epochs
+    assert [told["op"]["length"] for told in master.posted("/completed_operation")] == reached
+
+
 def test_a_script_that_stops_short_of_max_time_is_warned(on_cluster, caplog):
     search = {**SEARCH, "time_metric": "batches", "max_time": 16}
     on_cluster(searcher=search, hyperparameters={"global_batch_size": 60})

@@ -40,6 +40,20 @@ def of_search(
         following = next(operations, None)
 
 
+def up_to(limit: TrainUnit | None, targets: Iterator[Target]) -> Iterator[Target]:
+    """`targets`, of the unit of `limit`, no further than that: one beyond it is not reached."""
+    for target in targets:
+        if limit is not None and _number(target.length) > _number(limit):
+            yield Target(limit, target.whole)
+            return
+        yield target
+
+
+def _number(length: TrainUnit) -> int:
+    assert isinstance(length.value, int), f"a length is a number, found {length}"
+    return length.value
+
+
 def worth(metrics: Mapping[str, Any], searcher: Mapping[str, Any]) -> float:
     """The searcher's metric among those of a validation. Raises InvalidExperimentException, naming it, without."""
     from determined.errors import InvalidExperimentException

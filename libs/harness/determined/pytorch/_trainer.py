@@ -17,10 +17,10 @@ from determined._info import ClusterInfo, get_cluster_info
 from determined.pytorch import _from_config
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._plan import plan
-from determined.pytorch._targets import Target, of_search, own
+from determined.pytorch._targets import Target, of_search, own, up_to
 from determined.pytorch._train_loop import TrainLoop
 from determined.pytorch._trial import PyTorchTrial, overrides
-from determined.pytorch._units import Batch, TrainUnit
+from determined.pytorch._units import Batch, Epoch, TrainUnit
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -56,7 +56,8 @@ class Trainer:
         profiling_enabled: bool = False,
     ) -> None:
         """Train to `max_length` in all, counting what earlier runs of this trial did. In a search that is as far as
-        a trial may come: the search reads off each validation how far it is, and asks poor trials to stop.
+        a trial may come: the search reads off each validation how far it is, and asks poor trials to stop. Without
+        it, the trial trains from target to target as the search sets them.
 
         Validates and checkpoints at the end in any case, and after each period given. `checkpoint_policy`
         says when a validation is followed by a checkpoint: "best", "all" or "none". `latest_checkpoint` is
@@ -64,6 +65,7 @@ class Trainer:
         """
         context = self._context
         config = context.get_experiment_config() if context._on_cluster() else {}
+        asked = max_length
         if context._on_cluster():
             max_length = _from_config.checked(max_length, config, context)
         agreed = plan(
@@ -79,17 +81,19 @@ class Trainer:
         self._check_model()
         if profiling_enabled:
             context._core.profiler.on()
-        targets = own(agreed.max_length) if self._is_trainer else self._targets_of(config, agreed.max_length)
+        targets = self._targets(config, asked if self._is_trainer else None, agreed.max_length)
         TrainLoop(self._trial, context, agreed, targets, latest_checkpoint, self._is_trainer).run()
 
-    def _targets_of(self, config: Mapping[str, Any], whole: TrainUnit) -> Iterator[Target]:
-        """As the search of a legacy entrypoint asks: it sets targets where lengths are its own."""
+    def _targets(self, config: Mapping[str, Any], asked: TrainUnit | None, whole: TrainUnit) -> Iterator[Target]:
+        """As the search sets them, where lengths are its own. A script that says itself how far to train (`asked`) is
+        asked only where validations, which count batches, cannot tell the search how many epochs they were."""
         unit = _from_config.search_unit(config)
-        if unit is None:
+        told_by_batches = unit != "epochs" or config.get("records_per_epoch")
+        if unit is None or (asked is not None and (told_by_batches or not isinstance(asked, Epoch))):
             return own(whole)
         of_unit = partial(_from_config.target, unit, config, self._context)
         goes_far = None if _from_config.is_custom(config) else whole
-        return of_search(self._context._core.searcher, of_unit, goes_far)
+        return up_to(asked, of_search(self._context._core.searcher, of_unit, goes_far))
 
     def _check_model(self) -> None:
         from determined.errors import InvalidExperimentException
