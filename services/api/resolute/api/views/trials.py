@@ -15,13 +15,15 @@ from resolute.api.views.checkpoints import workload_json
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
 
-# What people are shown of an active trial is how far its allocation has come.
+# What people are shown of an active trial is how far its allocation has come. One that has reached its target and given
+# its slots back waits for the search, and for no slots.
 PHASE = """CASE
     WHEN t.state <> 'ACTIVE' THEN t.state
     WHEN e.state LIKE 'STOPPING%' OR e.state = 'PAUSED' THEN e.state
     WHEN a.state = 'RUNNING' THEN 'RUNNING'
     WHEN a.state = 'ASSIGNED' THEN 'STARTING'
     WHEN a.state = 'TERMINATING' THEN 'STOPPING_CANCELED'
+    WHEN t.target_reached AND r.ended_at IS NOT NULL THEN 'PAUSED'
     ELSE 'QUEUED' END"""
 
 FROM = """FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
