@@ -52,12 +52,14 @@ class Patterns:
         # What means the very beginning or end, or takes the above back, must see each line alone.
         self._together = not any(mark in pattern for pattern in patterns for mark in (r"\A", r"\z", "(?"))
 
-    def first_matches(self, lines: Sequence[str]) -> dict[int, int]:
-        """For each pattern that a line matches, by their places: the first such line.
+    def may_match(self, text: str) -> bool:
+        """Whether any line of `text` may match: False is certain, and by far the most frequent and cheapest answer.
+        A thousand ordinary lines take 0.2 ms."""
+        return not self._together or bool(self._set.Match(text))
 
-        Most lines match nothing, so that they are looked at all at once first: a thousand ordinary ones in 0.2 ms.
-        """
-        if not lines or (self._together and not self._set.Match("\n".join(lines))):
+    def first_matches(self, lines: Sequence[str]) -> dict[int, int]:
+        """For each pattern that a line matches, by their places: the first such line."""
+        if not lines or not self.may_match("\n".join(lines)):
             return {}
         found: dict[int, int] = {}
         for place, line in enumerate(lines):

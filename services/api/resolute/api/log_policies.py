@@ -61,9 +61,11 @@ class Watched:
 
     def matches(self, lines: Sequence[LogLine]) -> list[tuple[Policy, LogLine]]:
         """Each policy that a line matches, with the first such line."""
+        if not self.patterns.may_match("\n".join([_reading(line) for line in lines])):
+            return []
         texts, owners = [], []
         for line in lines:
-            for text in _readings(line):
+            for text in _reading(line).split("\n"):
                 texts.append(text)
                 owners.append(line)
         found = self.patterns.first_matches(texts)
@@ -75,11 +77,20 @@ class Watched:
         self._compile()
 
 
-def _readings(line: LogLine) -> Iterable[str]:
-    """The text, and the text with the level that stood before it when it was printed."""
-    yield line.text
-    if line.level != "INFO":
-        yield f"{line.level}: {line.text}"
+def _reading(line: LogLine) -> str:
+    """The text; and in a line of its own the text with the level that stood before it when it was printed."""
+    return line.text if line.level == "INFO" else f"{line.text}\n{line.level}: {line.text}"
+
+
+def _by_run(lines: Sequence[LogLine]) -> dict[tuple[str, str], Sequence[LogLine]]:
+    """An agent sends the lines of one share at a time, and those need no sorting."""
+    runs = {(line.allocation_id, line.task_id) for line in lines}
+    if len(runs) == 1:
+        return {runs.pop(): lines}
+    sorted_out: dict[tuple[str, str], list[LogLine]] = {}
+    for line in lines:
+        sorted_out.setdefault((line.allocation_id, line.task_id), []).append(line)
+    return {**sorted_out}
 
 
 class LogPolicies:
@@ -91,10 +102,7 @@ class LogPolicies:
     async def watch(self, lines: Sequence[LogLine]) -> None:
         """Tell of every match in `lines`. Raises Unavailable while nobody can be told: what sent the lines sends them
         again."""
-        by_run: dict[tuple[str, str], list[LogLine]] = {}
-        for line in lines:
-            by_run.setdefault((line.allocation_id, line.task_id), []).append(line)
-        for run, printed in by_run.items():
+        for run, printed in _by_run(lines).items():
             watched = await self._watched(*run)
             if watched is not None and watched.policies:
                 for policy, line in watched.matches(printed):
