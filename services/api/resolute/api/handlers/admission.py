@@ -62,8 +62,6 @@ async def check_fit(call: Call, path: str, pool: str, slots: int, *, single_agen
     except (Unavailable, Failed) as error:
         log_.warning("nobody could say whether it fits", pool=pool, slots=slots, why=error.message)
         return
-    if not reply.data:
-        return
     fit = codec.load(Fit, reply.data)
     if not fit.fits:
         remedy = f"; what would fit: {fit.would_fit}" if fit.would_fit else ""
