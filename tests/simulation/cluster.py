@@ -15,7 +15,7 @@ from unittest import mock
 from resolute.bus import MemoryBus, Weather
 from resolute.checkpoint.shell import serve as serve_checkpoint
 from resolute.config.pools import ResourcePool
-from resolute.proto.checkpoint import CheckpointCompleted, DeleteCheckpoints
+from resolute.proto.checkpoint import ChangeCheckpointMetadata, CheckpointCompleted, DeleteCheckpoints
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import CreateExperiment, ExperimentContinued, ExperimentEnded
 from resolute.proto.message import Command, Reply
@@ -181,23 +181,29 @@ class SimulatedCluster:
     async def mend(self) -> None:
         """As its operators do in the end: hosts have all their slots, and all are enabled. One that was not there could
         not be enabled when its time had come."""
-        for host in self.hosts.values():
+        hosts = list(self.hosts.values())
+        for host in hosts:
             host.slots = host.full
         await asyncio.sleep(2 * HELLO_EVERY_S)
-        for host in self.hosts.values():
+        for host in hosts:
             await self.wish(EnableAgent(host.pool, host.agent_id))
             for slot in range(host.slots):
                 await self.wish(EnableSlot(host.pool, host.agent_id, slot))
 
-    def delete_a_checkpoint(self, experiment_id: int, after_s: float) -> None:
-        """Somebody deletes the newest checkpoint of a search that may still need it."""
+    def delete_a_checkpoint(self, experiment_id: int, after_s: float, globs: tuple[str, ...] = ()) -> None:
+        """Somebody names the newest checkpoint of a search that may still need it, deletes it, or files of it, and has
+        second thoughts about the name."""
 
         async def delete() -> None:
             await asyncio.sleep(after_s)
             history = self.log.streams[f"checkpoints-{experiment_id}"]
             complete = [recorded.event.uuid for recorded in history if isinstance(recorded.event, CheckpointCompleted)]
             if complete:
-                await self.wish(DeleteCheckpoints(experiment_id, (complete[-1],), "to make room"))
+                uuid = complete[-1]
+                await self.wish(ChangeCheckpointMetadata(experiment_id, uuid, {"name": "to go"}))
+                await self.wish(DeleteCheckpoints(experiment_id, (uuid,), "to make room", globs))
+                await asyncio.sleep(5.0)
+                await self.wish(ChangeCheckpointMetadata(experiment_id, uuid, {"name": "what is left"}))
 
         self.soon(delete())
 

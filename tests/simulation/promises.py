@@ -129,16 +129,18 @@ def _ids_of(events: list[Event]) -> Iterator[int]:
 
 
 def a_slot_is_never_shared(cluster: SimulatedCluster) -> None:
-    """P3, from the assignments and exits alone; and a gang has all its slots, or none."""
+    """P3, from the assignments and exits alone; a gang has all its slots, or none, and none where it must not be."""
     held: dict[tuple[str, int], str] = {}
-    wanted: dict[str, int] = {}
+    wanted: dict[str, AllocationRequested] = {}
     for event in pool_events(cluster):
         match event:
-            case AllocationRequested(allocation_id=allocation_id, slots=slots):
-                wanted[allocation_id] = slots
+            case AllocationRequested(allocation_id=allocation_id):
+                wanted[allocation_id] = event
             case SlotsAssigned(allocation_id=allocation_id, placements=placements):
                 given = [(p.agent_id, slot_id, p.resources_id) for p in placements for slot_id in p.slot_ids]
-                assert len(given) == wanted[allocation_id], f"{allocation_id} has {given}"
+                asked = wanted[allocation_id]
+                assert len(given) == asked.slots, f"{allocation_id} has {given}"
+                assert not {p.agent_id for p in placements} & {*asked.blocked_agents}, f"{event}, but {asked}"
                 for agent_id, slot_id, resources_id in given:
                     holder = held.setdefault((agent_id, slot_id), resources_id)
                     assert holder == resources_id, f"slot {slot_id} of {agent_id} is {holder}'s, and {allocation_id}'s"

@@ -41,6 +41,7 @@ FEATURES = (
     "gangs",
     "invalid hyperparameters",
     "long delays",
+    "log policies",
     "lost messages",
     "no numbers",
     "operators switch things off",
@@ -80,10 +81,11 @@ class Wish:
 
 @dataclass(frozen=True)
 class DeletedCheckpoint:
-    """Somebody deletes the newest checkpoint of a search that may still need it."""
+    """Somebody deletes the newest checkpoint of a search that may still need it, or some files of it."""
 
     after_s: float
     submission: int
+    globs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -190,9 +192,17 @@ def _submission(rng: Random, features: frozenset[str], setup: Setup) -> Submissi
     pool = rng.choice(setup.pools).pool_name
     sizes = _sizes(setup, pool)
     gangs = [sizes[0], sum(sizes)] if "gangs" in features else []
-    share = {"slots": rng.choice([0, 1, 1, 1, *gangs]), "priority": rng.choice([10, 42, 42, 90]), "pool": pool}
+    share: dict[str, Any] = {
+        "slots": rng.choice([0, 1, 1, 1, *gangs]),
+        "priority": rng.choice([10, 42, 42, 90]),
+        "pool": pool,
+    }
     config = _search(rng, share)
-    return Submission({**config, "data": {"follows": rng.random() < 0.6}}, rng.randrange(1000))
+    data: dict[str, Any] = {"follows": rng.random() < 0.6}
+    if "log policies" in features:
+        spare = len(sizes) > 1 and share["slots"] <= 1  # or else it would rightly wait for another node for ever
+        data["policy"] = rng.choice(["cancel_retries", "", *(["exclude_node"] if spare else [])])
+    return Submission({**config, "data": data}, rng.randrange(1000))
 
 
 def _search(rng: Random, share: dict[str, Any]) -> dict[str, Any]:
@@ -247,7 +257,8 @@ def _wishes(
         wishes.append(Continued(rng.uniform(0, 90), rng.choice(numbered)[0]))
     if "checkpoints are deleted" in features:
         for _ in range(rng.randint(1, 3)):
-            wishes.append(DeletedCheckpoint(rng.uniform(1, 60), rng.choice(numbered)[0]))
+            globs = rng.choice([(), (), ("notes",), ("model",)])
+            wishes.append(DeletedCheckpoint(rng.uniform(1, 60), rng.choice(numbered)[0], globs))
     return tuple(wishes)
 
 

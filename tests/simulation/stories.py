@@ -73,8 +73,8 @@ async def _story(script: Script, cluster: SimulatedCluster) -> Ended:
         cluster.strike(fault)
     for wish in script.wishes:
         match wish:
-            case DeletedCheckpoint(after_s=after_s, submission=number):
-                cluster.delete_a_checkpoint(ids[number], after_s)
+            case DeletedCheckpoint(after_s=after_s, submission=number, globs=globs):
+                cluster.delete_a_checkpoint(ids[number], after_s, globs)
             case Continued(after_s=after_s, submission=number):
                 cluster.beside(_continue(cluster, ids[number], after_s, script.submissions[number].config))
             case Wish(after_s=after_s):

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 from uuid import UUID
 
 from resolute.proto.errors import ResoluteError
+from resolute.proto.experiment import ReportLogPolicyMatch
 from resolute.proto.pool import StartTask
 from tests.simulation.disk import Disk
 from tests.simulation.gateway import Doorway
@@ -178,6 +180,7 @@ class Training:
         while self.steps < length:
             await asyncio.sleep(self.temper.unit_s * self.rng.uniform(0.5, 1.5))
             if self.rng.random() < self.temper.fail:
+                await self._print_what_a_policy_is_about()
                 return "RuntimeError: the loss is on fire"
             self.steps = min(self.steps + UNIT, length)
             trained[1] = self.steps
@@ -186,6 +189,20 @@ class Training:
                 await self._yield()
                 return "preempted"
         return None
+
+    async def _print_what_a_policy_is_about(self) -> None:
+        """As if a gateway had read the line among those that the agent ships. One node at most is left out."""
+        action, agent = (self.spec.config.get("data") or {}).get("policy"), self.order.placement.agent_id
+        assert self.spec.experiment_id is not None
+        if action is None or (action == "exclude_node" and agent != "host-0"):
+            return
+        found = (self.spec.run_id, "fire", "on fire", action, "RuntimeError: the loss is on fire", agent)
+        with suppress(ResoluteError):
+            await self.doorway.wish(
+                ReportLogPolicyMatch(self.spec.experiment_id, self._trial, *found),
+                "ada",
+                f"match/{self.spec.allocation_id}",
+            )
 
     async def _complete(self, length: int) -> None:
         if self.spec.target is not None:
