@@ -13,7 +13,7 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,14 @@ class Work:
     bar: float | None = None
 
 
-def _search(name: str, trials: int, batches: int, **more: Any) -> dict[str, Any]:
-    return {"name": name, "metric": "loss", "max_length": {"batches": batches}, "max_trials": trials, **more}
-
+RANDOM = {"name": "random", "max_length": {"batches": 1}}
+ASHA = {"name": "async_halving", "max_length": {"batches": 64}, "num_rungs": 3, "divisor": 4}
 
 WORKS = (
-    Work("no-op", MARK, _search("random", 256, 1), 256, 30),
-    Work("one metric", MARK + METRIC, _search("random", 64, 1), 64),
-    Work("torch", MARK + "import torch\n", _search("random", 32, 1), 32),
-    Work("asha, 20 ms steps", MARK + STEPS, _search("async_halving", 64, 64, num_rungs=3, divisor=4), 64),
+    Work("no-op", MARK, RANDOM, 256, 30),
+    Work("one metric", MARK + METRIC, RANDOM, 64),
+    Work("asha, 20 ms steps", MARK + STEPS, ASHA, 64),
+    Work("torch", MARK + "import torch\n", RANDOM, 64),  # last: from now on its parent has torch
 )
 
 
@@ -111,7 +110,7 @@ async def _submit(cluster: Embedded, token: str, work: Work, marks: Path) -> int
     config = {
         "name": f"bench {work.name}",
         "entrypoint": "python3 train.py",
-        "searcher": work.searcher,
+        "searcher": {**work.searcher, "metric": "loss", "max_trials": work.trials},
         "hyperparameters": {"x": {"type": "double", "minval": 0.0, "maxval": 1.0}},
         "max_restarts": 0,
         "environment": {"environment_variables": [f"MARKS={marks}"]},
@@ -156,15 +155,11 @@ async def measure(works: Sequence[Work], peer: bool) -> list[Figure]:
         marks = Path(folder)
         cluster.up()
         token = await login(cluster.port)
-        for work in (WARM_UP, *works):
+        for work in works:
+            await run(cluster, token, replace(work, trials=4), marks)  # pages cached, parents warm
             story, seconds = await run(cluster, token, work, marks)
-            if work is not WARM_UP:
-                found += figures(work, story, seconds)
+            found += figures(work, story, seconds)
     return found + (ray_peer.figures([work.name for work in works]) if peer else [])
-
-
-WARM_UP = Work("warm-up", MARK + "import torch\n", _search("random", 4, 1), 4)
-"""So that what is measured is a cluster at work: pages cached, parents warm."""
 
 
 def main() -> None:

@@ -47,9 +47,11 @@ class Aggregates(Generic[S]):
         self._snapshots = snapshots
         self._folded: OrderedDict[str, Folded[S]] = OrderedDict()
 
-    async def state(self, stream: str) -> S:
-        """The state as of now, for reading only."""
+    async def state(self, stream: str, at_least: int | None = None) -> S:
+        """The state as of now, for reading only; or as of version `at_least` or later, which is often at hand."""
         folded = self._get(stream)
+        if at_least is not None and folded.version >= at_least:
+            return folded.state
         async with folded.lock:
             await self._catch_up(stream, folded)
             return folded.state

@@ -7,7 +7,7 @@ the log. So the bus may lose, repeat and reorder as it likes, or be wiped, and n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import structlog
@@ -20,6 +20,10 @@ from resolute.proto.message import Recorded
 log_ = structlog.get_logger()
 
 React = Callable[[Recorded], Awaitable[None]]
+
+Apart = Callable[[Recorded], Hashable | None]
+"""What an event's reaction is about: those of different things may run at once, those of one thing follow one another.
+None: about everything; all before it come first, and it before all that follow."""
 
 
 class Consumer(Protocol):
@@ -43,28 +47,31 @@ class Retrying(Protocol):
         ...
 
 
-SAVE_EVERY_S = 0.2
+SAVE_EVERY_S = 1.0
 """A place in the log is saved no more often: what is handled again after a crash has the same causes, and no effect."""
 
 
 class Reactions:
     """A consumer that asks things of others: event by event, at least once, each ask with the event's id as cause.
 
+    Of the events that come together, those that are `apart` are handled at once; the place in the log is only saved
+    once all of them are (docs/decisions/0022).
+
     A reaction that fails for want of a service is tried again for as long as it takes. One that fails for another
     reason twice, here or in the service it asked, is set aside for a person to read, so that one bad event does not
     stop the rest.
     """
 
-    def __init__(self, name: str, log: EventLog, react: React) -> None:
-        self._name, self._log, self._react = name, log, react
+    def __init__(self, name: str, log: EventLog, react: React, apart: Apart = lambda recorded: None) -> None:
+        self._name, self._log, self._react, self._apart = name, log, react, apart
         self._saved_at_s = -SAVE_EVERY_S
 
     async def position(self) -> int:
         return await self._log.load_position(self._name)
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        for recorded in batch:
-            await self._once(recorded)
+        for different_things in _side_by_side(batch, self._apart):
+            await self._at_once(different_things)
         now_s = asyncio.get_running_loop().time()
         if now_s - self._saved_at_s >= SAVE_EVERY_S:
             await self._log.save_position(self._name, batch[-1].position)
@@ -76,6 +83,18 @@ class Reactions:
             if found and not await self._once(found[0]):
                 continue  # it was set aside anew
             await self._log.settle(self._name, position)
+
+    async def _at_once(self, different_things: Sequence[Sequence[Recorded]]) -> None:
+        """Raises only once all are done with, so that none goes on beside what is tried next."""
+        if len(different_things) == 1:
+            return await self._in_order(different_things[0])
+        for outcome in await asyncio.gather(*map(self._in_order, different_things), return_exceptions=True):
+            if outcome is not None:
+                raise outcome
+
+    async def _in_order(self, events: Sequence[Recorded]) -> None:
+        for recorded in events:
+            await self._once(recorded)
 
     async def _once(self, recorded: Recorded) -> bool:
         """Whether it was handled, if only by an answer that was not the hoped-for one; else it is set aside."""
@@ -97,6 +116,22 @@ class Reactions:
                 if failures == 2:
                     await self._log.set_aside(self._name, recorded.position, repr(error))
                     return False
+
+
+def _side_by_side(batch: Sequence[Recorded], apart: Apart) -> Iterator[list[list[Recorded]]]:
+    """Stretches of the batch, one after another; in each, the events by what they are about."""
+    stretch: dict[Hashable, list[Recorded]] = {}
+    for recorded in batch:
+        about = apart(recorded)
+        if about is not None:
+            stretch.setdefault(about, []).append(recorded)
+            continue
+        if stretch:
+            yield list(stretch.values())
+        yield [[recorded]]
+        stretch = {}
+    if stretch:
+        yield list(stretch.values())
 
 
 class Patience:

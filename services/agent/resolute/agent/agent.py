@@ -42,6 +42,8 @@ class Agent:
         self._caring: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._hello_soon = asyncio.Event()
+        self._put_off = False
+        """An order to start something waits for slots that are still taken."""
         self._closing = False
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -149,7 +151,9 @@ class Agent:
             return
         if order.started:
             self._disown(entry, Exit(None, f"agent {self._settings.id} no longer has it"))
-        elif not self._slots_taken(entry):
+        elif self._slots_taken(entry):
+            self._put_off = True
+        else:
             self._launch(entry, order)
 
     def _launch(self, entry: Entry, order: StartTask) -> None:
@@ -179,8 +183,9 @@ class Agent:
     def _attend(self, task: Task, work: Awaitable[None]) -> None:
         async def attend() -> None:
             await work
-            # What waited for its slots can have them.
-            self._hello_soon.set()
+            if self._put_off:  # what waited for its slots can have them
+                self._put_off = False
+                self._hello_soon.set()
 
         resources_id = task.entry.resources_id
         self._tasks[resources_id] = task

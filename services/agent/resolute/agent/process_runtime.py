@@ -115,10 +115,12 @@ class ProcessRuntime:
         if self._warm is not None and launch is not None:
             self._warm.ended(launch, folder / "run" / "imported")
         try:
-            code, _ = (folder / "exit").read_text().split()
+            code, _ = map(float, (folder / "exit").read_bytes().split())
         except FileNotFoundError:
             await _end_strays(resources_id)
             return Exit(None, "the process that supervised it was killed")
+        except ValueError:  # written, and lost with the host's power before it was on the disk
+            return Exit(None, "how it ended was not kept")
         return Exit(int(code))
 
     def _open_shim(self, resources_id: str) -> int | None:

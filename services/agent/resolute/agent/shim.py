@@ -177,7 +177,6 @@ class Shim:
         code = os.waitstatus_to_exitcode(self.status)
         told = b"%d %.6f" % (code if code >= 0 else 128 - code, time.time())
         os.pwrite(self.exit, told.ljust(EXIT_BYTES), 0)
-        os.fsync(self.exit)
         os.rename(f"{self.folder}/exit.new", f"{self.folder}/exit")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
-from resolute.proto.message import Event
+from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationKillRequested, ResourcesExited, SlotsAssigned, StopTask
 from resolute.scheduler import orders
 from resolute.scheduler.allocation import Allocation, Share
@@ -12,6 +12,11 @@ from resolute.scheduler.pool import Pool
 
 ANSWERED = (SlotsAssigned, AllocationKillRequested, ResourcesExited)
 """The events that lead to orders."""
+
+
+def about(recorded: Recorded) -> Hashable:
+    """Orders about different allocations may be sent at once; an event that leads to none is about nothing."""
+    return getattr(recorded.event, "allocation_id", recorded.id)
 
 
 def to_start(event: Event, pool: Pool) -> Sequence[tuple[Allocation, Share]]:

@@ -86,7 +86,7 @@ class Scheduler:
             # Every replica hears every heartbeat: each keeps leases of its own.
             await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat),
         ]
-        reacting = Reactions("scheduler-orders", self._context.log, self._react)
+        reacting = Reactions("scheduler-orders", self._context.log, self._react, reactions.about)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(Follower(reacting, self._context.log, bus).run())
@@ -184,7 +184,7 @@ class Scheduler:
             self._provisioners[pool_name].nudge()
         if not isinstance(recorded.event, reactions.ANSWERED):
             return
-        state = await self._pools.state(recorded.stream)
+        state = await self._pools.state(recorded.stream, at_least=recorded.version)
         for allocation, share in reactions.to_start(recorded.event, state):
             order = await self._start(pool_name, allocation, share)
             if order is not None:

@@ -33,6 +33,7 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import chapters, derive, wishes
+from resolute.searcher.apart import Apart
 from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, State, evolve
 from resolute.searcher.ids import Draw, NeedIds
@@ -51,11 +52,14 @@ async def serve(context: Context) -> None:
     searcher = Searcher(context)
     subscription = await context.bus.serve(NAME, searcher.handle)
     # Removing the files of a big experiment takes long, and nobody else shall wait for it.
-    following = ((NAME, searcher.react), (f"{NAME}-deletions", searcher.delete))
+    following = (
+        Reactions(NAME, context.log, searcher.react, Apart()),
+        Reactions(f"{NAME}-deletions", context.log, searcher.delete),
+    )
     try:
         async with asyncio.TaskGroup() as tasks:
-            for name, react in following:
-                tasks.create_task(Follower(Reactions(name, context.log, react), context.log, context.bus).run())
+            for reactions in following:
+                tasks.create_task(Follower(reactions, context.log, context.bus).run())
             context.on_ready(NAME)
     finally:
         await subscription.close()
@@ -123,7 +127,7 @@ class Searcher:
             await self._execute(experiment_id, lambda e, ids: wishes.confirm_deleted(e), cause.then("confirm"))
 
     async def _ask_scheduler(self, recorded: Recorded, cause: Cause) -> None:
-        experiment = await self._experiments.state(recorded.stream)
+        experiment = await self._experiments.state(recorded.stream, at_least=recorded.version)
         ask = react(recorded.event, experiment)
         if ask is None:
             return
@@ -143,7 +147,7 @@ class Searcher:
             await self._note(owner, exited, cause.then(how))
 
     async def _cover(self, recorded: Recorded, trial_id: int, length: int, cause: Cause) -> None:
-        experiment = await self._experiments.state(recorded.stream)
+        experiment = await self._experiments.state(recorded.stream, at_least=recorded.version)
         if experiment.trial(trial_id).has_covered(length, experiment.settings):
             await self._note(_id_of(recorded), CoverTarget(trial_id), cause)
 
