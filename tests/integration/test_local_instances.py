@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -29,7 +30,7 @@ def instance(number: int = 1) -> Instance:
     return Instance(number, name, f"default-elastic-{number}", 1, datetime.now(UTC), State.REQUESTED)
 
 
-def provider_in(folder: Path, **settings: str) -> LocalProvider:
+def provider_in(folder: Path, **settings: Any) -> LocalProvider:
     return LocalProvider(POOL, LocalSettings(work_dir=folder, nats_url=NOWHERE, **settings))
 
 
