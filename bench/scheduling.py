@@ -1,7 +1,8 @@
 """Scheduling: one look at a pool of 1,000 agents with 8 slots each and 10,000 jobs in its queue, by every policy.
 
 Incremental: a task ends, and its slots are given on. Cold: nothing is given yet and everything waits. Then 15,000 jobs
-come to a fair-share pool over simulated hours, run, and go: what the whole of that costs to decide.
+come to a fair-share pool over simulated hours, run, and go: what the whole of that costs to decide. Deciding waits
+for nothing, so what is measured is processor time.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ class Told:
         self.decided_s = 0.0
 
     def when(self, wish: Wish) -> list[Event]:
-        began = time.perf_counter()
+        began = time.process_time()
         events = decide(wish, self.pool, self.now, self.policy)
         for event in events:
             evolve(self.pool, event)
-        self.decided_s += time.perf_counter() - began
+        self.decided_s += time.process_time() - began
         return events
 
     def exits(self, allocation_id: str) -> list[Event]:
@@ -106,9 +107,9 @@ def cold(policy: Policy) -> tuple[float, float]:
             evolve(pool, event)
     for hello in hellos(AGENTS):
         evolve(pool, decide(hello, Pool(), NOON, policy)[0])
-    began = time.perf_counter()
+    began = time.process_time()
     decisions = plan(pool, policy)
-    took_s = time.perf_counter() - began
+    took_s = time.process_time() - began
     return took_s, len(decisions) / took_s
 
 

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import AFTER, Kind, firsts
 from resolute.scheduler.placement import TIGHT, Fitting
 from resolute.scheduler.policies.policy import Claim, Taken
+from resolute.scheduler.policies.victims import LOOKED_AT
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.shares import WEIGHT_UNIT, Group, Rated, Shares
 
@@ -133,11 +135,18 @@ class TheFortunate:
     """Whether what it asks is its own, and not only its remainder."""
 
     def candidates(self) -> Iterator[Allocation]:
-        for minus_rate, _, name in self.shares.richest:
+        for minus_rate, _, name in islice(self.shares.richest, LOOKED_AT):
             if -minus_rate <= self.level:
                 return
-            if name != self.name:
+            if name != self.name and self._could_give(name):
                 yield from self._of_group(name)
+
+    def _could_give(self, name: str) -> bool:
+        """Whether it could give up so much as one slot."""
+        group = self.shares.groups[name]
+        above = group.committed - group.share(self.level)
+        least = NEARLY if self.own else 1 - NEARLY
+        return above > least and 1 - above < self.lacks and self.head.request.slots - self.lacks < above
 
     def _of_group(self, name: str) -> Iterator[Allocation]:
         for holder in self.shares.holders.since((name,)):
