@@ -38,26 +38,26 @@ EVENTS_EACH = 2 + TRIALS_EACH * (3 + 2 * REPORTS_EACH)
 BATCH = 2000
 
 
-def life(experiment_id: int) -> Iterator[Event]:
+def life(experiment_id: int, trials: int = TRIALS_EACH) -> Iterator[Event]:
     chance = Random(experiment_id)
     name = f"experiment {experiment_id}"
     yield ExperimentCreated(experiment_id, f"job-{experiment_id}", name, CONFIG, str(CONFIG), 2, "determined", 1, 7)
     yield ExperimentActivated()
-    for n in range(TRIALS_EACH):
-        trial_id = experiment_id * TRIALS_EACH + n
+    for n in range(trials):
+        trial_id = experiment_id * trials + n
         task_id = f"{trial_id}.task"
         yield TrialCreated(trial_id, f"r{n}", task_id, {"learning_rate": chance.random()}, trial_id)
         yield TrialRunRequested(trial_id, 1, f"{task_id}.1", 1, None, 0)
         yield TrialRunStarted(trial_id, 1)
     for steps in range(100, 100 * REPORTS_EACH + 1, 100):
-        for n in range(TRIALS_EACH):
-            trial_id = experiment_id * TRIALS_EACH + n
+        for n in range(trials):
+            trial_id = experiment_id * trials + n
             yield TrialValidated(trial_id, 1, steps, chance.random())
             yield TrialCheckpointed(trial_id, 1, f"00000000-0000-4000-8000-{trial_id:06}{steps:06}", steps)
 
 
-async def tell_of(log: PostgresEventLog, experiments: int) -> None:
-    ids = iter(range(1, experiments + 1))
+async def tell_of(log: PostgresEventLog, experiments: int, first: int = 1) -> None:
+    ids = iter(range(first, first + experiments))
 
     async def teller() -> None:
         for experiment_id in ids:

@@ -34,7 +34,7 @@ ROOM = "." * 4096
 
 BOOTSTRAP = ("-m", "determined.exec.prep")
 """Behind the interpreter: the start of every task that can be forked."""
-ALWAYS = ("determined.core", "determined.exec.harness")
+ALWAYS = ("determined.core", "determined.exec.harness", "encodings.idna", "gzip")
 NAMES_BYTES_MAX = 256 * 1024
 AS_TASKS_DO = (sys.executable, "-I", "-S", "-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])")
 """A task's interpreter is started by another, its shim, which may have settled the locale for both."""
