@@ -10,8 +10,7 @@ import asyncpg
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views import explain
-from resolute.api.views.jobs import SELECT as JOBS
-from resolute.api.views.jobs import job_json, policies
+from resolute.api.views.jobs import job_json, policies, selecting
 from resolute.proto.errors import NotFound
 
 EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments WHERE job_id = $1"
@@ -30,7 +29,7 @@ async def explain_job(call: Call) -> dict[str, Any]:
     rows = await read.rows(explain.ALLOCATIONS, job_id)
     if experiment is None and not rows:
         raise NotFound(f"job {job_id} not found; `det job list` shows those there are")
-    jobs = await read.rows(f"{JOBS} WHERE q.job_id = $3 ORDER BY q.number", *policies(settings), job_id)
+    jobs = await read.rows(selecting("WHERE q.job_id = $3"), *policies(settings), job_id)
     live = [row["task_id"] for row in rows if row["ended_at"] is None]
     before = {row["task_id"]: row for row in await read.rows(explain.PREVIOUS, live)}
     known = [*rows, *before.values()]

@@ -9,7 +9,7 @@ from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.handlers.queue_changes import applied, read_changes
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.views.jobs import COUNT, SELECT, WAITED, job_json, policies
+from resolute.api.views.jobs import COUNT, WAITED, job_json, policies, selecting
 from resolute.api.views.listing import Where, state_names
 from resolute.api.views.pools import POOLS, stats_json
 
@@ -30,8 +30,9 @@ async def _queue(call: Call) -> tuple[list[dict[str, Any]], wire.Page]:
     page = wire.page_of(total, offset=call.query.number("offset"), limit=call.query.number("limit"))
     direction = "DESC" if call.query.text("orderBy") in ("ORDER_BY_DESC", "2") else "ASC"
     window = f" ORDER BY q.number {direction} OFFSET {page.start} LIMIT {page.end - page.start}"
-    rows = await read.rows(SELECT + where.sql + window, *where.args) if total else []
-    return [job_json(row) for row in rows], page
+    rows = await read.rows(selecting(where.sql, window), *where.args) if total else []
+    jobs = [job_json(row) for row in rows]
+    return jobs[::-1] if direction == "DESC" else jobs, page
 
 
 async def get_jobs(call: Call) -> dict[str, Any]:

@@ -167,9 +167,11 @@ async def _edit(call: Call, job: Job, changes: dict[str, Any], step: str) -> Non
         await call.send(EditExperiment(job.experiment_id, changes), step)
     if job.live:
         try:
-            await call.send(ChangeJob(job.pool, job.job_id, changes), f"{step}/queue")
+            reply = await call.send(ChangeJob(job.pool, job.job_id, changes), f"{step}/queue")
         except NotFound:  # its last allocation ended meanwhile: the next will be asked for as its configuration says
             return
+        if not reply.position:  # the searcher's telling came first: what it changed shall be shown as well
+            await call.gateway.read.catch_up()
 
 
 async def _adopt(call: Call, job: Job, step: str) -> None:

@@ -37,12 +37,15 @@ ranked AS (
         row_number() OVER (ORDER BY pool, scheduled DESC, rank, share, place, job_id) AS number
     FROM keyed k)"""
 
+LIVE = """SELECT bool_or(state <> 'QUEUED') AS scheduled FROM read_v1.allocations
+WHERE job_id = $1 AND ended_at IS NULL HAVING count(*) > 0"""
+
 COUNT = f"{RANKED} SELECT count(*) FROM ranked q"
 
-SELECT = f"""{RANKED}
+_SHOWN = """
 SELECT q.*, e.name AS experiment, e.state, e.trials, e.started_at AS submitted_at, p.workspace_id, u.id AS owner_id,
-    f.config #>> '{{searcher,max_trials}}' AS max_trials, g.progress, e.search_progress
-FROM ranked q
+    f.config #>> '{searcher,max_trials}' AS max_trials, g.progress, e.search_progress
+FROM page q
 LEFT JOIN read_v1.experiments e ON e.id = q.experiment_id
 LEFT JOIN read_v1.experiment_configs f ON f.experiment_id = q.experiment_id
 LEFT JOIN read_v1.projects p ON p.id = e.project_id
@@ -50,6 +53,12 @@ LEFT JOIN read_v1.users u ON u.username = q.owner
 LEFT JOIN LATERAL (
     SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
     WHERE t.experiment_id = q.experiment_id) g ON true"""
+
+
+def selecting(condition: str, window: str = "ORDER BY q.number") -> str:
+    """The statement for the jobs that `condition` lets through; only those of the page are put together."""
+    return f"{RANKED}, page AS (SELECT * FROM ranked q {condition} {window}) {_SHOWN} ORDER BY q.number"
+
 
 # The mean time in the queue of what was given its slots, by pool and day.
 WAITED = """SELECT pool, to_char(assigned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
@@ -66,7 +75,10 @@ def policies(settings: ApiSettings) -> tuple[list[str], list[str]]:
 
 
 async def job_summary(read: ReadModel, settings: ApiSettings, job_id: str) -> dict[str, Any] | None:
-    """How a job stands in the queue; None when it asks for nothing now."""
+    """How a job stands in the queue; None when it asks for nothing now. Only who waits is looked for among others."""
+    row = await read.row(LIVE, job_id)
+    if row is None or row["scheduled"]:
+        return None if row is None else summary_json(row)
     row = await read.row(f"{RANKED} SELECT scheduled, ahead FROM ranked WHERE job_id = $3", *policies(settings), job_id)
     return None if row is None else summary_json(row)
 
