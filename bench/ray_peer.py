@@ -46,7 +46,7 @@ def figures(works: Collection[str]) -> list[Figure]:
         what, trials = WORKS[work]
         for reuse in (False, True):
             found = _run(str(python), what, trials, reuse)
-            how = "actors re-used" if reuse else "an actor a trial"
+            how = "actors reused" if reuse else "an actor a trial"
             told.append(Figure(f"Ray Tune {found['version']}: {work}, {how}", trials / found["seconds"], "trials/s"))
     return told
 

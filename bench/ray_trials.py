@@ -23,7 +23,7 @@ STEPS_MAX = 64
 
 
 class NoOp(tune.Trainable):  # type: ignore[misc]
-    """A class, since only those can have their actors re-used."""
+    """A class, since only those can have their actors reused."""
 
     def setup(self, config):  # type: ignore[no-untyped-def]
         self.quality = config["x"]
