@@ -118,7 +118,7 @@ def admission(jobs: int) -> tuple[float, float, float]:
     told, chance = Told(FairShare()), Random(11)
     for hello in hellos(AGENTS // 10):
         told.when(hello)
-    coming = [(number * 2.0, number) for number in range(jobs)]
+    coming = [(number * 1.5, number) for number in range(jobs)]
     ends: list[tuple[float, str]] = []
     asked_s: dict[str, float] = {}
     waited_s: list[float] = []
