@@ -57,7 +57,8 @@ def test_every_problem_is_told_with_its_path_and_no_secret() -> None:
     assert "checkpoint_storage.bucket: missing. Storage of type s3 needs it." in lines
     assert "prt: unknown field. Did you mean 'port'?" in lines
     assert "db.passwd: unknown field. Did you mean 'password'?" in lines
-    assert "resource_pools[0].scheduler.type: should be 'priority', 'fair_share' or 'fifo'; found 'round_robin'." in lines
+    types = "'priority', 'fair_share' or 'fifo'"
+    assert f"resource_pools[0].scheduler.type: should be {types}; found 'round_robin'." in lines
     assert any(line.startswith("resource_pools[0].agent_reconnect_wait: expected a duration") for line in lines)
     assert "4321" not in refused.value.message
 
