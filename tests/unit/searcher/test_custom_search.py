@@ -137,7 +137,7 @@ REFUSALS: list[tuple[tuple[Any, ...], type[Exception], str]] = [
     (
         ({"type": "shutdown"}, create(SECOND)),
         InvalidConfig,
-        r"operations\[0\]: shutdown ends the search, and stands alo",
+        r"operations\[0\]: shutdown ends the search, and stands alone",
     ),
     ((train(10),), InvalidConfig, r"operations\[0\].length: expected more than 10, which is its target already"),
     ((train(20, SECOND),), InvalidConfig, r"operations\[0\].request_id: no trial 0.*2; create it first"),
