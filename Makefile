@@ -40,7 +40,7 @@ format: venv            ## put imports and lines in order
 	$(BIN)/ruff format .
 
 test: venv              ## unit, property, contract, simulation and integration
-	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser
+	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser --arrows
 
 sim: venv               ## the whole cluster in one process, from one seed: make sim SEED=7
 	$(BIN)/python -m tests.simulation $(or $(SEED),7)

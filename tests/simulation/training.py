@@ -25,6 +25,7 @@ UNIT = 10
 VALIDATE_EVERY = 20
 CHECKPOINT_EVERY = 30
 LONG_POLL_S = 60
+GAVE_WAY = "it gave way"
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Training:
             return 0, "invalid hyperparameters"
         async for length in self._lengths():
             if (line := await self._train_to(length)) is not None:
-                return (0, "") if self.preempted else (1, line)
+                return (0, line) if line == GAVE_WAY else (1, line)
             if length == self.spec.target or self._follows:
                 await self._complete(length)
         if self.preempted and not self.stubborn:
@@ -187,7 +188,7 @@ class Training:
             await self._report(at_the_end=self.steps == length)
             if not self.stubborn and self.preempted:
                 await self._yield()
-                return "preempted"
+                return GAVE_WAY
         return None
 
     async def _print_what_a_policy_is_about(self) -> None:

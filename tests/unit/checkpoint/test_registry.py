@@ -150,6 +150,13 @@ def test_removing_some_files_leaves_a_checkpoint_that_is_not_offered() -> None:
     assert registry.candidates({}) == []
 
 
+def test_what_is_left_of_a_checkpoint_may_lose_more_files_until_none_is_left() -> None:
+    two = {"weights.pt": 8, "notes.txt": 1}
+    history = (completed(), CheckpointFilesRemoved(A, two))
+    given(*history).when(NoteFilesRemoved(7, A, FILES)).then(CheckpointFilesRemoved(A, FILES))
+    given(*history, CheckpointFilesRemoved(A, FILES)).when(NoteFilesRemoved(7, A, {})).then(CheckpointDeleted(A))
+
+
 def test_empty_directories_are_not_files() -> None:
     given(completed(), REQUESTED).when(NoteFilesRemoved(7, A, {"sub/": 0})).then(CheckpointDeleted(A))
 

@@ -286,6 +286,23 @@ def test_fewer_allowed_than_there_are_means_the_busy_ones_finish_first():
     assert len(pool.running) == 1
 
 
+def test_an_agent_that_comes_back_does_not_save_an_instance_that_is_leaving():
+    pool = cloud(max_instances=2, instance_slots=2)
+    for number in range(4):
+        pool.story.when(asks(f"t{number}"))
+    pool.settle().set(max_instances=1).look()
+    (leaving,) = pool.in_state(State.DRAINING)
+    pool.story.when(hello(leaving.agent_id, 1))  # it restarted, and has lost a slot
+    assert [instance.number for instance in pool.in_state(State.DRAINING)] == [leaving.number]
+    for allocation, hosts in list(pool.story.holders().items()):
+        if hosts[0] == leaving.agent_id:
+            pool.finish(allocation)
+    pool.look()
+    pool.story.when(hello(leaving.agent_id, 2))
+    assert [instance.number for instance in pool.in_state(State.STOPPING)] == [leaving.number]
+    assert len(pool.settle().instances) == 1
+
+
 def test_an_agent_a_person_disabled_takes_no_room_and_its_instance_goes_in_the_end():
     pool = cloud()
     pool.story.when(asks("t"))
