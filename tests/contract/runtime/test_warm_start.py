@@ -244,6 +244,17 @@ def _holds(pid: int, text: str) -> bool:
     return False
 
 
+async def test_what_an_import_adds_to_the_environment_is_there(host: Host):
+    place = host.root / "place"
+    place.mkdir()
+    (place / "numpy.py").write_text("import os\nos.environ.setdefault('ADDED', 'by an import')\n")
+    path = f"{environment.harness_directory()}:{place}"
+    script = LOOK + "import os; print(os.environ['ADDED'])"
+    await host.warmed(script, PYTHONPATH=path)
+    code, said = await host.run(host.launch(script, PYTHONPATH=path))
+    assert (code, said) == (0, ["numpy is here already", "by an import"])
+
+
 @pytest.mark.parametrize(
     ("script", "code", "last"),
     [

@@ -34,6 +34,7 @@ from typing import Any, NoReturn
 from determined.exec import prep
 from determined.exec._leave import Inheritance
 
+GPUS = "CUDA_VISIBLE_DEVICES"
 ORDER_BYTES_MAX = 64 * 1024
 ROOM_BYTES = 2048
 """How much of a command line and of an environment must fit over its own."""
@@ -99,7 +100,7 @@ def _unfit(control: socket.socket, environment: Mapping[str, str]) -> str:
     practice = os.fork()
     if practice == 0:
         os._exit(0)
-    if dict(os.environ) != environment:
+    if any(os.environ.get(name) != value for name, value in environment.items()):
         return "what was imported changes the environment"
     if files := _open_files() - {0, 1, 2, control.fileno()}:
         return f"what was imported holds {len(files)} files open"
@@ -174,10 +175,7 @@ def _supervise(shim: Any, order: Mapping[str, Any], lock_fd: int, what_fd: int) 
         with open(what_fd, "rb") as file:
             what = json.load(file)
         os.chdir(what["workdir"])
-        # An interpreter that is started in the C locale chooses another one, and says so: ours did.
-        settled = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}
-        os.environ.clear()
-        os.environ.update({**settled, **what["environment"]})
+        _take_on(what["environment"])
         _show_as(what["shown_as"])
 
         def become(out: int, err: int) -> None:
@@ -193,6 +191,14 @@ def _supervise(shim: Any, order: Mapping[str, Any], lock_fd: int, what_fd: int) 
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
+
+
+def _take_on(environment: Mapping[str, str]) -> None:
+    """The task's own environment, and what Python (the locale it has chosen) and imports have added to it: here they
+    did so in the parent."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DET_") and name != GPUS}
+    os.environ.clear()
+    os.environ.update({**kept, **environment})
 
 
 def _redirect(file: str) -> None:

@@ -33,7 +33,7 @@ class AgentSettings(BaseSettings):
     """The interpreter that tasks run with."""
     warm_start: bool = True
     """Whether tasks may be forked from a parent that has imported what they need; see docs/decisions/0023."""
-    warm_imports: tuple[str, ...] = ("torch", "determined.pytorch")
+    warm_imports: tuple[str, ...] = ("torch", "torch._dynamo", "determined.pytorch")
     """What that parent imports beside the harness, once a task has done so; a JSON list."""
     warm_idle_s: float = Field(default=600.0, gt=0)
     """How long it stays when no task begins."""
