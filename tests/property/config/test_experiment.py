@@ -39,6 +39,20 @@ def test_any_configuration_is_taken_or_refused_in_words(raw: dict[str, Any]) -> 
         )
 
 
+SOUND = {"metric": "m", "max_length": {"batches": 100}, "max_trials": 4, "divisor": 2.5}
+ODD = [0, 1.01, 1e308, 2**31, 10**30, 10**400, {"batches": 10**400}, [10**6], {"type": ["int"]}]
+
+
+@given(st.sampled_from(sorted(SOUND)), anything | st.sampled_from(ODD), st.integers(1, 10**9))
+def test_a_search_with_one_odd_field_is_taken_or_refused_in_words(name: str, odd: Any, rungs: int) -> None:
+    """A refused field leads nowhere else: what is reckoned from a search's fields is reckoned from sound ones."""
+    for method in ({"name": "adaptive_asha", "max_rungs": rungs}, {"name": "asha", "num_rungs": rungs}):
+        searcher = {**SOUND, **method, name: odd}
+        outcome = parsed({"entrypoint": "a", "searcher": searcher, "hyperparameters": {"x": odd}})
+        if not isinstance(outcome, InvalidConfig):
+            json.dumps(outcome.merged, allow_nan=False)
+
+
 def parsed(raw: dict[str, Any]) -> ExperimentConfig | InvalidConfig:
     try:
         return parse_experiment(raw, CLUSTER)

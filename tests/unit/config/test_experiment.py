@@ -308,6 +308,22 @@ SEARCHER_REFUSALS += [
         "searcher.bracket_rungs: expected at most as many brackets as searcher.max_trials (4); found 5.",
     ),
     (
+        {**ADAPTIVE, "max_length": 16, "max_rungs": 2**31 - 1},
+        "searcher.max_rungs: expected a whole number from 1 to 100",
+    ),
+    (
+        {**ASHA, "max_length": 1000, "num_rungs": 20_000, "divisor": 1.0001},
+        "searcher.num_rungs: expected a whole number",
+    ),
+    ({**ASHA, "num_rungs": 2, "divisor": 0}, "searcher.divisor: expected a number above 1; found 0."),
+    ({**ASHA, "num_rungs": 2, "divisor": 10**400}, "searcher.divisor: expected a number; found 1000"),
+    (
+        {**ASHA, "num_rungs": 2, "max_length": {"records": 10**400}},
+        "searcher.max_length.records: expected a whole number",
+    ),
+    ({**ASHA, "num_rungs": 1, "max_trials": 10**9}, "searcher.max_trials: expected a whole number from 1 to 100000"),
+    ({**TIMED, "metric": None}, "searcher.metric: missing. Name the validation metric that ranks trials"),
+    (
         {**TIMED, "bracket_rungs": [9]},
         "searcher.bracket_rungs[0]: expected at most 2, as many as fit searcher.max_time",
     ),

@@ -140,6 +140,12 @@ def test_the_mode_says_which_brackets_there_are(mode: str, max_length: int, max_
     assert bracket_rungs(searcher) == rungs
 
 
+def test_there_are_no_more_brackets_than_trials() -> None:
+    searcher = adaptive(mode="conservative", divisor=1.2, max_length={"batches": 81}, max_trials=3)
+    assert bracket_rungs(searcher) == [5, 4, 3]
+    assert bracket_trials(bracket_rungs(searcher), 3, 1.2) == [1, 1, 1]
+
+
 def test_rungs_that_would_lie_at_the_same_length_are_one() -> None:
     searcher = adaptive(divisor=1.1, max_rungs=9, mode="aggressive", max_length={"batches": 2}, max_trials=100)
     assert bracket_rungs(searcher) == [2]

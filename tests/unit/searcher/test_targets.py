@@ -232,6 +232,18 @@ def test_a_script_that_trains_ahead_of_its_targets_has_reached_the_next_as_soon_
     story.when(CoverTarget(1)).then()
 
 
+def test_a_trial_that_is_ahead_of_one_target_and_promoted_beyond_what_it_trained_runs_again() -> None:
+    """Its first targets cost no run; the one that does must not wait for anybody to ask for it."""
+    story = halving().when(validation(1, 60, 0.5)).exits(1, "yielded").when(validation(2, 25, 0.9)).exits(2, "yielded")
+    story = story.when(CoverTarget(1)).when(validation(3, 60, 0.6)).when(validation(3, 62, 0.1)).exits(3, "yielded")
+    story = story.when(validation(4, 25, 0.9))
+    assert targets(story) == [(3, 50)]
+    story = story.when(CoverTarget(3))
+    assert targets(story) == [(3, 100)]
+    (run,) = [event for event in story.last if isinstance(event, TrialRunRequested)]
+    assert (run.trial_id, run.run_id) == (3, 2)
+
+
 def test_a_target_that_lies_ahead_is_not_covered() -> None:
     halving().when(CoverTarget(1)).then()
 

@@ -53,7 +53,7 @@ def _read_one(raw: Any, path: str, problems: Problems) -> Any:
 
 def _read_range(raw: Mapping[str, Any], path: str, problems: Problems) -> dict[str, Any]:
     kind = raw["type"]
-    if kind not in _RANGES:
+    if not isinstance(kind, str) or kind not in _RANGES:
         close = nearest(str(kind), _RANGES)
         hint = f"Did you mean {close!r}?" if close else ""
         problems.expected(join(path, "type"), f"one of {', '.join(_RANGES)}", kind, hint=hint)

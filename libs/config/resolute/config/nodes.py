@@ -72,7 +72,7 @@ class Int(Leaf):
             return max(self.least, 0)
         if not self.least <= value <= self.most:
             problems.expected(path, f"a whole number {self._bounds(value)}", value)
-        return value
+        return min(max(value, self.least), self.most)
 
     def _bounds(self, value: int) -> str:
         if self.least != -MOST_EXACT and self.most not in (MOST_COMMON, MOST_EXACT):
@@ -88,12 +88,18 @@ class Number(Leaf):
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         if not is_number(value):
             problems.expected(path, "a number", value)
-            return 1
+            return self._harmless
         if self.above is not None and value <= self.above:
             problems.expected(path, f"a number above {self.above:g}", value)
+            return self._harmless
         if self.least is not None and value < self.least:
             problems.expected(path, f"a number of at least {self.least:g}", value)
+            return self._harmless
         return value
+
+    @property
+    def _harmless(self) -> float:
+        return 1 if self.above is None and self.least is None else (self.above or 0) + (self.least or 0) + 1
 
 
 @dataclass(frozen=True)
@@ -220,8 +226,13 @@ class Object:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number that JSON can carry: true is not one, neither is infinity."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether `value` is a number that JSON can carry and a float can hold: true is not one, nor infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _applies(known: Field, kind: str | None) -> bool:

@@ -49,6 +49,10 @@ class Problems:
             return f"Did you mean {close!r}?"
         return f"Did you mean '{elsewhere}'?" if elsewhere else ""
 
+    def none_at(self, path: str) -> bool:
+        """Whether nothing was wrong at `path` or below it, so that what stands there can be reckoned with."""
+        return not any(each == path or each.startswith((f"{path}.", f"{path}[")) for each in self.broken)
+
     def raise_if_any(self) -> None:
         if self.lines:
             raise InvalidConfig("\n".join(self.lines))

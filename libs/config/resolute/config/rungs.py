@@ -22,7 +22,9 @@ def most_rungs(total: float, divisor: float, limit: int) -> int:
 
 
 def most_apart(longest: int, divisor: float, rungs: int) -> int:
-    """`rungs`, or as many fewer as it takes for each to be further up than the one below."""
-    while not all(lower < upper for lower, upper in pairwise(rung_lengths(longest, divisor, rungs))):
-        rungs -= 1
-    return rungs
+    """`rungs`, or as many fewer as it takes for each to be further up than the one below.
+
+    Fewer rungs are the same from the top down: so only the lowest are too many.
+    """
+    downwards = pairwise(reversed(rung_lengths(longest, divisor, rungs)))
+    return next((count for count, (upper, lower) in enumerate(downwards, 1) if lower >= upper), rungs)

@@ -20,8 +20,11 @@ _SAMPLED = _HALVING | {"random"}
 _PARALLEL = _SAMPLED | {"grid"}
 _PLANNED = _PARALLEL | {"single"}
 
-LARGEST_GRID = 100_000
-"""Trials: each is a handful of events, and all of an experiment's are one stream."""
+MOST_TRIALS = 100_000
+"""Each is a handful of events, and all of an experiment's are one stream."""
+
+MOST_RUNGS = 100
+"""Doubling from 1 comes to the longest length there is in 53."""
 
 DEFAULT_METRIC = "val_loss"
 """Of a search with max_length that names none, as configurations written for Keras do."""
@@ -47,15 +50,15 @@ SEARCHER = _Searcher(
         "metric": Field(Text()),
         "smaller_is_better": Field(Bool(), True),
         "max_length": Field(LengthNode(least=1, bare_int=True), kinds=_PLANNED),
-        "max_trials": Field(IntNode(1), kinds=_SAMPLED),
+        "max_trials": Field(IntNode(1, MOST_TRIALS), kinds=_SAMPLED),
         "max_concurrent_trials": Field(IntNode(0), 16, kinds=_PARALLEL),
         "time_metric": Field(Text(), kinds=_HALVING),
         "max_time": Field(IntNode(1), kinds=_HALVING),
-        "num_rungs": Field(IntNode(1), kinds=frozenset({"async_halving"})),
+        "num_rungs": Field(IntNode(1, MOST_RUNGS), kinds=frozenset({"async_halving"})),
         "divisor": Field(Number(above=1), 4, kinds=_HALVING),
         "mode": Field(Text(("aggressive", "standard", "conservative")), "standard", kinds=frozenset({"adaptive_asha"})),
-        "max_rungs": Field(IntNode(1), 5, kinds=frozenset({"adaptive_asha"})),
-        "bracket_rungs": Field(ListOf(IntNode(1)), [], kinds=frozenset({"adaptive_asha"})),
+        "max_rungs": Field(IntNode(1, MOST_RUNGS), 5, kinds=frozenset({"adaptive_asha"})),
+        "bracket_rungs": Field(ListOf(IntNode(1, MOST_RUNGS)), [], kinds=frozenset({"adaptive_asha"})),
         "stop_once": Field(Bool(), kinds=_HALVING),
         "unit": Field(Text(UNITS), "batches", kinds=frozenset({"custom"})),
         "source_trial_id": Field(IntNode(1)),
@@ -133,11 +136,10 @@ def check_searcher(searcher: Mapping[str, Any], space: Space, problems: Problems
 
 
 def _check_halving(searcher: Mapping[str, Any], problems: Problems) -> None:
-    before = len(problems.lines)
     _check_halving_length(searcher, problems)
     if searcher.get("time_metric") is not None and searcher.get("stop_once") is False:
         problems.warn("searcher.stop_once", "is ignored: a search by time_metric never has a trial wait, it stops it")
-    if len(problems.lines) == before and searcher.get("max_trials") is not None:
+    if problems.none_at("searcher"):
         _check_rungs(SearcherConfig.of(searcher), problems)
 
 
@@ -176,10 +178,10 @@ def _check_grid(space: Space, problems: Problems) -> None:
     for path, axis in axes(space):
         if isinstance(axis, Int | Double | Log) and axis.count is None:
             problems.add(f"hyperparameters.{path}.count", "missing. A grid needs it: how many points on this axis.")
-    if len(problems.lines) == before and (size := count_grid(space)) > LARGEST_GRID:
+    if len(problems.lines) == before and (size := count_grid(space)) > MOST_TRIALS:
         sizes = [f"{path} {axis.count_points()}" for path, axis in axes(space) if not isinstance(axis, Const)]
         found = f"a grid of {size:,} ({_listed(sizes)})"
-        text = f"expected a grid of at most {LARGEST_GRID:,} trials; found {found}. Lower a count, or use random."
+        text = f"expected a grid of at most {MOST_TRIALS:,} trials; found {found}. Lower a count, or use random."
         problems.add("hyperparameters", text)
 
 

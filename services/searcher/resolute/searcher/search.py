@@ -96,12 +96,13 @@ def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[
 
 
 def _train(experiment: Experiment, wanted: TrainTo) -> list[Event]:
-    """A trial that has a run is told in it; one whose run is giving way runs again when it has."""
+    """A trial that has a run is told in it; one whose run is giving way runs again when it has. What its validations
+    cover needs no run, and one that still waits for its turn has one coming."""
     one = experiment.open.get(wanted.trial_id)
     if one is None or one.state in trial.ENDS_AS:
         return []
     target = TrialTargetSet(one.trial_id, wanted.length, wanted.why)
-    idle = one.allocation_id is None and one.state is trial.State.WAITING
+    idle = one.allocation_id is None and one.trial_id not in experiment.queue
     if not idle or experiment.state is not State.ACTIVE or one.has_covered(wanted.length, experiment.settings):
         return [target]
     return [target, trial.next_run(one, experiment.settings)]

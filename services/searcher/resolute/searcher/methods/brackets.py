@@ -6,24 +6,28 @@ Several at once hedge between the two, as Hyperband does (Li et al., JMLR 18, 20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from resolute.config import SearcherConfig, most_apart, most_rungs
 
 
 def bracket_rungs(searcher: SearcherConfig) -> list[int]:
-    """The number of rungs of each bracket, the largest first."""
+    """The number of rungs of each bracket, the largest first. Where there are fewer trials than brackets, the smallest
+    have none, and are left out."""
     if searcher.bracket_rungs:
         return sorted(searcher.bracket_rungs, reverse=True)
     assert searcher.longest is not None, "a halving search has a longest length"
     fit = (most_rungs(total, searcher.divisor, searcher.max_rungs) for total in (searcher.longest, searcher.max_trials))
     most = most_apart(searcher.longest, searcher.divisor, min(fit))
-    match searcher.mode:
-        case "aggressive":
-            return [most]
-        case "conservative":
-            return list(range(most, 0, -1))
-    return list(range(most, (most - 1) // 2, -1))
+    return list(range(most, _BELOW[searcher.mode](most), -1))[: searcher.max_trials]
+
+
+_BELOW: Mapping[str, Callable[[int], int]] = {
+    "aggressive": lambda most: most - 1,
+    "standard": lambda most: (most - 1) // 2,
+    "conservative": lambda most: 0,
+}
+"""By mode: brackets go down to the number of rungs above this one."""
 
 
 def bracket_trials(rungs: Sequence[int], max_trials: int, divisor: float) -> list[int]:
