@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -36,8 +37,11 @@ BOOTSTRAP = ("-m", "determined.exec.prep")
 """Behind the interpreter: the start of every task that can be forked."""
 ALWAYS = ("determined.core", "determined.exec.harness", "encodings.idna", "gzip")
 NAMES_BYTES_MAX = 256 * 1024
-AS_TASKS_DO = (sys.executable, "-I", "-S", "-c", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])")
-"""A task's interpreter is started by another, its shim, which may have settled the locale for both."""
+_DIE_WITH_ITS_PARENT = f"ctypes.CDLL(None).prctl(1, {signal.SIGKILL:d}, 0, 0, 0)"
+_BEGIN = f"import ctypes, os, sys; {_DIE_WITH_ITS_PARENT}; os.execv(sys.argv[1], sys.argv[1:])"
+AS_TASKS_DO = (sys.executable, "-I", "-S", "-c", _BEGIN)
+"""A task's interpreter is started by another, its shim, which may have settled the locale for both. Unlike a task, a
+parent ends with its agent, whatever it is at; its forks do not inherit that."""
 
 _PORTS = ("DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2", "C10D_PORT")
 OWN_NAMES = frozenset(("TRACEPARENT", "CUDA_VISIBLE_DEVICES", *_PORTS))
@@ -176,11 +180,12 @@ class WarmParents:
         self._let_go(key)
 
     def _let_go(self, key: Key) -> None:
-        """It ends by itself when it hears from us no more."""
+        """Nothing depends on it: what it has forked goes on, and what it was about to fork is started afresh."""
         parent = self._parents.pop(key)
         loop = asyncio.get_running_loop()
         loop.remove_reader(parent.control)
         parent.control.close()
+        parent.process.kill()
         loop.run_in_executor(None, parent.process.wait)
 
 
