@@ -265,6 +265,7 @@ class SimulatedCluster:
             lost=lambda: bool(setup.lose) and chance.random() < setup.lose,
             repeated=lambda: bool(setup.repeat) and chance.random() < setup.repeat,
             delay_s=delay_s,
+            pick=lambda members: chance.randrange(members) if members > 1 else 0,
         )
 
     def _services(self) -> Iterator[tuple[str, Callable[[Context], Awaitable[None]]]]:

@@ -46,6 +46,8 @@ class Weather:
     lost: Callable[[], bool] = lambda: False
     repeated: Callable[[], bool] = lambda: False
     delay_s: Callable[[], float] = lambda: 0.0
+    pick: Callable[[int], int] = lambda members: 0
+    """Which of so many members of a queue is given a message: any may be. Calm weather takes the longest-standing."""
 
 
 @dataclass(eq=False)
@@ -123,12 +125,12 @@ class MemoryBus:
         return subscription
 
     def _choose(self, subject: str) -> list[_Subscription]:
-        """Every listener to `subject` without a queue, and the longest-standing member of each queue."""
-        chosen: dict[object, _Subscription] = {}
+        """Every listener to `subject` without a queue, and one member of each queue."""
+        groups: dict[object, list[_Subscription]] = {}
         for listener in self.listeners:
             if _matches(listener.subject, subject):
-                chosen.setdefault(listener.queue or listener, listener)
-        return list(chosen.values())
+                groups.setdefault(listener.queue or listener, []).append(listener)
+        return [group[self.weather.pick(len(group))] for group in groups.values()]
 
     async def _round_trip(self, subject: str, message: Any, timeout_s: float) -> Any:
         """As a request over a network: it may be lost on the way there, or its answer on the way back."""
@@ -140,7 +142,7 @@ class MemoryBus:
                 if self.weather.lost():
                     await asyncio.Future()
                 if self.weather.repeated():
-                    self._later(self._call(listeners[0], message))
+                    self._later(self._call(self._choose(subject)[0], message))
                 answer = await self._start(self._call(listeners[0], message))
                 if self.weather.lost():
                     await asyncio.Future()
