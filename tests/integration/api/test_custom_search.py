@@ -148,6 +148,10 @@ async def test_what_makes_no_sense_is_refused_with_its_field_and_nothing_of_it_i
                 "POST", "/api/v1/experiments/1/searcher_operations", {"searcherOperations": operations}
             )
             assert (answer.status, message in answer.error) == (status, True), answer.body
+        for event_id in (99, -1):  # an answer to what has not happened would silence the answers to come
+            body = {"searcherOperations": [create], "triggeredByEvent": {"id": event_id}}
+            answer = await cluster.user.call("POST", "/api/v1/experiments/1/searcher_operations", body)
+            assert (answer.status, f"no event {event_id} happened" in answer.error) == (400, True), answer.body
         assert (await cluster.user.get("/api/v1/experiments/1"))["experiment"]["numTrials"] == 0
         await cluster.submit()
         for method, path in (("GET", "searcher_events"), ("POST", "searcher_operations")):

@@ -30,6 +30,9 @@ REMEMBERED = 10_000
 LINE_MOST = 500
 """Characters of a matching line that are told: it goes into the log of decisions, and is there for ever."""
 
+CONFIGURATION = "log_policies"
+"""A line with this in it is a configuration, printed whole: it matches the patterns that it spells out."""
+
 POLICIES = """SELECT r.trial_id, r.run_id, t.experiment_id, f.config -> 'log_policies' AS policies
 FROM read_v1.runs r JOIN read_v1.trials t ON t.id = r.trial_id
 JOIN read_v1.experiment_configs f ON f.experiment_id = t.experiment_id
@@ -65,6 +68,8 @@ class Watched:
             return []
         texts, owners = [], []
         for line in lines:
+            if CONFIGURATION in line.text:
+                continue
             for text in _reading(line).split("\n"):
                 texts.append(text)
                 owners.append(line)

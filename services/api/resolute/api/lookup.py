@@ -91,6 +91,9 @@ class AllocationRef:
     """By resources id, in rank order."""
 
 
+REMEMBERED = 50_000
+"""Trials that reports are looked up for without the database."""
+
 TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller_is_better,
     e.searcher_type, f.config #>> '{searcher,time_metric}' AS time_metric, f.config -> 'checkpoint_storage' AS storage
 FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
@@ -152,13 +155,15 @@ def _trial_ref(row: asyncpg.Record) -> TrialRef:
 
 
 async def trial(gateway: Gateway, trial_id: int) -> TrialRef:
-    """Raises NotFound. What it answers never changes, so it is remembered."""
+    """Raises NotFound. What it answers never changes, whatever is edited or continued, so it is remembered."""
     if (known := gateway.trials.get(trial_id)) is not None:
         return known
     row = await _row(gateway, TRIAL + "t.id = $1", trial_id)
     if row is None:
         raise NotFound(f"trial {trial_id} not found")
     found = _trial_ref(row)
+    while len(gateway.trials) >= REMEMBERED:  # the one that was asked about first
+        del gateway.trials[next(iter(gateway.trials))]
     gateway.trials[trial_id] = found
     return found
 

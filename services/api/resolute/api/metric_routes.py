@@ -94,7 +94,7 @@ def _whole(value: Any, field: str) -> int:
     """A count as clients send it: a number, or a string of digits; Postgres holds up to 2^31 - 1."""
     try:
         number = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidConfig(f"{field}: expected a whole number; found {value!r}") from None
     if not 0 <= number < 2**31:
         raise InvalidConfig(f"{field}: expected 0 to {2**31 - 1}; found {number}")
@@ -152,7 +152,7 @@ def searcher_metric(value: Any, field: str) -> float | None:
     """The searcher's metric as a number; None for NaN and the infinities, which rank last."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidConfig(f"{field}: the searcher's metric must be a number; found {value!r}") from None
     return number if math.isfinite(number) else None
 

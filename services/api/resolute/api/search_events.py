@@ -38,6 +38,8 @@ class Conversation:
     method: str = ""
     requests: dict[int, str] = field(default_factory=dict)
     """The client's own names of trials."""
+    gave_up: dict[int, str] = field(default_factory=dict)
+    """Why trials end early by their own word."""
     pending: OrderedDict[int, dict[str, Any]] = field(default_factory=OrderedDict)
     """What happened and was not answered yet, by id."""
 
@@ -48,6 +50,8 @@ class Conversation:
                 self.method = str((config.get("searcher") or {}).get("name"))
             case TrialCreated(trial_id=trial_id, request_id=request_id):
                 self.requests[trial_id] = request_id
+            case TrialEarlyExitReported(trial_id=trial_id, reason="INVALID_HP" | "USER_REQUESTED_STOP" as reason):
+                self.gave_up[trial_id] = reason
             case SearchOperationsPosted(answers=answers):
                 while self.pending and next(iter(self.pending)) <= answers:
                     self.pending.popitem(last=False)
@@ -63,20 +67,23 @@ class Conversation:
             case TrialTargetReached(trial_id=trial_id, length=length, metric=metric):
                 reached = {"metric": number(metric), "validateAfterLength": str(length)}
                 return {"validationCompleted": {"requestId": self.requests[trial_id], **reached}}
-            case TrialEarlyExitReported(trial_id=trial_id, reason=reason):
-                return self._exited(trial_id, reason)
-            case TrialEnded(trial_id=trial_id, outcome="COMPLETED"):
-                return {"trialClosed": {"requestId": self.requests[trial_id]}}
             case TrialEnded(trial_id=trial_id, outcome=outcome):
-                return self._exited(trial_id, "ERRORED" if outcome == "ERROR" else "USER_CANCELED")
+                return self._ended(trial_id, outcome)
             case ExperimentPaused():
                 return {"experimentInactive": {"experimentState": "STATE_PAUSED"}}
             case ExperimentEnded(outcome=outcome):
                 return {"experimentInactive": {"experimentState": f"STATE_{outcome}"}}
         return None
 
-    def _exited(self, trial_id: int, reason: str) -> dict[str, Any]:
+    def _ended(self, trial_id: int, outcome: str) -> dict[str, Any]:
+        """It was closed, or exited early: for the reason it gave itself, unless it failed or was canceled."""
+        reason = _EXITED.get(outcome) or self.gave_up.get(trial_id)
+        if reason is None:
+            return {"trialClosed": {"requestId": self.requests[trial_id]}}
         return {"trialExitedEarly": {"requestId": self.requests[trial_id], "exitedReason": f"EXITED_REASON_{reason}"}}
+
+
+_EXITED = {"ERROR": "ERRORED", "CANCELED": "USER_CANCELED"}
 
 
 class SearchEvents:
@@ -89,12 +96,20 @@ class SearchEvents:
 
         Raises NotFound; Refused for a search that needs no client.
         """
+        found = await self._conversation(experiment_id)
+        return [event for event_id, event in found.pending.items() if event_id > after]
+
+    async def newest(self, experiment_id: int) -> int:
+        """The id of the newest event there is. Raises as `pending` does."""
+        return (await self._conversation(experiment_id)).version
+
+    async def _conversation(self, experiment_id: int) -> Conversation:
         found = self._known.setdefault(experiment_id, Conversation())
         self._known.move_to_end(experiment_id)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         await self._catch_up(experiment_id, found)
-        return [event for event_id, event in found.pending.items() if event_id > after]
+        return found
 
     async def _catch_up(self, experiment_id: int, found: Conversation) -> None:
         stream = f"experiment-{experiment_id}"

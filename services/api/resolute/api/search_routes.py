@@ -60,7 +60,7 @@ async def _allocation_id(call: Call, trial_id: int) -> str:
 def _length(value: Any) -> int:
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidConfig(f"op.length: expected the operation's length, a whole number; found {value!r}") from None
 
 

@@ -47,7 +47,7 @@ from resolute.searcher import settings, trial
 from resolute.searcher.flow import Flow, loops, step
 from resolute.searcher.methods import SearchMethod, Told, method_for
 from resolute.searcher.settings import Settings
-from resolute.searcher.trial import Trial
+from resolute.searcher.trial import Trial, TrialEvent
 
 State = Enum(
     "State",
@@ -188,7 +188,7 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
             experiment.method.evolve(event)
         case SearchProgressed(progress=progress):
             experiment.progress = progress
-        case _ if hasattr(event, "trial_id"):
+        case _ if isinstance(event, TrialEvent):
             _evolve_trial(experiment, event.trial_id, event)
     return experiment
 
@@ -220,7 +220,7 @@ def _edit(experiment: Experiment, changes: dict[str, Any]) -> None:
     experiment._settings = Settings.of(experiment.config)
 
 
-def _evolve_trial(experiment: Experiment, trial_id: int, event: Event) -> None:
+def _evolve_trial(experiment: Experiment, trial_id: int, event: TrialEvent) -> None:
     if isinstance(event, TrialCreated):
         _add_trial(experiment, event)
     trial.evolve(experiment.trials[trial_id], event)

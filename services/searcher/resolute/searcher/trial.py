@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from resolute.proto.experiment import (
     TrialCheckpointed,
@@ -78,6 +78,24 @@ FLOW: Flow[State] = {
 }
 
 
+TrialEvent: TypeAlias = (
+    TrialCreated
+    | TrialContinued
+    | TrialRunRequested
+    | TrialRunStarted
+    | TrialRunEnded
+    | TrialStopRequested
+    | TrialTargetSet
+    | TrialTargetReached
+    | TrialValidated
+    | TrialCheckpointed
+    | TrialCheckpointLost
+    | TrialEarlyExitReported
+    | TrialLogPolicyMatched
+    | TrialEnded
+)
+
+
 @dataclass(slots=True)
 class Trial:
     """Owned by its experiment's fold, which alone changes it."""
@@ -129,7 +147,7 @@ class Trial:
         return self.checkpoints[self.checkpoint] if self.checkpoint else 0
 
 
-def evolve(trial: Trial, event: Event) -> None:
+def evolve(trial: Trial, event: TrialEvent) -> None:
     trial.state = step(FLOW, trial.state, event)
     match event:
         case TrialCreated():

@@ -49,9 +49,22 @@ async def post_searcher_operations(call: Call) -> dict[str, Any]:
     if not isinstance(operations, list):
         raise InvalidConfig(f"searcherOperations: expected a list; found {operations!r}")
     read = tuple(_read(each, f"searcherOperations[{place}]") for place, each in enumerate(operations))
-    answers = _whole((call.body.get("triggeredByEvent") or {}).get("id") or 0, "triggeredByEvent.id")
+    answers = await _answered(call)
     await call.send(PostOperations(call.int("experimentId"), read, answers))
     return {}
+
+
+async def _answered(call: Call) -> int:
+    """The event that a post answers; 0 for none. An answer to what has not happened yet would silence those to what
+    will have."""
+    event = call.body.get("triggeredByEvent") or {}
+    if not isinstance(event, Mapping):
+        raise InvalidConfig(f"triggeredByEvent: expected an object with the id of an event; found {event!r}")
+    answers = _whole(event.get("id") or 0, "triggeredByEvent.id")
+    newest = await call.gateway.search_events.newest(call.int("experimentId"))
+    if not 0 <= answers <= newest:
+        raise InvalidConfig(f"triggeredByEvent.id: no event {answers} happened; the newest is {newest}")
+    return answers
 
 
 # ---------------------------------------------------------------- the wire's operations in the searcher's words
@@ -109,7 +122,7 @@ def _whole(value: Any, path: str) -> int:
     """Lengths are 64-bit integers, which the wire carries as text."""
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidConfig(f"{path}: expected a whole number; found {value!r}") from None
 
 
