@@ -267,14 +267,14 @@ def _a_change_of_mind(rng: Random, setup: Setup, about: int, submission: Submiss
     least = max(submission.config["resources"]["slots_per_trial"], 1)  # with fewer it would rightly wait for ever
     limit = rng.choice([None, least, least + 2])
     queue = {"priority": rng.randint(1, 99), "weight": rng.choice([0.5, 1.0, 4.0]), "max_slots": limit}
-    wanted = rng.choice(sorted(queue))
+    wanted, elsewhere = rng.choice(sorted(queue)), rng.choice(setup.pools).pool_name
     choices: list[list[Command]] = [
         [PauseExperiment(about), ActivateExperiment(about)],
         [PauseExperiment(about), ActivateExperiment(about), PauseExperiment(about), ActivateExperiment(about)],
         [EditExperiment(about, {wanted: queue[wanted], "max_restarts": 5})],
         [ChangeJob(pool, f"{JOB}{about}", {wanted: queue[wanted]})],
         [MoveJob(pool, f"{JOB}{about}", **{rng.choice(["ahead_of", "behind_of"]): f"{JOB}{rng.randrange(jobs)}"})],
-        [EditExperiment(about, {"resource_pool": rng.choice(setup.pools).pool_name})],
+        [EditExperiment(about, {"resource_pool": elsewhere if least == 1 else pool})],
         [KillTrial(about, rng.randint(1, 8))],
         [CancelExperiment(about)],
         [PauseExperiment(about), CancelExperiment(about)],
