@@ -62,6 +62,13 @@ def test_a_gang_beyond_the_most_starts_nothing():
     assert not any(isinstance(event, InstanceRequested) for event in pool.look())
 
 
+def test_a_gang_that_never_fits_does_not_hide_a_larger_one_that_does():
+    pool = cloud(instance_slots=2, max_instances=2)
+    pool.story.when(asks("never", slots=3)).when(asks("gang", slots=4))
+    pool.settle()
+    assert pool.story.holders().keys() == {"gang"}
+
+
 def test_a_gang_waits_for_the_busy_ones_and_holds_on_to_the_idle_ones():
     pool = cloud(instance_slots=2, max_instances=3)
     pool.story.when(asks("long", slots=2)).when(asks("short", slots=2))

@@ -106,7 +106,11 @@ def test_an_empty_pool_is_no_evidence_and_what_may_be_started_counts():
     assert fit.check(CheckFit("default", 64), given().pool, ResourcePool()).fits
     elastic = ResourcePool(provider=Provider(instance_slots=8, max_instances=2))
     assert fit.check(CheckFit("default", 16), given(hello(slots=2)).pool, elastic).fits
-    assert not fit.check(CheckFit("default", 24), given(hello(slots=2)).pool, elastic).fits
+    for pool in (given(hello(slots=2)).pool, given().pool):
+        found = fit.check(CheckFit("default", 12), pool, elastic)
+        assert (found.fits, found.would_fit) == (False, "8 slots or 16 slots would fit")
+        assert "the pool may start 2 instances of 8 slots" in found.why
+        assert fit.check(CheckFit("default", 24), pool, elastic).would_fit == "16 slots would fit"
 
 
 def test_the_worst_fit_spreads_work_out():

@@ -12,16 +12,31 @@ from resolute.scheduler.provisioner.demand import could_start
 
 
 def check(question: CheckFit, pool: Pool, settings: ResourcePool) -> Fit:
-    """An empty pool is no evidence: what is asked of it is let in, with a warning. What may be started counts."""
+    """What may be started counts. A pool that starts nothing and has nobody is no evidence: what is asked is let in."""
     if question.slots < 0:
         raise InvalidConfig(f"slots: found {question.slots}; 0 or more would do")
     kind, fitting = Kind(question.slots, question.single_agent, question.blocked_agents), Fitting.of(settings)
-    if could_ever_fit(pool, kind, fitting) or could_start(settings, *kind):
+    if _could_hold(pool, kind, settings):
         return Fit(True)
-    why = why_not(pool, kind, fitting)
-    if pool.hosts.first() is None:
-        return Fit(True, why)
-    return Fit(False, why, would_fit(pool, kind, fitting))
+    if pool.hosts.first() is None and settings.provider is None:
+        return Fit(True, why_not(pool, kind, fitting))
+    return Fit(False, _why_never(pool, kind, settings), would_fit(pool, kind, settings))
+
+
+def _could_hold(pool: Pool, kind: Kind, settings: ResourcePool) -> bool:
+    return could_ever_fit(pool, kind, Fitting.of(settings)) or could_start(settings, *kind)
+
+
+def _why_never(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
+    """Of an elastic pool: why what it may start would not do either."""
+    provider = settings.provider
+    if provider is None or kind.slots == 0:
+        return why_not(pool, kind, Fitting.of(settings))
+    whole = "" if Fitting.of(settings).uneven else ", and what is larger than one takes whole ones"
+    return (
+        f"it needs {_slots(kind.slots)}{' on one agent' if kind.single_agent else ''}; the pool may start "
+        f"{provider.max_instances} instances of {_slots(provider.instance_slots)}{whole}"
+    )
 
 
 def why_not(pool: Pool, kind: Kind, fitting: Fitting) -> str:
@@ -45,16 +60,18 @@ def why_not(pool: Pool, kind: Kind, fitting: Fitting) -> str:
     )
 
 
-def would_fit(pool: Pool, kind: Kind, fitting: Fitting) -> str:
+def would_fit(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
     """The nearest demands that could be held."""
-    less = next((n for n in range(min(kind.slots, pool.slots), 0, -1) if _fits(pool, kind, n, fitting)), None)
-    more = next((n for n in range(kind.slots + 1, pool.slots + 1) if _fits(pool, kind, n, fitting)), None)
+    provider = settings.provider
+    most = max(pool.slots, provider.max_instances * provider.instance_slots if provider else 0)
+    less = next((n for n in range(min(kind.slots, most), 0, -1) if _fits(pool, kind, n, settings)), None)
+    more = next((n for n in range(kind.slots + 1, most + 1) if _fits(pool, kind, n, settings)), None)
     near = " or ".join(_slots(count) for count in (less, more) if count is not None)
     return f"{near} would fit" if near else ""
 
 
-def _fits(pool: Pool, kind: Kind, slots: int, fitting: Fitting) -> bool:
-    return could_ever_fit(pool, kind._replace(slots=slots), fitting)
+def _fits(pool: Pool, kind: Kind, slots: int, settings: ResourcePool) -> bool:
+    return _could_hold(pool, kind._replace(slots=slots), settings)
 
 
 def _slots(count: int) -> str:

@@ -64,7 +64,7 @@ async def check_fit(call: Call, path: str, pool: str, slots: int, *, single_agen
         return
     fit = codec.load(Fit, reply.data)
     if not fit.fits:
-        remedy = f"; what would fit: {fit.would_fit}" if fit.would_fit else ""
+        remedy = f"; {fit.would_fit}" if fit.would_fit else ""
         raise InvalidConfig(f"{path}: {slots} slots can never run in pool {pool!r}: {fit.why}{remedy}")
 
 

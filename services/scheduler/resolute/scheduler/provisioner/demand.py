@@ -81,6 +81,8 @@ class _Packing:
     """Slots given to jobs beyond what they hold already."""
     hopeless: dict[tuple[str, ...], int] = field(default_factory=dict)
     """The fewest slots that found no gap, by the agents the request must not use. Gaps only shrink."""
+    hopeless_gangs: set[tuple[int, bool, tuple[str, ...]]] = field(default_factory=set)
+    """Demands larger than an instance that found none. Where three slots never fit, four may."""
 
 
 def forecast(pool: Pool, settings: ResourcePool, may_start: int) -> Forecast:
@@ -155,11 +157,14 @@ def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
     if request.slots >= packing.hopeless.get(request.blocked_agents, request.slots + 1):
         return
     packing.held[request.job_id] = packing.held.get(request.job_id, 0) + request.slots
+    gang = (request.slots, request.single_agent, request.blocked_agents)
     chosen = packing.gaps.tightest(request.slots, request.blocked_agents)
     if chosen is not None:
         packing.gaps.take(chosen, request.slots)
-    elif not _pack_gang(packing, request):
+    elif request.slots <= packing.instance_slots:
         packing.hopeless[request.blocked_agents] = request.slots
+    elif gang not in packing.hopeless_gangs and not _pack_gang(packing, request):
+        packing.hopeless_gangs.add(gang)
 
 
 def _pack_gang(packing: _Packing, request: AllocationRequested) -> bool:
