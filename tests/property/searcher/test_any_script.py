@@ -97,6 +97,7 @@ def test_an_active_experiment_leaves_no_trial_idle(search: str, script: list[int
         if walk.experiment.state.name == "ACTIVE":
             waits = one.state is trial.State.WAITING
             waits |= one.trial_id in walk.experiment.queue and turns.room(walk.experiment) == 0
+            waits |= one.target is not None and one.has_covered(one.target, walk.experiment.settings)  # and hears of it
             assert one.allocation_id is not None or one.trial_id in told_to_close or waits
 
 

@@ -32,6 +32,7 @@ from resolute.proto.experiment import (
     TrialEnded,
     TrialStopRequested,
     TrialTargetReached,
+    TrialTargetSet,
     TrialValidated,
     UnarchiveExperiment,
 )
@@ -43,7 +44,7 @@ from resolute.searcher.experiment import Experiment, evolve
 from resolute.searcher.methods import Operation, Shutdown, StopTrial, TrainTo, Wait
 from resolute.searcher.methods.method import Told
 from resolute.searcher.methods.random import RandomSearch
-from resolute.searcher.reports import CloseTrial
+from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.trial import Trial
 from tests.unit.searcher.story import EXPERIMENT, config, submission
 
@@ -148,8 +149,9 @@ class Walk:
         return [*[ContinueExperiment(EXPERIMENT, same)] * 3, ContinueExperiment(EXPERIMENT, further)]
 
     def _notes(self) -> list[Message]:
-        told = [e for e in self.events[-9:] if isinstance(e, TrialStopRequested) and not e.allocation_id]
-        return [CloseTrial(event.trial_id) for event in told]
+        closing = [e for e in self.events[-9:] if isinstance(e, TrialStopRequested) and not e.allocation_id]
+        targets = [e for e in self.events[-9:] if isinstance(e, TrialTargetSet)]
+        return [*(CloseTrial(e.trial_id) for e in closing), *(CoverTarget(e.trial_id) for e in targets)]
 
     def finish(self) -> None:
         """Let everything end by itself, or by a kill."""

@@ -114,6 +114,11 @@ def test_a_preview_counts_trials_by_their_length() -> None:
     assert [one["full"] for one in told["trials"]] == [False] * (len(told["trials"]) - 1) + [True]
 
 
+def test_trials_of_a_search_by_time_are_compared_at_its_rungs_and_nowhere_else() -> None:
+    config = merged({"name": "asha", "max_trials": 40, "num_rungs": 3, "time_metric": "seconds", "max_time": 10**6})
+    assert [one["length"] for one in preview(config, 1)["trials"]] == [62_500, 250_000, 10**6]
+
+
 def test_what_cannot_be_previewed_says_why() -> None:
     with pytest.raises(InvalidConfig, match=r"searcher\.max_trials: 10,001 trials are too many"):
         preview(merged({"name": "random", "max_trials": MOST + 1, "max_length": {"batches": 1}}), 1)

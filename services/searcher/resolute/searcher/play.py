@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,14 +30,12 @@ from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import reports, wishes
 from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, State, evolve
+from resolute.searcher.methods.halving import HalvingSearch
 from resolute.searcher.settings import Settings
 from resolute.searcher.trial import Trial
 
 Objective = Callable[[Mapping[str, Any], float], float]
 """(hyperparameters, share of the full length trained) -> the metric, smaller being better."""
-
-REPORTS = 256
-"""How often a trial that is given no targets validates on its way to the full length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +113,8 @@ class _Play:
     due: list[tuple[float, int, int, int]] = field(default_factory=list)
     """(when, order, trial, length then trained), a heap."""
     order: Any = field(default_factory=itertools.count)
+    rungs: list[int] = field(default_factory=list)
+    """Where a trial that is given no targets validates: wherever any is compared, and at the full length."""
     lengths: dict[int, int] = field(default_factory=dict)
     metrics: dict[int, float] = field(default_factory=dict)
     outcomes: dict[int, str] = field(default_factory=dict)
@@ -123,6 +124,9 @@ class _Play:
     def played(self) -> Played:
         create = CreateExperiment("played", dict(self.config), "", 0, "", 0, self.seed)
         self._happen(wishes.create(create, 1, self.ids))
+        method = self.experiment.method
+        brackets = method.brackets if isinstance(method, HalvingSearch) else []
+        self.rungs = sorted({self.full_length, *(length for each in brackets for length in each.ladder.lengths)})
         while self._is_alive():
             self._start_what_fits()
             assert self.due, "a search waits for nothing"
@@ -190,7 +194,7 @@ class _Play:
         trial_id = run.trial.trial_id
         done = self.lengths.get(trial_id, 0)
         target = run.trial.target
-        length = target if target is not None else min(self.full_length, done + max(1, self.full_length // REPORTS))
+        length = target if target is not None else self.rungs[bisect_right(self.rungs, done)]
         heapq.heappush(self.due, (self.now + max(0, length - done), next(self.order), trial_id, length))
 
     def _trained(self, run: _Run, length: int) -> None:
