@@ -33,6 +33,6 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 
 def test_a_story_of_some_seed_has_each_kind_of_trouble_and_some_are_calm() -> None:
-    drawn = [draw(seed).features for seed in range(SEEDS)]
+    drawn = [draw(seed).features for seed in range(300)]
     assert frozenset().union(*drawn) == frozenset(FEATURES)
     assert frozenset() in drawn or any(len(features) == 1 for features in drawn)
