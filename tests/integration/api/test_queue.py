@@ -174,8 +174,9 @@ async def test_a_job_moves_to_another_pool(cluster: Whole) -> None:
     await cluster.until(moved)
     experiment = (await cluster.user.get("/api/v1/experiments/2"))["experiment"]
     assert (experiment["resourcePool"], experiment["config"]["resources"]["resource_pool"]) == ("fair", "fair")
-    await cluster.user.post("/api/v1/job-queues", {"updates": [{"jobId": b, "weight": 2.5}]})
-    assert (await jobs(cluster, resourcePool="fair"))[0]["weight"] == 2.5
+    number = str(experiment["id"])
+    await cluster.user.post("/api/v1/job-queues", {"updates": [{"jobId": number, "weight": 2.5}]})
+    assert (await jobs(cluster, resourcePool="fair"))[0]["weight"] == 2.5, "a number is as good as its job"
 
 
 async def test_what_makes_no_sense_is_refused_and_nothing_is_changed(cluster: Whole) -> None:

@@ -104,7 +104,7 @@ def test_a_waiting_job_is_explained(master: Any, det: Callable[..., Any]) -> Non
         "",
         "Trial 41, allocation 7.1.2: QUEUED, 2 slots",
         "  waits since 2026-01-02 03:04:05+0000: 3 jobs come first [in_line]",
-        "  needs 2 slots; 1 were free when this was recorded",
+        "  needs 2 slots; 1 was free when this was recorded",
         "  held: 7 slots by job j-0 (huge, eve)",
         "  ahead: j-1 (big, bob) and 2 more",
         "  what would help: det job update j-2 --priority N",

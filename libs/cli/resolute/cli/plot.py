@@ -26,7 +26,7 @@ def in_text(curves: Mapping[str, Curve], x_label: str) -> list[str]:
             column = round(x / x_most * (WIDTH - 1))
             row = round((high - y) / (high - low) * (HEIGHT - 1)) if high > low else HEIGHT - 1
             cells[row][column] = mark
-    ends = {0: f"{high:.3g}", HEIGHT - 1: f"{low:.3g}"}
+    ends = {0: f"{high:.3g}" if high > low else "", HEIGHT - 1: f"{low:.3g}"}
     body = [f"{ends.get(n, ''):>8} │{''.join(row).rstrip()}" for n, row in enumerate(cells)]
     legend = "   ".join(f"{mark} {name}" for mark, name in zip(MARKS, curves, strict=False))
     axis = f"{'':>8} └{'─' * WIDTH}"

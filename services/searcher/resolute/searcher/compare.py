@@ -32,7 +32,7 @@ class Rung:
     """How many trials trained this far or farther; the mean over the seeds, as the rest."""
     stopped: float
     best: float
-    """The best metric of those that stopped here; smaller is better."""
+    """The best metric of those that stopped here, smaller being better; the median over the seeds where any did."""
 
 
 def compare(config: Mapping[str, Any], seeds: Sequence[int], slots: int = 0) -> Iterator[Pair]:
@@ -59,15 +59,20 @@ def _random(config: Mapping[str, Any], length: int, trials: int) -> dict[str, An
 
 def rungs(played: Sequence[Played]) -> list[Rung]:
     """The lengths at which trials stopped, the shortest first."""
-    trials = [trial for one in played for trial in one.trials]
-    return [_rung(length, trials, len(played)) for length in sorted({trial.length for trial in trials})]
+    return [_rung(length, played) for length in sorted({trial.length for one in played for trial in one.trials})]
 
 
-def _rung(length: int, trials: Sequence[Any], seeds: int) -> Rung:
-    stopped = [trial for trial in trials if trial.length == length]
-    reached = sum(trial.length >= length for trial in trials)
-    best = min((trial.metric for trial in stopped if trial.metric is not None), default=float("nan"))
-    return Rung(length, reached / seeds, len(stopped) / seeds, best)
+def _rung(length: int, played: Sequence[Played]) -> Rung:
+    reached = sum(trial.length >= length for one in played for trial in one.trials)
+    stopped = [[trial for trial in one.trials if trial.length == length] for one in played]
+    found = [[trial.metric for trial in some if trial.metric is not None] for some in stopped]
+    best = [min(metrics) for metrics in found if metrics]
+    return Rung(
+        length,
+        reached / len(played),
+        sum(map(len, stopped)) / len(played),
+        statistics.median(best) if best else float("nan"),
+    )
 
 
 def median_of(pairs: Sequence[Pair], figure: Callable[[Pair], float | None]) -> float:

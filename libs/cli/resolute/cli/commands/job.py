@@ -90,4 +90,4 @@ def _pool(opened: Session, name: str | None) -> dict[str, Any]:
             return dict(pool)
     if name is None:
         return {}
-    raise CliError(f"there is no resource pool {name!r}; there are {[pool['name'] for pool in pools]}")
+    raise CliError(f"there is no resource pool {name!r}; there are {', '.join(pool['name'] for pool in pools)}")

@@ -89,7 +89,7 @@ def _explained(told: dict[str, Any]) -> Iterator[str]:
 
 def _allocation(told: dict[str, Any]) -> Iterator[str]:
     trial = f"Trial {told['trialId']}" if told.get("trialId") else f"Task {told['taskId']}"
-    yield f"{trial}, allocation {told['allocationId']}: {output.state(told['state'])}, {told['slots']} slots"
+    yield f"{trial}, allocation {told['allocationId']}: {output.state(told['state'])}, {_counted(told['slots'])}"
     if waits := told.get("waits"):
         yield from _waits(waits)
     if placed := told.get("placed"):
@@ -106,7 +106,8 @@ def _allocation(told: dict[str, Any]) -> Iterator[str]:
     if previous := told.get("previous"):
         yield from (f"  before: {line.strip()}" for line in _allocation(previous) if "placed on" not in line)
     if ended := told.get("ended"):
-        because = f": {ended['reason']}" if ended["reason"] else ""
+        code = f" with exit code {ended['exitCode']}" if ended.get("exitCode") is not None else ""
+        because = f"{code}: {ended['reason']}" if ended["reason"] else code
         yield f"  over since {times.shown(ended['endTime'])}, {ended['outcome']}{because}"
 
 
@@ -114,9 +115,10 @@ def _waits(waits: dict[str, Any]) -> Iterator[str]:
     yield f"  waits since {times.shown(waits['since'])}: {waits['reason']}{_rule(waits)}"
     free = waits.get("slotsFree")
     if free is not None:
-        yield f"  needs {waits['slotsNeeded']} slots; {free} were free when this was recorded"
+        were = "was" if free == 1 else "were"
+        yield f"  needs {_counted(waits['slotsNeeded'])}; {free} {were} free when this was recorded"
     for holder in waits["holders"]:
-        yield f"  held: {holder['slots']} slots by job {holder['jobId']} ({_who(holder)})"
+        yield f"  held: {_counted(holder['slots'])} by job {holder['jobId']} ({_who(holder)})"
     if waits["ahead"]:
         more = f" and {waits['jobsAhead'] - len(waits['ahead'])} more" * (waits["jobsAhead"] > len(waits["ahead"]))
         first = ", ".join(f"{job['jobId']} ({_who(job)})" for job in waits["ahead"])
@@ -127,6 +129,10 @@ def _waits(waits: dict[str, Any]) -> Iterator[str]:
 
 def _rule(reason: dict[str, Any]) -> str:
     return f" [{reason['rule']}]" if reason.get("rule") else ""
+
+
+def _counted(slots: int) -> str:
+    return f"{slots} slot" if slots == 1 else f"{slots} slots"
 
 
 def _slots(slot_ids: list[int]) -> str:

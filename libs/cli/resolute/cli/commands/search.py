@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 POINTS = 64
 
+WHOLE = "trials"
+"""The unit of a search that says no length: each trial trains to its own end."""
+
 
 def preview(args: Namespace) -> None:
     _, config = read_config(args.config_file, [])
@@ -26,6 +29,7 @@ def preview(args: Namespace) -> None:
     print("Using search configuration:")
     output.show_yaml({key: value for key, value in summary["config"].items() if value is not None})
     rows = [[one["count"], _training_time(one["unit"])] for one in summary["trials"]]
+    print()
     output.show_table(["Trials", "Training Time"], rows)
 
 
@@ -75,8 +79,10 @@ def _show(config: dict[str, Any], pairs: list[Pair], args: Namespace) -> None:
 
     first, name = pairs[0].method, config["searcher"]["name"]
     slots = f"{args.slots} slots" if args.slots else "as many slots as it asks for"
-    print(f"{name}: {len(first.trials)} trials of up to {first.full_length:,} {first.unit}, on {slots};")
-    print(f"means over {len(pairs)} seeds of made-up learning curves, where smaller is better\n")
+    far = ", each to its end" if first.unit == WHOLE else f" of up to {first.full_length:,} {first.unit}"
+    print(f"{name}: {_counted(len(first.trials), 'trial')}{far}, on {slots},")
+    print(f"over {_counted(len(pairs), 'seed')} of made-up learning curves, where smaller is better: trials are means,")
+    print("the rest medians\n")
     rows = [
         [f"{one.length:,}", f"{one.reached:.1f}", f"{one.stopped:.1f}", f"{one.best:.4f}"]
         for one in rungs([pair.method for pair in pairs])
@@ -86,6 +92,10 @@ def _show(config: dict[str, Any], pairs: list[Pair], args: Namespace) -> None:
         print(line)
     for line in plot.in_text(_curves(name, pairs), f"{first.unit} of work"):
         print(line)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _summary(name: str, pairs: list[Pair]) -> list[str]:
@@ -103,7 +113,7 @@ def _summary(name: str, pairs: list[Pair]) -> list[str]:
     return [
         "",
         f"Work        {work:,.0f} of {whole:,.0f} {unit}: {1 - work / whole:.0%} saved against training all to the end",
-        f"Time        {time:,.0f}, where a slot trains one of them in 1",
+        f"Time        as long as one slot needs for {time:,.0f} {unit}",
         *(f"{'' if n else 'Best found':<11} {metric:.4f} by {who}" for n, (who, metric) in enumerate(best)),
         "",
     ]

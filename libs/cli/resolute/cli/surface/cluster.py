@@ -64,7 +64,7 @@ TASKS = Command(
     ),
 )
 
-_JOB = arg("job_id", help="job ID")
+_JOB = arg("job_id", help="job ID, or the number of an experiment")
 
 JOBS = Command(
     "job",
@@ -95,8 +95,8 @@ JOBS = Command(
                     arg("-p", "--priority", type=int, help="new priority, 1 (first) to 99 (last)"),
                     arg("-w", "--weight", type=float, help="new weight, above 0: twice as much for twice the share"),
                     arg("--resource-pool", help="pool to move the job to"),
-                    arg("--ahead-of", metavar="job_id", help="job to come before"),
-                    arg("--behind-of", metavar="job_id", help="job to come after"),
+                    arg("--ahead-of", metavar="job_id", help="job to come before; its ID or experiment"),
+                    arg("--behind-of", metavar="job_id", help="job to come after; its ID or experiment"),
                 ),
             ),
         ),
@@ -108,7 +108,8 @@ JOBS = Command(
                 arg(
                     "operation",
                     nargs="+",
-                    help="<job ID>.<field>=<value>; fields are priority, weight, resource-pool; all or none are made",
+                    help="<job ID>.<field>=<value>, or 7.priority=10 for the job of experiment 7; fields are "
+                    "priority, weight, resource-pool; all or none are made",
                 ),
             ),
         ),
@@ -116,7 +117,7 @@ JOBS = Command(
             "explain",
             "explain job",
             run="queue:explain",
-            args=(arg("job_id", help="job ID, or the number of an experiment"), JSON),
+            args=(_JOB, JSON),
         ),
     ),
 )

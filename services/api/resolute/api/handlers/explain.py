@@ -10,21 +10,17 @@ import asyncpg
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views import explain
-from resolute.api.views.jobs import job_json, policies, selecting
+from resolute.api.views.jobs import job_json, job_of, policies, selecting
 from resolute.proto.errors import NotFound
 
 EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments WHERE job_id = $1"
-
-JOB_ID = "SELECT job_id FROM read_v1.experiments WHERE id = $1"
 
 
 async def explain_job(call: Call) -> dict[str, Any]:
     """What each allocation of a job waits for, by which rule, who holds the slots, since when and what would help;
     or why it was placed where it is; or by whom it was asked to go. All as the scheduler recorded it."""
     read, settings = call.gateway.read, call.gateway.settings
-    job_id = call.path["jobId"]
-    if job_id.isdecimal():  # an experiment's number is easier to remember
-        job_id = await read.value(JOB_ID, call.int("jobId")) or job_id
+    job_id = await job_of(read, call.path["jobId"])
     experiment = await read.row(EXPERIMENT, job_id)
     rows = await read.rows(explain.ALLOCATIONS, job_id)
     if experiment is None and not rows:

@@ -15,6 +15,7 @@ import asyncpg
 
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.api.views.jobs import job_of
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import EditExperiment
 from resolute.proto.pool import ChangeJob, MoveJob
@@ -85,21 +86,20 @@ async def _read(call: Call, update: Mapping[str, Any], path: str) -> Change:
     return Change(job, action, value)
 
 
-async def _job(call: Call, job_id: Any, path: str) -> Job:
-    row: asyncpg.Record | None = await call.gateway.read.row(JOB, str(job_id)) if job_id else None
+async def _job(call: Call, wanted: Any, path: str) -> Job:
+    job_id = await job_of(call.gateway.read, str(wanted or ""))
+    row: asyncpg.Record | None = await call.gateway.read.row(JOB, job_id)
     if row is None:
         raise NotFound(f"{path}: job {job_id!r} not found; `det job list` shows those there are")
     if row["experiment_id"] is not None and row["state"] in OVER:
         raise Refused(f"{path}: job {job_id} is over: experiment {row['experiment_id']} is {row['state']}")
-    return Job(
-        str(job_id), row["experiment_id"], row["pool"], row["slots"] or 0, bool(row["single"]), bool(row["live"])
-    )
+    return Job(job_id, row["experiment_id"], row["pool"], row["slots"] or 0, bool(row["single"]), bool(row["live"]))
 
 
 async def _neighbour(call: Call, job: Job, other_id: Any, path: str) -> str:
-    if other_id == job.job_id:
-        raise InvalidConfig(f"{path}: a job cannot be moved next to itself; name another job of pool {job.pool!r}")
     other = await _job(call, other_id, path)
+    if other.job_id == job.job_id:
+        raise InvalidConfig(f"{path}: a job cannot be moved next to itself; name another job of pool {job.pool!r}")
     if other.pool != job.pool:
         raise InvalidConfig(
             f"{path}: job {other.job_id} is in pool {other.pool!r}, and job {job.job_id} in {job.pool!r}; move it "

@@ -37,6 +37,8 @@ ranked AS (
         row_number() OVER (ORDER BY pool, scheduled DESC, rank, share, place, job_id) AS number
     FROM keyed k)"""
 
+OF_EXPERIMENT = "SELECT job_id FROM read_v1.experiments WHERE id = $1"
+
 LIVE = """SELECT bool_or(state <> 'QUEUED') AS scheduled FROM read_v1.allocations
 WHERE job_id = $1 AND ended_at IS NULL HAVING count(*) > 0"""
 
@@ -53,6 +55,13 @@ LEFT JOIN read_v1.users u ON u.username = q.owner
 LEFT JOIN LATERAL (
     SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
     WHERE t.experiment_id = q.experiment_id) g ON true"""
+
+
+async def job_of(read: ReadModel, text: str) -> str:
+    """The id of a job; that of an experiment's where `text` is a number, which is easier to remember."""
+    if not text.isdecimal() or len(text) > 9:
+        return text
+    return await read.value(OF_EXPERIMENT, int(text)) or text
 
 
 def selecting(condition: str, window: str = "ORDER BY q.number") -> str:
