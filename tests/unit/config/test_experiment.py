@@ -337,6 +337,12 @@ def test_a_searcher_is_refused_with_what_its_method_needs(changes: dict[str, Any
     assert lines[0].startswith(beginning), lines[0]
 
 
+def test_log_policies_are_refused_that_could_not_be_looked_for_together() -> None:
+    policies = [{"name": f"p{n}", "pattern": f"a{n}.{{200}}b"} for n in range(20)]
+    (line,) = refusal(submitted(log_policies=policies))
+    assert line.startswith("log_policies: together they are too large when compiled (")
+
+
 def test_a_grid_needs_a_count_on_every_range() -> None:
     space = {"a": {"x": {"type": "double", "minval": 0, "maxval": 1}}, "b": {"type": "categorical", "vals": [1]}}
     assert refusal({**searching(name="grid"), "hyperparameters": space}) == [

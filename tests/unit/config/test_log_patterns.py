@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.config.log_patterns import LARGEST, LONGEST, Patterns, problem_with
+from resolute.config.log_patterns import LARGEST, LONGEST, Patterns, problem_with, problem_with_all
 
 WORDS = st.text(alphabet="abAB1 .", max_size=8)
 SIMPLE = st.sampled_from([".*a.*", "^a", "b$", "^$", "[^a]+b", "(?i)AB", "a b", r"\d", r"\Aa", r"b\z", "a|^1", "B."])
@@ -39,6 +39,18 @@ def test_looking_at_lines_together_finds_what_looking_at_each_alone_finds(
 )
 def test_what_cannot_be_used_says_why(pattern: str, why: str) -> None:
     assert why in (problem_with(pattern) or "")
+
+
+def test_patterns_that_are_too_many_or_too_large_together_say_so() -> None:
+    assert "there are 101 patterns; at most 100" in (problem_with_all(["a"] * 101) or "")
+    assert "of 20000 instructions" in (problem_with_all([f"a{n}.{{200}}b" for n in range(20)]) or "")
+
+
+def test_the_largest_patterns_that_are_taken_are_found_together() -> None:
+    patterns = [f"a{n}.{{200}}b" for n in range(12)]
+    assert problem_with_all(patterns) is None
+    lines = ["ab" * 500, f"a11{'x' * 200}b"]
+    assert Patterns(patterns).first_matches(lines) == {11: 1}
 
 
 def test_a_pattern_that_takes_other_engines_minutes_takes_none_here() -> None:

@@ -18,9 +18,10 @@ from .lengths import Length
 from .masking import masked, masked_yaml
 from .merge import merge
 from .rungs import most_apart, most_rungs, rung_lengths
-from .searcher import SearcherConfig
+from .searcher import HALVING, SearcherConfig
 
 __all__ = [
+    "HALVING",
     "ClusterDefaults",
     "ExperimentConfig",
     "Length",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .entrypoint import is_trial_class
 from .environment_fields import require
 from .hyperparameters import parse_space
+from .log_patterns import problem_with_all
 from .problems import Problems
 from .searcher import check_searcher
 from .storage_fields import check_storage
@@ -24,6 +25,7 @@ def check_merged(merged: Config, problems: Problems, *, managed: bool) -> None:
     _check_placement(merged, problems)
     _check_entrypoint(merged["entrypoint"], managed, problems)
     _check_integrations(merged["integrations"] or {}, problems)
+    _check_log_policies(merged["log_policies"], problems)
     for i, port in enumerate(merged["environment"]["proxy_ports"]):
         require(port, ("proxy_port",), f"environment.proxy_ports[{i}]", problems)
 
@@ -69,6 +71,13 @@ def _check_entrypoint(entrypoint: Any, managed: bool, problems: Problems) -> Non
     elif is_trial_class(entrypoint):
         text = "is a legacy trial class; write python3 -m determined.launch.torch_distributed --trial"
         problems.warn("entrypoint", f"{text} {entrypoint}")
+
+
+def _check_log_policies(policies: Sequence[Config], problems: Problems) -> None:
+    """Those of the cluster's and the pool's defaults are among them."""
+    patterns = [policy["pattern"] for policy in policies if policy.get("pattern")]
+    if problems.none_at("log_policies") and (problem := problem_with_all(patterns)):
+        problems.add("log_policies", f"{problem}.")
 
 
 def _check_integrations(integrations: Config, problems: Problems) -> None:

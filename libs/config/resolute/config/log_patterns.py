@@ -18,8 +18,15 @@ LONGEST = 1000
 LARGEST = 2000
 """Instructions of a compiled pattern: `.{100}` has 800."""
 
+MOST = 100
+"""Patterns that are looked for together."""
+
+LARGEST_TOGETHER = 20_000
+"""Instructions of all of those."""
+
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False  # what is wrong is told to whoever wrote it
+_OPTIONS.max_mem = 32 << 20  # more than patterns within the bounds above can need, so that none is given up in a search
 
 
 def problem_with(pattern: str) -> str | None:
@@ -35,6 +42,16 @@ def problem_with(pattern: str) -> str | None:
     return None
 
 
+def problem_with_all(patterns: Sequence[str]) -> str | None:
+    """What keeps `patterns`, none of which has a problem of its own, from being looked for together."""
+    if len(patterns) > MOST:
+        return f"there are {len(patterns)} patterns; at most {MOST} would do"
+    size = sum(re2.compile(pattern, _OPTIONS).programsize for pattern in patterns)
+    if size > LARGEST_TOGETHER:
+        return f"together they are too large when compiled ({size} of {LARGEST_TOGETHER} instructions); repeat less"
+    return None
+
+
 def _said(error: re2.error) -> str:
     said = error.args[0] if error.args else ""
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
@@ -44,7 +61,7 @@ class Patterns:
     """Several patterns, looked for together: one pass over the text for all of them."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """`patterns` must have no problem."""
+        """`patterns` must have no problem, each and all together."""
         self._set = re2.Set.SearchSet(_OPTIONS)
         for pattern in patterns:
             self._set.Add(f"(?m){pattern}")  # a line's ends are ends, also in the midst of others

@@ -15,8 +15,9 @@ from .rungs import most_apart, most_rungs
 
 METHODS = ("single", "random", "grid", "async_halving", "adaptive_asha", "custom")
 ALIASES: Mapping[str, str] = {"asha": "async_halving"}
-_HALVING = frozenset({"async_halving", "adaptive_asha"})
-_SAMPLED = _HALVING | {"random"}
+HALVING = frozenset({"async_halving", "adaptive_asha"})
+"""Methods that compare trials while they train."""
+_SAMPLED = HALVING | {"random"}
 _PARALLEL = _SAMPLED | {"grid"}
 _PLANNED = _PARALLEL | {"single"}
 
@@ -52,14 +53,14 @@ SEARCHER = _Searcher(
         "max_length": Field(LengthNode(least=1, bare_int=True), kinds=_PLANNED),
         "max_trials": Field(IntNode(1, MOST_TRIALS), kinds=_SAMPLED),
         "max_concurrent_trials": Field(IntNode(0), 16, kinds=_PARALLEL),
-        "time_metric": Field(Text(), kinds=_HALVING),
-        "max_time": Field(IntNode(1), kinds=_HALVING),
+        "time_metric": Field(Text(), kinds=HALVING),
+        "max_time": Field(IntNode(1), kinds=HALVING),
         "num_rungs": Field(IntNode(1, MOST_RUNGS), kinds=frozenset({"async_halving"})),
-        "divisor": Field(Number(above=1), 4, kinds=_HALVING),
+        "divisor": Field(Number(above=1), 4, kinds=HALVING),
         "mode": Field(Text(("aggressive", "standard", "conservative")), "standard", kinds=frozenset({"adaptive_asha"})),
         "max_rungs": Field(IntNode(1, MOST_RUNGS), 5, kinds=frozenset({"adaptive_asha"})),
         "bracket_rungs": Field(ListOf(IntNode(1, MOST_RUNGS)), [], kinds=frozenset({"adaptive_asha"})),
-        "stop_once": Field(Bool(), kinds=_HALVING),
+        "stop_once": Field(Bool(), kinds=HALVING),
         "unit": Field(Text(UNITS), "batches", kinds=frozenset({"custom"})),
         "source_trial_id": Field(IntNode(1)),
         "source_checkpoint_uuid": Field(Text()),
@@ -127,7 +128,7 @@ def check_searcher(searcher: Mapping[str, Any], space: Space, problems: Problems
         problems.add("searcher.max_trials", f"missing. Say how many trials {name} may make.")
     if name == "async_halving" and searcher.get("num_rungs") is None:
         problems.add("searcher.num_rungs", "missing. Say in how many rounds async_halving thins trials out.")
-    if name in _HALVING:
+    if name in HALVING:
         _check_halving(searcher, problems)
     if name == "grid":
         _check_grid(space, problems)

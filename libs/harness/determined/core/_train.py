@@ -21,7 +21,7 @@ from determined.tensorboard._manager import Mangler
 
 logger = logging.getLogger("determined.core")
 
-RANKING = ("async_halving", "asha", "adaptive_asha")
+RANKING = ("async_halving", "adaptive_asha")
 """Search methods that compare trials at each validation, and cannot without the metric."""
 
 

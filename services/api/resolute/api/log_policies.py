@@ -17,7 +17,7 @@ import structlog
 
 from resolute.api.readmodel import ReadModel
 from resolute.bus import Bus
-from resolute.config.log_patterns import Patterns, problem_with
+from resolute.config.log_patterns import Patterns, problem_with, problem_with_all
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.experiment import ReportLogPolicyMatch
 from resolute.proto.message import Cause
@@ -130,6 +130,9 @@ class LogPolicies:
         if row is None:
             return None
         policies = list(usable(orjson.loads(row["policies"] or "[]")))
+        if problem := problem_with_all([policy.pattern for policy in policies]):  # submitted to an older release
+            log_.warning("log policies cannot be used", trial_id=row["trial_id"], why=problem)
+            return None
         return Watched(row["experiment_id"], row["trial_id"], row["run_id"], policies) if policies else None
 
     async def _tell(self, watched: Watched, policy: Policy, line: LogLine) -> None:

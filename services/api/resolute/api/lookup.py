@@ -14,15 +14,11 @@ import asyncpg
 import orjson
 
 from resolute.api.database import outages
+from resolute.config import HALVING
 from resolute.proto.errors import NotFound
 
 if TYPE_CHECKING:
     from resolute.api.gateway import Gateway
-
-
-RANKING = frozenset({"async_halving", "asha", "adaptive_asha"})
-"""Search methods that decide by each validation. To the others, as in Determined, one without the searcher's metric is
-only a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +38,9 @@ class TrialRef:
 
     @property
     def ranked_by(self) -> tuple[str, ...]:
-        """What the search must be told with each validation: it compares trials by that."""
-        if self.searcher not in RANKING:
+        """What the search must be told with each validation: it compares trials by that. To other searches, as in
+        Determined, a validation without the searcher's metric is only a measurement."""
+        if self.searcher not in HALVING:
             return ()
         return (self.metric,) if self.time_metric is None else (self.metric, self.time_metric)
 

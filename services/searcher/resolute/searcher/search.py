@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from resolute.config import HALVING
 from resolute.proto.experiment import (
     ExperimentEnded,
     ExperimentStopping,
@@ -17,8 +18,6 @@ from resolute.proto.message import Event
 from resolute.searcher import derive, trial, turns
 from resolute.searcher.experiment import ENDS_AS, STOPPING, Experiment, State
 from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
-
-HALVING = ("async_halving", "adaptive_asha")
 
 TrialIds = Iterator[int]
 """Fresh trial ids, as many as are asked for."""
