@@ -65,6 +65,7 @@ def test_a_workload_that_stays_as_it_is_comes_to_rest_and_stays_there(agents, jo
 
 
 @hypothesis.given(AGENTS, GANGS, st.sampled_from([FairShare(), Priority(), Priority(preemption=True), Fifo()]))
+@hypothesis.example({"a0": 1, "a1": 2}, [(0.5, [1, 1]), (0.5, [2]), (0.5, [1])], FairShare())
 @hypothesis.settings(deadline=None, max_examples=40)
 def test_nobody_starves_as_long_as_others_come_to_an_end(agents, jobs, policy):
     """Everybody has work for ever: who is done asks again. Under priorities that holds among equals."""

@@ -210,6 +210,13 @@ def test_what_is_deduced_agrees_with_what_it_is_deduced_from(script, policy):
             a.id for a in pool.allocations.values() if a.preemptible and a.request.slots
         }
         assert {entry[-1] for entry in pool.victim_jobs} == {entry[0] for entry in pool.victims}
+        for_others = {victim for promise in pool.promises.values() for victim in promise.victims}
+        assert {entry[0] for entry in pool.leaving} == {
+            a.id for a in pool.allocations.values() if a.going and a.id not in for_others
+        }
+        assert list(pool.promised_on) == sorted(
+            (agent, name) for name, promise in pool.promises.items() for agent in promise.agents
+        )
 
 
 @hypothesis.given(SCRIPTS, POLICIES)

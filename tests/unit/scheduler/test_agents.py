@@ -11,6 +11,8 @@ from resolute.proto.pool import (
     AgentJoined,
     AgentLost,
     AllocationExited,
+    AllocationHeldBack,
+    AllocationRequested,
     DisableAgent,
     DisableSlot,
     EnableAgent,
@@ -24,7 +26,8 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import orders
 from resolute.scheduler.decisions import ExpireLease
-from tests.unit.scheduler.stories import asks, exited, given, hello, started
+from resolute.scheduler.policies import Priority
+from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello, started
 
 SILENCE = ExpireLease("a1", 26.0)
 
@@ -91,6 +94,54 @@ def test_a_disabled_slot_is_not_given():
 def test_disabling_a_held_slot_asks_its_holder_to_go():
     story = given(hello(slots=1), asks("one"))
     story.when(DisableSlot("default", "a1", 0)).then(SlotDisabled, PreemptionRequested)
+
+
+def test_an_agent_drained_while_busy_is_empty_in_the_end_and_takes_work_again_when_enabled():
+    story = given(hello(), asks("a"), asks("b"), DisableAgent("default", "a1", drain=True), asks("c"))
+    story.when(exited(story, "a")).then(ResourcesExited, AllocationExited)
+    story.when(exited(story, "b")).then(ResourcesExited, AllocationExited)
+    assert (story.pool.slots, story.holders()) == (0, {})
+    story.when(EnableAgent("default", "a1")).then(AgentEnabled, SlotsAssigned)
+    assert story.holders() == {"c": ("a1",)}
+
+
+def test_enabled_again_while_it_drains_it_gives_what_is_free():
+    story = given(hello(), asks("a"), DisableAgent("default", "a1", drain=True), asks("b"))
+    story.when(EnableAgent("default", "a1")).then(AgentEnabled, SlotsAssigned)
+    assert sorted(story.holders()) == ["a", "b"]
+
+
+def test_a_slot_drained_while_busy_is_given_on_only_when_it_is_enabled_again():
+    story = given(hello(slots=1), asks("a"), asks("b"))
+    story.when(DisableSlot("default", "a1", 0, drain=True)).then(SlotDisabled, AllocationHeldBack)
+    story.when(exited(story, "a")).then(ResourcesExited, AllocationExited)
+    story.when(EnableSlot("default", "a1", 0)).then(SlotEnabled, SlotsAssigned)
+    assert story.holders() == {"b": ("a1",)}
+
+
+def test_an_agent_that_drains_and_is_then_disabled_outright_asks_its_work_to_go():
+    story = given(hello(), asks("a"), DisableAgent("default", "a1", drain=True))
+    story.when(DisableAgent("default", "a1")).then(PreemptionRequested)
+    story.when(DisableAgent("default", "a1")).then()
+
+
+def test_what_a_drained_agent_runs_makes_room_for_nobody():
+    """Its slots would not be given on."""
+    story = PoolStory(Priority(preemption=True)).given(
+        hello("a1", 1), hello("a2", 1), asks("low", priority=90), asks("other", priority=1)
+    )
+    (where,) = story.holders()["low"]
+    story.given(DisableAgent("default", where, drain=True)).when(asks("high", priority=2)).then(AllocationRequested)
+
+
+def test_an_agent_back_with_fewer_slots_gives_none_that_is_held():
+    story = given(hello(slots=4), asks("a", 2), asks("b", 1))
+    story.when(hello(slots=1)).then(AgentJoined)
+    assert story.pool.slots_free == 0
+    story.given(asks("c")).when(exited(story, "b"))
+    story.then(ResourcesExited, AllocationExited)
+    story.when(exited(story, "a")).then(ResourcesExited, AllocationExited, SlotsAssigned)
+    assert story.pool.agents["a1"].held == {0: "c"}
 
 
 def test_what_is_switched_off_stays_off_through_a_restart():

@@ -14,6 +14,7 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
+from resolute.scheduler.placement import Fitting
 from resolute.scheduler.policies import Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
@@ -123,6 +124,8 @@ def test_changing_a_job_to_what_it_is_changes_nothing():
 def test_a_job_can_only_be_changed_in_what_jobs_have():
     with pytest.raises(InvalidConfig, match=r"changes\.colour: no such setting"):
         given(hello(), asks("one", job="j")).when(ChangeJob("default", "j", {"colour": "red"}))
+    with pytest.raises(InvalidConfig, match=r"changes\.weight: found 1e\+308; a number above 0, at most 1,000,000"):
+        given(hello(), asks("one", job="j")).when(ChangeJob("default", "j", {"weight": 1e308}))
     with pytest.raises(NotFound, match="no job nowhere"):
         given(hello()).when(ChangeJob("default", "nowhere", {"priority": 1}))
 
@@ -159,3 +162,30 @@ def test_with_preemption_slots_that_come_back_anyway_are_counted_first():
     story = PoolStory(Priority(preemption=True)).given(hello(slots=2), asks("a", priority=90), asks("b", priority=90))
     story.given(PreemptAllocation("default", "a", "paused")).when(asks("high", priority=1)).then(AllocationRequested)
     assert next_after(story, "a") == "high"
+
+
+def test_with_preemption_a_gang_finds_its_agent_however_the_others_are_spread():
+    """Whoever came last lies on another agent than who came before."""
+    policy = Priority(preemption=True, fitting=Fitting(spread=True))
+    story = PoolStory(policy).given(*(hello(f"a{n:02}", 8) for n in range(40)))
+    story.given(*(asks(f"t{n}", priority=90) for n in range(320)), asks("gang", 8, priority=1))
+    (where,) = story.pool.promises["gang"].agents
+    assert {victim for victim, agents in story.holders().items() if agents == (where,)} == set(
+        story.pool.promises["gang"].victims
+    )
+
+
+def test_with_preemption_a_gang_that_must_not_use_the_largest_agent_makes_room_on_others():
+    story = PoolStory(Priority(preemption=True)).given(hello("large", 4), hello("a1"), hello("a2"))
+    story.given(asks("here", 4), *(asks(f"t{n}", priority=90) for n in range(4)))
+    story.when(asks("gang", 4, priority=1, blocked=("large",)))
+    assert story.pool.promises["gang"].agents == {"a1", "a2"}
+
+
+def test_with_preemption_the_latest_priority_of_a_job_is_the_one_that_counts():
+    story = PoolStory(Priority(preemption=True)).given(
+        hello(slots=2), asks("one", priority=50), asks("other", priority=50), asks("first", job="j", priority=60)
+    )
+    story.when(asks("second", job="j", priority=10))
+    asked = [event.reason for event in story.latest if isinstance(event, PreemptionRequested)]
+    assert asked == [f"{name} of priority 10 needs 1 slots; this is of priority 50" for name in ("first", "second")]

@@ -23,6 +23,7 @@ from .nodes import (
     Status,
     Text,
 )
+from .pools import WEIGHT_MOST
 from .problems import Problems, join
 
 DEVICES = ("cpu", "cuda", "rocm")
@@ -173,7 +174,7 @@ RESOURCES = Object(
     {
         "slots_per_trial": Field(Int(0), 1),
         "max_slots": Field(Int(0)),
-        "weight": Field(Number(above=0), 1),
+        "weight": Field(Number(above=0, most=WEIGHT_MOST), 1),
         "priority": Field(Int(1, 99)),
         "resource_pool": Field(Text(), ""),
         "shm_size": Field(_Size()),

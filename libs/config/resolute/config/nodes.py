@@ -84,6 +84,7 @@ class Int(Leaf):
 class Number(Leaf):
     above: float | None = None
     least: float | None = None
+    most: float | None = None
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         if not is_number(value):
@@ -94,6 +95,9 @@ class Number(Leaf):
             return self._harmless
         if self.least is not None and value < self.least:
             problems.expected(path, f"a number of at least {self.least:g}", value)
+            return self._harmless
+        if self.most is not None and value > self.most:
+            problems.expected(path, f"a number of at most {self.most:,}", value)
             return self._harmless
         return value
 

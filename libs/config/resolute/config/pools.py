@@ -13,6 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from .durations import seconds
 
+WEIGHT_MOST = 1_000_000
+"""The largest weight of a job. What is beyond is a slip, and sums of such would leave what numbers can hold."""
+
 
 def _seconds(value: Any) -> Any:
     return seconds(value) if isinstance(value, str) else value

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.pool import ChangeJob, JobChanged, JobMoved, MoveJob
 from resolute.scheduler.jobs import Job
@@ -33,7 +34,7 @@ def check(path: str, field: str, value: Any) -> None:
     number = whole or (isinstance(value, float) and math.isfinite(value))
     good = {
         "priority": whole and 1 <= value <= 99,
-        "weight": number and value > 0,
+        "weight": number and 0 < value <= WEIGHT_MOST,
         "max_slots": value is None or (whole and value >= 0),
     }
     if not good[field]:
@@ -42,7 +43,7 @@ def check(path: str, field: str, value: Any) -> None:
 
 _WOULD_DO: Mapping[str, str] = {
     "priority": "a whole number from 1 (first) to 99",
-    "weight": "a number above 0",
+    "weight": f"a number above 0, at most {WEIGHT_MOST:,}",
     "max_slots": "a whole number of at least 0, or null for no limit",
 }
 

@@ -84,12 +84,14 @@ class Pool:
     """(job id, minus arrival, allocation id) of those that could be asked to go."""
     victim_jobs: Order[tuple[int, int | Fraction, str]] = field(default_factory=Order)
     """(minus priority, minus position, job id) of the jobs of those."""
-    going: Order[tuple[str]] = field(default_factory=Order)
-    """(allocation id) of those that hold slots and are on their way out."""
+    leaving: Order[tuple[str]] = field(default_factory=Order)
+    """(allocation id) of those that hold slots and are on their way out, and not to make room for one that waits."""
     promises: Table[str, Promise] = field(default_factory=Table)
     """By the id of the allocation that waits."""
     promised: Order[tuple[int, bool, tuple[str, ...], int, str]] = field(default_factory=Order)
     """(a kind of demand, arrival, allocation id) of those."""
+    promised_on: Order[tuple[str, str]] = field(default_factory=Order)
+    """(agent id, allocation id) of those, by where their room is made."""
     ripe: Order[tuple[str]] = field(default_factory=Order)
     """(allocation id) of those whose victims are all gone: now they fit, or the promise ends."""
     kept: Table[str, int] = field(default_factory=Table)
@@ -216,35 +218,34 @@ def _request(pool: Pool, event: AllocationRequested) -> None:
 
 
 def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
-    _stop_waiting(pool, allocation)
+    job = _out_of_line(pool, allocation)
     for placement in event.placements:
         agent = pool.agents[placement.agent_id]
         _put_agent(pool, hold(agent, placement.resources_id, allocation.id, placement.slot_ids))
     request = allocation.request
     pool.arrivals += 1
     pool.given += request.slots
-    job = pool.jobs[request.job_id]
     job = replace(job, slots_held=job.slots_held + request.slots)
     _put_job(pool, request.job_id, job)
     if request.slots:
         for shares in (pool.shares, pool.user_shares):
-            shares.served(request.job_id, job, pool.arrivals, pool.given)
+            shares.served(request.job_id, job, request.slots, pool.arrivals, pool.given)
 
 
-def _stop_waiting(pool: Pool, allocation: Allocation) -> None:
+def _out_of_line(pool: Pool, allocation: Allocation) -> Job:
+    """Its job, as it is when this waits no longer."""
     promised = allocation.id in pool.promises
     pool.waiting.discard(pool.waiting_entry(allocation))
     if promised:
         _forget_promise(pool, allocation)
-    job_id = allocation.request.job_id
-    _put_job(pool, job_id, waits(pool.jobs[job_id], allocation.request, -1, promised=promised))
+    return waits(pool.jobs[allocation.request.job_id], allocation.request, -1, promised=promised)
 
 
 def _finish(pool: Pool, allocation: Allocation) -> None:
     assert allocation.gone, f"{allocation.id} exited while a share of it may run"
     request = allocation.request
     if allocation.state is State.WAITING:
-        _stop_waiting(pool, allocation)
+        _put_job(pool, request.job_id, _out_of_line(pool, allocation))
     else:
         job = pool.jobs[request.job_id]
         going = request.slots if allocation.going else 0
@@ -274,9 +275,10 @@ def _keep_victim(pool: Pool, before: Allocation, after: Allocation) -> None:
     else:
         pool.victims.discard(place)
     if after.state is State.EXITED:
-        pool.going.discard((after.id,))
+        pool.leaving.discard((after.id,))
     elif after.going and not before.going:
-        pool.going.add((after.id,))
+        if after.going_for is None or after.going_for not in pool.promises:
+            pool.leaving.add((after.id,))
         _put_job(pool, request.job_id, replace(job, slots_going=job.slots_going + request.slots))
     _put_victim_job(pool, request.job_id, job)
 
@@ -330,7 +332,10 @@ def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) ->
         pool.promised.add((*kind_of(allocation.request), allocation.arrival, allocation.id))
         if not promise.victims:
             pool.ripe.add((allocation.id,))
+        for victim in promise.victims:
+            pool.leaving.discard((victim,))
         for agent_id in promise.agents:
+            pool.promised_on.add((agent_id, allocation.id))
             pool.kept[agent_id] = (pool.kept.get(agent_id) or 0) + 1
     pool.waiting.add(pool.waiting_entry(allocation))
     if known != (promise is not None):
@@ -341,7 +346,12 @@ def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) ->
 
 
 def _forget_promise(pool: Pool, allocation: Allocation) -> None:
-    for agent_id in pool.promises[allocation.id].agents:
+    promise = pool.promises[allocation.id]
+    for victim in promise.victims:
+        if (going := pool.allocations.get(victim)) is not None and going.going:
+            pool.leaving.add((victim,))
+    for agent_id in promise.agents:
+        pool.promised_on.discard((agent_id, allocation.id))
         left = pool.kept[agent_id] - 1
         if left:
             pool.kept[agent_id] = left

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from resolute.config.pools import WEIGHT_MOST
 from resolute.scheduler.demands import Kind
 from resolute.scheduler.jobs import Job
 from resolute.scheduler.overlay import Order, Table
@@ -33,6 +34,8 @@ class Group:
     """When it was last given slots, or came: who has waited longest goes first."""
     given_before: int
     """Slots that the pool had given to anybody by then."""
+    secure_until: int = 0
+    """Nobody brings it below its share before the pool has given so many slots: see `is_due`."""
     weight: int = 0
     committed: int = 0
     demand: int = 0
@@ -42,6 +45,14 @@ class Group:
     @property
     def rate(self) -> float:
         return self.committed / self.weight
+
+    def is_due(self, given: int, slots: int) -> bool:
+        """Whether it has been passed over by as many slots as it needs, when the pool has given `given`. One slot
+        fits as soon as there is one.
+
+        What it is given then is secure for as many again: had it to go at once, it would never come to anything.
+        """
+        return slots > 1 and given - self.given_before >= slots
 
     def share(self, level: float) -> float:
         """The slots that are its own, where the water stands at `level`."""
@@ -128,12 +139,13 @@ class Shares:
             self.holders.add((name, -after.priority, -after.position, job_id))
         self._enter(name, group)
 
-    def served(self, job_id: str, job: Job, turn: int, given: int) -> None:
-        """The group of this job was given slots."""
+    def served(self, job_id: str, job: Job, slots: int, turn: int, given: int) -> None:
+        """The group of this job was given `slots`; the pool has given `given` with them."""
         name = self.group_of(job_id, job)
         group = self.groups[name]
+        secure_until = given + slots if group.is_due(given - slots, slots) else group.secure_until
         self._leave(name, group)
-        self._enter(name, replace(group, turn=turn, given_before=given))
+        self._enter(name, replace(group, turn=turn, given_before=given, secure_until=secure_until))
 
     def _with(self, group: Group, before: Job | None, after: Job) -> Group:
         kinds = dict(group.kinds)
@@ -144,7 +156,7 @@ class Shares:
             committed, demand = committed - before.committed, demand - before.demand
             for kind in _ready(before):
                 kinds[kind] -= 1
-        weight = WEIGHT_UNIT if self.by_user else max(1, round(after.weight * WEIGHT_UNIT))
+        weight = WEIGHT_UNIT if self.by_user else max(1, round(min(after.weight, WEIGHT_MOST) * WEIGHT_UNIT))
         kinds = {kind: count for kind, count in kinds.items() if count}
         return replace(group, weight=weight, committed=committed, demand=demand, kinds=kinds)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from resolute.config import Length, SearcherConfig, Space, parse_space
+from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig
 
 _PREEMPTION_TIMEOUT_S = 3600
@@ -113,7 +113,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_weight(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= WEIGHT_MOST
 
 
 def _are_labels(value: Any) -> bool:
@@ -127,7 +127,7 @@ EDITABLE: Mapping[str, Editable] = {
     "labels": Editable(("labels",), "a list of words", _are_labels),
     "max_restarts": Editable(("max_restarts",), _COUNT, _is_int(0)),
     "max_slots": Editable(("resources", "max_slots"), f"{_COUNT}, or null", _is_int(0, optional=True)),
-    "weight": Editable(("resources", "weight"), "a number above 0", _is_weight),
+    "weight": Editable(("resources", "weight"), f"a number above 0, at most {WEIGHT_MOST:,}", _is_weight),
     "priority": Editable(("resources", "priority"), "a whole number from 1 to 99", _is_int(1, 99)),
     "resource_pool": Editable(("resources", "resource_pool"), "the name of a resource pool", _is_text),
     "log_retention_days": Editable(

@@ -8,7 +8,8 @@ leave slots unused.
 Slots go to what is a group's own first, furthest from its share first; then to the others, those who hold least by
 weight first, and among equals to who was last given something the longest ago: so remainders go round. What does not
 fit yet is passed over by those behind it, but not for ever: once as many slots as it needs have gone to others since
-its group was last given any, it is first in line, and what becomes free is kept until it fits.
+its group was last given any, it is first in line, and what becomes free is kept until it fits. And what it is given
+then stays its own until as many slots again have gone to others.
 
 A group above its share gives slots to one below it, when the one below is left no further above its share than the
 other was, the other no further below than the one was, and the slots are the one's own, or more to the other. So
@@ -26,9 +27,12 @@ from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import AFTER, Kind, firsts
 from resolute.scheduler.placement import TIGHT, Fitting
 from resolute.scheduler.policies.policy import Claim, Taken
-from resolute.scheduler.policies.victims import LOOKED_AT
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.shares import WEIGHT_UNIT, Group, Rated, Shares
+
+LOOKED_AT = 200
+"""Of the groups that may have to give, those that hold most by weight are looked at: a look that finds nobody costs
+milliseconds, whatever runs."""
 
 NEARLY = 1e-6
 """Slots that are told apart only by the errors of arithmetic."""
@@ -52,7 +56,7 @@ class FairShare:
         shares = self.shares(pool)
         level = shares.level(pool.slots) * (1 + 1e-9)
         lowest = list(firsts(shares.below))
-        due = [entry for entry in lowest if _is_due(pool, shares.groups[entry[-1]], entry[0])]
+        due = [entry for entry in lowest if shares.groups[entry[-1]].is_due(pool.given, entry[0])]
         own = [entry for entry in firsts(shares.above) if entry[3] <= level]
         found = {entry[:3] for entry in own}
         others = [entry for entry in lowest if entry[:3] not in found]
@@ -60,7 +64,7 @@ class FairShare:
         return list({head.id: head for head in (_first_of(pool, shares, entry) for entry in in_line)}.values())
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        return _is_due(pool, self.shares(pool).groups[self.group(pool, head)], head.request.slots)
+        return self.shares(pool).groups[self.group(pool, head)].is_due(pool.given, head.request.slots)
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         shares, name = self.shares(pool), self.group(pool, head)
@@ -101,11 +105,6 @@ class FairShare:
 
     def _who(self, name: str) -> str:
         return f"user {name}" if self.by_user else f"job {name}"
-
-
-def _is_due(pool: Pool, group: Group, slots: int) -> bool:
-    """Whether it has been passed over by as many slots as it needs. One slot fits as soon as there is one."""
-    return slots > 1 and pool.given - group.given_before >= slots
 
 
 def _in_turn(entries: list[Rated]) -> list[Rated]:
@@ -169,7 +168,7 @@ class TheFortunate:
         return (
             name != self.name
             and above > NEARLY
-            and (self.own or after >= -NEARLY)
+            and (after >= -NEARLY or (self.own and self.pool.given >= group.secure_until))
             and -after < self.lacks - NEARLY
             and self.head.request.slots - self.lacks < above - NEARLY
         )

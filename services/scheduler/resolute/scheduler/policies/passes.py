@@ -52,12 +52,30 @@ class _Look:
         return None
 
     def give_promised(self) -> None:
-        entry = self.pool.promised.first()
-        while entry is not None:
-            allocation = self.pool.allocations[entry[-1]]
-            if not self._over_its_limit(allocation) and (placements := self._find(allocation)):
-                self._assign(allocation, placements)
-            entry = self.pool.promised.first((*entry, ""))
+        """First where room was made; then, as far as there is any, in room that is nobody's."""
+        for allocation_id in self._promised_near_room():
+            self._keep_word(self.pool.allocations[allocation_id])
+        for kind in [Kind(*entry[:3]) for entry in firsts(self.pool.promised)]:
+            entry = self.pool.promised.first(kind)
+            while entry is not None and entry[:3] == kind and self._keep_word(self.pool.allocations[entry[-1]]):
+                entry = self.pool.promised.first((*entry, ""))
+
+    def _promised_near_room(self) -> list[str]:
+        near = set[tuple[Kind, int, str]]()
+        for _, agent_id in self.pool.room:
+            for where, allocation_id in self.pool.promised_on.since((agent_id,)) if agent_id in self.pool.kept else ():
+                if where != agent_id:
+                    break
+                allocation = self.pool.allocations[allocation_id]
+                near.add((kind_of(allocation.request), allocation.arrival, allocation_id))
+        return [allocation_id for *_, allocation_id in sorted(near)]
+
+    def _keep_word(self, allocation: Allocation) -> bool:
+        """Whether there was room for it, though its job's own limit may hold it."""
+        placements = self._find(allocation)
+        if placements and not self._over_its_limit(allocation):
+            self._assign(allocation, placements)
+        return bool(placements)
 
     def _over_its_limit(self, allocation: Allocation) -> bool:
         job = self.pool.jobs[allocation.request.job_id]

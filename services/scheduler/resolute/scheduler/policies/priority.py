@@ -37,7 +37,7 @@ class Priority:
         return LowerPriorities(pool, head) if self.preemption else None
 
     def standing(self, pool: Pool, allocation: Allocation) -> str:
-        return f"first in the queue at priority {allocation.request.priority}"
+        return f"first in the queue at priority {pool.jobs[allocation.request.job_id].priority}"
 
     def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
         return False
@@ -62,8 +62,9 @@ class LowerPriorities:
     head: Allocation
 
     def candidates(self) -> Iterator[Allocation]:
+        mine = self._priority(self.head)
         for minus_priority, _, job_id in self.pool.victim_jobs:
-            if -minus_priority <= self.head.request.priority:
+            if -minus_priority <= mine:
                 return
             for owner, _, allocation_id in self.pool.victims.since((job_id,)):
                 if owner != job_id:
@@ -77,7 +78,9 @@ class LowerPriorities:
         return True
 
     def reason(self, victim: Allocation) -> str:
-        head, priority = self.head.request, victim.request.priority
-        return (
-            f"{head.allocation_id} of priority {head.priority} needs {head.slots} slots; this is of priority {priority}"
-        )
+        head, mine, other = self.head.request, self._priority(self.head), self._priority(victim)
+        return f"{head.allocation_id} of priority {mine} needs {head.slots} slots; this is of priority {other}"
+
+    def _priority(self, allocation: Allocation) -> int:
+        """That of its job: of what it asked for when, the latest counts."""
+        return self.pool.jobs[allocation.request.job_id].priority

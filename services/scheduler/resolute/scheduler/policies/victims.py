@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import Kind, kind_of
-from resolute.scheduler.placement import Fitting, sizes
+from resolute.scheduler.placement import Fitting
 from resolute.scheduler.policies.policy import Claim, Taken
 from resolute.scheduler.pool import Pool
-
-LOOKED_AT = 200
-"""Of those who may be asked, the first so many are looked at: a look that finds nobody costs milliseconds, whatever
-runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +33,17 @@ def find(pool: Pool, head: Allocation, claim: Claim, fitting: Fitting, spared: C
     `spared`: allocations that are not to be asked.
     """
     kind = kind_of(head.request)
-    largest = next(sizes(pool.capacity), 0)
+    largest = next((size for size, agent_id in reversed(pool.capacity) if agent_id not in kind.blocked), 0)
     if kind.slots <= largest:
         return _on_one_agent(pool, kind, claim, spared)
     return None if kind.single_agent else _on_whole_agents(pool, kind, claim, fitting, spared)
 
 
-def _leaving(pool: Pool) -> Iterator[Allocation]:
-    """Those on their way out for nobody in particular."""
-    for (allocation_id,) in pool.going:
-        allocation = pool.allocations[allocation_id]
-        if allocation.going_for is None or allocation.going_for not in pool.promises:
-            yield allocation
-
-
 def _candidates(pool: Pool, claim: Claim, spared: Collection[str]) -> Iterator[tuple[Allocation, bool]]:
     """(allocation, whether it has to be asked)."""
-    for allocation in _leaving(pool):
-        yield allocation, False
-    for allocation in islice(claim.candidates(), LOOKED_AT):
+    for (allocation_id,) in pool.leaving:
+        yield pool.allocations[allocation_id], False
+    for allocation in claim.candidates():
         if allocation.id not in spared:
             yield allocation, True
 

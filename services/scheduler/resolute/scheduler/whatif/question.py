@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from resolute.config.durations import seconds
-from resolute.config.pools import ResourcePool, Scheduler
+from resolute.config.pools import WEIGHT_MOST, ResourcePool, Scheduler
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.scheduler.policies import policy_for
 from resolute.scheduler.whatif.measures import Measures, measure
@@ -115,7 +115,7 @@ def weights(pairs: list[str]) -> dict[str, float]:
             weight = float(text)
         except ValueError:
             weight = 0.0
-        if not job or not 0 < weight < float("inf"):
+        if not job or not 0 < weight <= WEIGHT_MOST:
             raise InvalidConfig(f"--weights: found {pair!r}; an experiment and its weight, as in 12=2.5, would do")
         found[job] = weight
     return found
