@@ -71,7 +71,7 @@ def test_slots_are_given_on_only_after_the_share_that_held_them_has_exited(scrip
 @hypothesis.given(SCRIPTS, POLICIES)
 def test_the_log_and_the_pool_agree_about_who_holds_what(script, policy):
     story = told(script, policy)
-    assert ([{}] + list(held_after(story.events)))[-1] == {
+    assert [{}, *held_after(story.events)][-1] == {
         (share.placement.agent_id, slot): share.placement.resources_id
         for allocation in story.pool.allocations.values()
         for share in allocation.shares.values()
