@@ -118,7 +118,7 @@ def _waits_json(
         "jobsAhead": reason.get("jobs_ahead", 0),
         "ahead": [_whom(job_id, who) for job_id in reason.get("ahead", ())],
         "holders": [{**_whom(holder["job_id"], who), "slots": holder["slots"]} for holder in reason.get("holders", ())],
-        "help": advice(reason["rule"], scheduler, row),
+        "help": advice(reason["rule"], scheduler, row, [holder["job_id"] for holder in reason.get("holders", ())]),
     }
 
 
@@ -146,9 +146,11 @@ def named(rows: Iterable[asyncpg.Record]) -> dict[str, dict[str, Any]]:
     }
 
 
-def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record) -> str:
-    """What would help what waits by this rule, in commands where there are some."""
+def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record, holders: Sequence[str]) -> str:
+    """What would help what waits by this rule, in commands where there are some; `holders` are jobs."""
     job = row["job_id"]
+    if rule in ("in_line", "busy", "fair_share") and set(holders) == {job}:
+        return "the end of other work of its own job, which holds all the slots, or more agents"
     sooner = {
         "priority": f"a higher priority: det job update {job} --priority N, with N below {row['priority']}",
         "fair_share": f"a larger weight: det job update {job} --weight N, with N above {row['weight']:g}",
@@ -174,5 +176,5 @@ def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record) -> str:
         case "suspended":
             return "whoever runs the cluster: instances cannot be started, and the reason says why"
         case "never_fits":
-            return "more agents, or fewer slots_per_trial"
+            return "more agents that it may use and that are enabled (det agent list), or fewer slots_per_trial"
     return ""
