@@ -361,6 +361,13 @@ def test_a_grid_that_is_too_large_is_refused_with_its_size_and_that_of_its_axes(
     ]
 
 
+def test_a_grid_whose_size_nobody_would_write_out_is_refused_all_the_same() -> None:
+    space = {f"a{n:03}": {"type": "double", "minval": 0, "maxval": 1, "count": 2**31 - 1} for n in range(600)}
+    (line,) = refusal({**searching(name="grid"), "hyperparameters": space})
+    assert "found a grid of more than 10^15 (a000 2147483647 x " in line
+    assert line.endswith(" x 592 more). Lower a count, or use random.")
+
+
 def test_asha_is_another_name_of_async_halving() -> None:
     parsed = parse_experiment(searching(name="asha", max_trials=4, max_length=16, num_rungs=2, stop_once=True), CLUSTER)
     assert (parsed.searcher.name, parsed.searcher.stop_once) == ("async_halving", True)

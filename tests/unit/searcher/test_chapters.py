@@ -18,6 +18,7 @@ from resolute.proto.experiment import (
     ExperimentEnded,
     KillTrial,
     PauseExperiment,
+    ReportEarlyExit,
     TrialCheckpointLost,
     TrialContinued,
     TrialCreated,
@@ -152,6 +153,16 @@ def test_how_many_checkpoints_are_kept_may_change() -> None:
     storage = {"type": "directory", "container_path": "/here", "save_trial_latest": 1}
     story = failed(checkpoint_storage=storage).when(again(checkpoint_storage={**storage, "save_trial_latest": 5}))
     assert story.experiment.config["checkpoint_storage"]["save_trial_latest"] == 5
+
+
+def test_an_invalid_trial_that_was_replaced_does_not_go_on_whatever_ended_it() -> None:
+    story = given(created("random")).when(ReportEarlyExit(ID, 1, "INVALID_HP")).when(KillTrial(ID, 1))
+    story = story.exits(1, "killed", 137).when(CancelExperiment(ID)).exits(2, "yielded").exits(3, "yielded")
+    story = story.when(again("random"))
+    assert [event.trial_id for event in story.last if isinstance(event, TrialContinued)] == [2, 3]
+    story = story.exits(2).exits(3).exits(4)
+    assert story.experiment.state is State.COMPLETED
+    assert sorted(story.experiment.trials) == [1, 2, 3, 4]  # three, and the one that was none
 
 
 def test_a_search_that_compares_its_trials_is_not_reopened() -> None:

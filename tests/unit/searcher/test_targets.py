@@ -271,6 +271,14 @@ def test_a_trial_that_reports_a_time_is_stopped_by_that() -> None:
     without_progress(story).then_kinds(TrialValidated, TrialStopRequested, TrialCreated, TrialRunRequested)
 
 
+def test_a_search_that_had_nothing_to_compare_says_which_metric_was_not_reported() -> None:
+    story = halving(max_trials=2).exits(1).exits(2)
+    assert story.experiment.state.name == "COMPLETED"
+    why = story.experiment.reason
+    assert why.startswith("all 2 trials have ended, and none was compared: searcher.metric is 'loss'")
+    assert why.endswith("report it, or name another")
+
+
 def test_a_search_says_how_far_it_has_come_with_the_report_after_the_one_that_made_it_so() -> None:
     story = halving().when(validation(1, 25, 0.5)).when(validation(2, 25, 0.9))
     assert [event.progress for event in story.events if isinstance(event, SearchProgressed)] == [0.21]

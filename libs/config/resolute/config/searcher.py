@@ -181,7 +181,8 @@ def _check_grid(space: Space, problems: Problems) -> None:
             problems.add(f"hyperparameters.{path}.count", "missing. A grid needs it: how many points on this axis.")
     if len(problems.lines) == before and (size := count_grid(space)) > MOST_TRIALS:
         sizes = [f"{path} {axis.count_points()}" for path, axis in axes(space) if not isinstance(axis, Const)]
-        found = f"a grid of {size:,} ({_listed(sizes)})"
+        counted = f"{size:,}" if size < 10**15 else "more than 10^15"
+        found = f"a grid of {counted} ({_listed(sizes)})"
         text = f"expected a grid of at most {MOST_TRIALS:,} trials; found {found}. Lower a count, or use random."
         problems.add("hyperparameters", text)
 

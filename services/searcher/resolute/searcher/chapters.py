@@ -65,11 +65,12 @@ def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collectio
 
 
 def _going(experiment: Experiment) -> list[trial.Trial]:
-    """Those that did not complete; the only trial of a search that is none in any case."""
+    """Those that did not complete, but for invalid ones, whose place others have taken; the only trial of a search that
+    is none in any case."""
     everyone = list(experiment.trials.values())
     if experiment.settings.searcher.name == "single":
         return everyone
-    return [one for one in everyone if one.state is not trial.State.COMPLETED]
+    return [one for one in everyone if one.state is not trial.State.COMPLETED and one.early_exit != "INVALID_HP"]
 
 
 def _lost(one: trial.Trial, gone: Collection[str]) -> list[Event]:

@@ -10,7 +10,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from resolute.config import rung_lengths
-from resolute.proto.experiment import SearchOperationsPosted, TrialCreated, TrialEarlyExitReported, TrialEnded
+from resolute.proto.experiment import (
+    SearchOperationsPosted,
+    TrialCreated,
+    TrialEarlyExitReported,
+    TrialEnded,
+    TrialTargetReached,
+    TrialValidated,
+)
 from resolute.searcher import derive
 from resolute.searcher.methods.bracket import Bracket, Ladder
 from resolute.searcher.methods.brackets import bracket_concurrency, bracket_rungs, bracket_trials
@@ -63,6 +70,8 @@ class HalvingSearch:
         self._place: dict[int, int] = {}
         """The bracket of each trial that has not ended."""
         self._drawn = 0
+        self._compared = False
+        """Whether any trial has said what it is worth."""
         self._invalid: set[int] = set()
         self._outcomes: Counter[str] = Counter()
         for place, bracket in enumerate(self.brackets):
@@ -112,6 +121,8 @@ class HalvingSearch:
             case TrialCreated(trial_id=trial_id, request_id=request_id):
                 self._place[trial_id] = place
                 del self._coming[request_id]
+            case TrialTargetReached() | TrialValidated():
+                self._compared = True
             case TrialEarlyExitReported(reason="INVALID_HP"):
                 self._invalid.add(event.trial_id)
             case TrialEnded():
@@ -126,13 +137,21 @@ class HalvingSearch:
         outcomes = self._outcomes + Counter([self._outcome(event)] if isinstance(event, TrialEnded) else [])
         trials = sum(bracket.ladder.max_trials for bracket in self.brackets)
         if outcomes.total() < self._drawn or outcomes["COMPLETED"]:
-            return Shutdown("COMPLETED", f"all {trials} trials have trained as far as they were worth")
+            return Shutdown("COMPLETED", self._completed(event, trials))
         reason = event.reason if isinstance(event, TrialEnded) else ""
         if outcomes["ERROR"]:
             return Shutdown("ERROR", f"no trial completed; the last one's end: {reason}")
         if outcomes["CANCELED"]:
             return Shutdown("CANCELED", "all its trials were canceled")
         return Shutdown("ERROR", f"{outcomes['INVALID']} trials reported their hyperparameters as invalid")
+
+    def _completed(self, last: Told, trials: int) -> str:
+        if self._compared or not isinstance(last, TrialEnded):
+            return f"all {trials} trials have trained as far as they were worth"
+        return (
+            f"all {trials} trials have ended, and none was compared: searcher.metric is "
+            f"{self._settings.searcher.metric!r}, which no validation reported; report it, or name another"
+        )
 
     def progress(self) -> float:
         """The brackets' own, by their trials."""
