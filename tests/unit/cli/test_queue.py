@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-WAITING = {
+WAITING: dict[str, Any] = {
     "jobId": "j-2",
     "schedulerType": "priority",
     "says": "it waits: first in the queue at priority 42; it needs 2 slots, 1 is free",
@@ -28,7 +28,7 @@ WAITING = {
                 "rule": "in_line", "reason": "3 jobs come first", "since": "2026-01-02T03:04:05Z", "by": "ada",
                 "slotsNeeded": 2, "slotsFree": 1, "jobsAhead": 3, "help": "det job update j-2 --priority N",
                 "ahead": [{"jobId": "j-1", "name": "big", "username": "bob"}],
-                "holders": [{"jobId": "j-0", "name": "huge", "username": "eve", "slots": 7}],
+                "holders": [{"jobId": "j-0", "name": "huge", "experimentId": 3, "username": "eve", "slots": 7}],
             },
             "previous": {
                 "allocationId": "7.1.1",
@@ -105,7 +105,7 @@ def test_a_waiting_job_is_explained(master: Any, det: Callable[..., Any]) -> Non
         "Trial 41, allocation 7.1.2: QUEUED, 2 slots",
         "  waits since 2026-01-02 03:04:05+0000: 3 jobs come first [in_line]",
         "  needs 2 slots; 1 was free when this was recorded",
-        "  held: 7 slots by job j-0 (huge, eve)",
+        "  held: 7 slots by job j-0 (huge (3), eve)",
         "  ahead: j-1 (big, bob) and 2 more",
         "  what would help: det job update j-2 --priority N",
         "  before: Trial 41, allocation 7.1.1: TERMINATED, 2 slots",
@@ -113,6 +113,15 @@ def test_a_waiting_job_is_explained(master: Any, det: Callable[..., Any]) -> Non
         "  before: asked 2026-01-02 03:04:05+0000, with time until 2026-01-02 04:04:05+0000",
     ]
     assert json.loads(det("job explain 7 --json").out) == WAITING
+
+
+def test_allocations_that_wait_alike_are_explained_once(master: Any, det: Callable[..., Any]) -> None:
+    first = {key: value for key, value in WAITING["allocations"][0].items() if key != "previous"}
+    second = {**first, "allocationId": "7.2.1", "trialId": 42}
+    master.on("GET /api/v1/jobs/7/explain", {**WAITING, "allocations": [first, second]})
+    shown = det("job explain 7").out
+    assert "Trial 41, allocation 7.1.2: QUEUED, 2 slots\nTrial 42, allocation 7.2.1: QUEUED, 2 slots\n  waits" in shown
+    assert shown.count("3 jobs come first") == 1
 
 
 def test_what_was_used_comes_as_csv_or_json(master: Any, det: Callable[..., Any]) -> None:

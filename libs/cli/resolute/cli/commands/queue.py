@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
@@ -82,14 +83,18 @@ def _explained(told: dict[str, Any]) -> Iterator[str]:
             f"Pool {job['resourcePool']} ({told['schedulerType']}), priority {job['priority']}, "
             f"weight {job['weight']:g}, {job['allocatedSlots']} of {job['requestedSlots']} slots held{place}"
         )
-    for allocation in told["allocations"]:
+    for reasons, alike in groupby(told["allocations"], lambda allocation: list(_reasons(allocation))):
         yield ""
-        yield from _allocation(allocation)
+        yield from map(_title, alike)
+        yield from reasons
 
 
-def _allocation(told: dict[str, Any]) -> Iterator[str]:
+def _title(told: dict[str, Any]) -> str:
     trial = f"Trial {told['trialId']}" if told.get("trialId") else f"Task {told['taskId']}"
-    yield f"{trial}, allocation {told['allocationId']}: {output.state(told['state'])}, {_counted(told['slots'])}"
+    return f"{trial}, allocation {told['allocationId']}: {output.state(told['state'])}, {_counted(told['slots'])}"
+
+
+def _reasons(told: dict[str, Any]) -> Iterator[str]:
     if waits := told.get("waits"):
         yield from _waits(waits)
     if placed := told.get("placed"):
@@ -104,7 +109,8 @@ def _allocation(told: dict[str, Any]) -> Iterator[str]:
     if killed := told.get("killed"):
         yield f"  ordered to stop by {killed['by']} at {times.shown(killed['time'])}: {killed['reason']}"
     if previous := told.get("previous"):
-        yield from (f"  before: {line.strip()}" for line in _allocation(previous) if "placed on" not in line)
+        lines = [_title(previous), *_reasons(previous)]
+        yield from (f"  before: {line.strip()}" for line in lines if "placed on" not in line)
     if ended := told.get("ended"):
         code = f" with exit code {ended['exitCode']}" if ended.get("exitCode") is not None else ""
         because = f"{code}: {ended['reason']}" if ended["reason"] else code
@@ -140,4 +146,6 @@ def _slots(slot_ids: list[int]) -> str:
 
 
 def _who(job: dict[str, Any]) -> str:
-    return ", ".join(str(job[key]) for key in ("name", "username") if job.get(key))
+    """Named as in `det job list`: an experiment with its number."""
+    number = f" ({job['experimentId']})" if job.get("experimentId") else ""
+    return ", ".join(f"{job[key]}{number if key == 'name' else ''}" for key in ("name", "username") if job.get(key))
