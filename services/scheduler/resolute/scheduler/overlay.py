@@ -15,6 +15,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _GONE = object()
+_UNKNOWN = object()
 
 
 class Table(Generic[K, V]):
@@ -30,10 +31,13 @@ class Table(Generic[K, V]):
         return Table(self)
 
     def get(self, key: K) -> V | None:
-        found = self._own.get(key, self)
-        if found is self:
-            return self._beneath.get(key) if self._beneath is not None else None
-        return None if found is _GONE else cast(V, found)
+        table: Table[K, V] | None = self
+        while table is not None:
+            found = table._own.get(key, _UNKNOWN)
+            if found is not _UNKNOWN:
+                return None if found is _GONE else cast(V, found)
+            table = table._beneath
+        return None
 
     def __getitem__(self, key: K) -> V:
         found = self.get(key)
@@ -106,7 +110,14 @@ class Order(Generic[K]):
 
     def first(self, start: Any = ()) -> K | None:
         """The first entry that is not before `start`."""
-        return next(self.since(start), None)
+        at = bisect_left(self._added, start)
+        own = self._added[at] if at < len(self._added) else None
+        if self._beneath is None:
+            return cast("K | None", own)
+        below = self._beneath.first(start)
+        if below in self._removed:
+            below = next(self._kept(start), None)
+        return below if own is None or (below is not None and cast(Any, below) < own) else cast("K | None", own)
 
     def count(self, start: Any, stop: Any) -> int:
         """How many entries are not before `start` and before `stop`."""
@@ -123,12 +134,20 @@ class Order(Generic[K]):
         return merge(cast(Iterator[Any], kept), reversed(self._added), reverse=True)
 
     def since(self, start: Any) -> Iterator[K]:
-        """Every entry that is not before `start` (a tuple, perhaps shorter than the entries), in order."""
+        """Every entry that is not before `start` (a tuple, perhaps shorter than the entries), in order.
+
+        To be read to the end before the order is changed.
+        """
         own = self._own_since(start)
         if self._beneath is None:
             return own
-        kept = (entry for entry in self._beneath.since(start) if entry not in self._removed)
-        return merge(cast(Iterator[Any], kept), own)
+        kept = self._kept(start) if self._removed else self._beneath.since(start)
+        return merge(cast(Iterator[Any], kept), own) if self._added else kept
+
+    def _kept(self, start: Any) -> Iterator[K]:
+        """Of the order beneath, what has not been removed."""
+        assert self._beneath is not None, "nothing lies beneath"
+        return (entry for entry in self._beneath.since(start) if entry not in self._removed)
 
     def _own_since(self, start: Any) -> Iterator[K]:
         for at in range(bisect_left(self._added, start), len(self._added)):
