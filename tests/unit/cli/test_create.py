@@ -184,6 +184,8 @@ def test_local_test_mode_runs_a_trial_class_and_refuses_a_script(det: Callable[.
         ("labels=a,b", {"labels": ["a", "b"]}),
         ('labels=["a"]', {"labels": ["a"]}),
         ('resources={"slots": 2}', {"resources": {"slots": 2}}),
+        ("lr={type: log, base: 10, minval: 1e-4}", {"lr": {"type": "log", "base": 10, "minval": 0.0001}}),
+        ("optimizers=[adam, sgd]", {"optimizers": ["adam", "sgd"]}),
         ("debug=true", {"debug": True}),
         ("debug=True", {"debug": True}),
         ("ratio=1e-3", {"ratio": 0.001}),
@@ -197,7 +199,7 @@ def test_overrides_set_single_fields(change: str, expected: dict[str, Any]) -> N
     assert base == {"searcher": {"name": "s"}}
 
 
-@pytest.mark.parametrize("change", ["name", "=x", "name.deeper=1"])
+@pytest.mark.parametrize("change", ["name", "=x", "name.deeper=1", "lr={type: log", "a={b: 1, b: 2}"])
 def test_an_override_that_sets_nothing_is_refused(change: str) -> None:
     with pytest.raises(CliError, match="--config"):
         overrides.apply({"name": "text"}, [change])

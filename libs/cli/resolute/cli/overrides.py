@@ -21,11 +21,24 @@ def apply(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]
 
 
 def value(text: str) -> Any:
-    """JSON where it is JSON, a list where commas split it, text otherwise."""
+    """JSON where it is JSON, YAML within braces or brackets, a list where commas split it, text otherwise."""
     try:
         return json.loads(text)
     except ValueError:
+        if text.startswith(("{", "[")):
+            return _flow(text)
         return [value(part.strip()) for part in text.split(",")] if "," in text else _word(text)
+
+
+def _flow(text: str) -> Any:
+    """`{type: int, minval: 1}` as it would be read in a file."""
+    from resolute.config.document import load_yaml
+    from resolute.proto.errors import InvalidConfig
+
+    try:
+        return load_yaml(f"value: {text}")["value"]
+    except InvalidConfig as error:
+        raise CliError(f"--config: expected YAML within the braces or brackets of {text!r}; {error.message}") from error
 
 
 def _word(text: str) -> Any:
