@@ -130,8 +130,9 @@ class Process:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if self.dead:
-                await asyncio.Future()
+            asker = asyncio.current_task()
+            if self.dead and not (asker and asker.cancelling()):
+                await asyncio.Future()  # until whoever asked gives up
             raise
 
     def begin(self, work: Awaitable[T]) -> asyncio.Task[T]:
