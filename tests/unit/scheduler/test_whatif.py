@@ -8,13 +8,14 @@ from datetime import timedelta
 import pytest
 
 from resolute.config.pools import ResourcePool, Scheduler
-from resolute.proto.errors import NotFound
+from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.message import Cause, Recorded
-from resolute.proto.pool import AgentLost
+from resolute.proto.pool import AgentLost, ChangeJob
 from resolute.scheduler.policies import Policy, policy_for
 from resolute.scheduler.whatif import Outcome, measure, read, report, whatif
 from resolute.scheduler.whatif.measures import jain, percentile
 from resolute.scheduler.whatif.question import Question, answer
+from resolute.scheduler.whatif.recording import Change
 from resolute.scheduler.whatif.simulate import agents
 from tests.unit.scheduler.recorded import Cluster, Job
 from tests.unit.scheduler.stories import NOON
@@ -76,6 +77,23 @@ def test_other_weights_share_the_slots_otherwise():
     assert sorted(name[0] for name in even.starts[:4]) == ["a", "a", "b", "b"]
     assert waited(uneven, "a") < waited(even, "a")
     assert waited(uneven, "b") > waited(even, "b")
+
+
+def test_a_weight_that_is_wondered_about_is_not_undone_by_what_people_did_then():
+    jobs = [Job(f"{who}{n}", 0.01 * n, 100) for n in range(4) for who in "ab"]
+    recording = read(log_of(*jobs, on=[("a1", 4)]), "default")
+    works = [replace(work, request=replace(work.request, job_id=work.id[0])) for work in recording.works]
+    back = Change(0.02, ChangeJob("default", "a", {"weight": 1.0}))
+    weights = {"a": 3.0, "b": 1.0}
+    quiet = whatif(works, recording.changes, policy("fair_share"), weights=weights)
+    changes = sorted((*recording.changes, back), key=lambda change: change.at_s)
+    assert whatif(works, changes, policy("fair_share"), weights=weights) == quiet
+
+
+def test_a_weight_for_what_did_not_run_is_refused():
+    recording = read(log_of(Job("a", 0, 100)), "default")
+    with pytest.raises(InvalidConfig, match="--weights: nothing of experiment 999 ran in pool 'default'"):
+        answer(Question(ResourcePool(), weights={"999": 2.0}), recording)
 
 
 def waited(outcome: Outcome, job: str) -> float:

@@ -52,6 +52,7 @@ def answer(question: Question, recording: Recording) -> Answer:
     """Raises NotFound when there is no work to play."""
     if not recording.works:
         raise NotFound(f"no work ran in pool {question.pool!r} in that time; another --pool, --from or --to may do")
+    _check_weights(question, recording)
     was, wondered = _schedulers(question, recording)
     before = question.recorded.model_copy(update={"scheduler": was})
     changed = question.recorded.model_copy(update={"scheduler": wondered})
@@ -74,6 +75,14 @@ def answer(question: Question, recording: Recording) -> Answer:
     )
 
 
+def _check_weights(question: Question, recording: Recording) -> None:
+    requests = [work.request for work in recording.works]
+    known = {request.job_id for request in requests} | {str(request.experiment_id) for request in requests}
+    for job in question.weights:
+        if job not in known:
+            raise InvalidConfig(f"--weights: nothing of experiment {job} ran in pool {question.pool!r} in that time")
+
+
 def _schedulers(question: Question, recording: Recording) -> tuple[Scheduler, Scheduler]:
     """The one that work met, as far as that is known, and the one that is wondered about."""
     told = question.recorded.scheduler or Scheduler()
@@ -88,7 +97,7 @@ def _schedulers(question: Question, recording: Recording) -> tuple[Scheduler, Sc
 def in_words(scheduler: Scheduler, weights: Mapping[str, float], size: str) -> str:
     preempts = {"priority": " with preemption" if scheduler.preemption else " without preemption"}
     parts = [f"{scheduler.type}{preempts.get(scheduler.type, '')}"]
-    parts += [f"weight of {job} {weight:g}" for job, weight in weights.items()]
+    parts += [f"weight {weight:g} for {'experiment ' * job.isdecimal()}{job}" for job, weight in weights.items()]
     return ", ".join([*parts, *([size] if size else [])])
 
 

@@ -10,7 +10,7 @@ from resolute.scheduler.whatif.measures import Measures, Waiting
 from resolute.scheduler.whatif.question import Answer
 
 GROUPS_MAX = 20
-"""More experiments than this are only told to programs."""
+"""More experiments than this are told one by one to programs only."""
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Headers and rows."""
@@ -57,6 +57,8 @@ def caveats(answer: Answer) -> list[str]:
     """What the numbers do not know."""
     recording = answer.recording
     told = []
+    if (count := len(answer.recorded.by_group)) > GROUPS_MAX:
+        told.append(f"{count} experiments are too many to show one by one: --json has them, --from and --to choose")
     if recording.never_ran:
         told.append(
             f"{recording.never_ran} requests that never had their slots are left out: nobody knows their length"

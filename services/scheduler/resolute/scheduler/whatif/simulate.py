@@ -6,8 +6,8 @@ log does not say how much progress a preemption cost, so none is lost here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 
@@ -18,6 +18,7 @@ from resolute.proto.pool import (
     AgentHello,
     AllocationExited,
     AllocationRequested,
+    ChangeJob,
     PreemptionRequested,
     RequestAllocation,
     ResourcesExited,
@@ -58,11 +59,13 @@ def whatif(
     `agents` are what becomes of agents and of the queue, in order of time. `yield_s`: how long work takes to stop when
     it is preempted. `weights`: of jobs, by job id or experiment id, instead of their own.
     """
-    changes = tuple(agents)
-    play = _Play(policy, pool, yield_s, dict(weights or {}))
+    changes, works, chosen = tuple(agents), tuple(arrivals), dict(weights or {})
+    play = _Play(policy, pool, yield_s, chosen)
+    weighed = {work.request.job_id for work in works if _weight(work.request, chosen) is not None}
     for change in changes:
-        play.at(change.at_s, _Changed(change.wish))
-    play.begin(tuple(arrivals))
+        if (wish := _unweighed(change.wish, weighed)) is not None:
+            play.at(change.at_s, _Changed(wish))
+    play.begin(works)
     play.run()
     return Outcome(tuple(play.ran()), capacity_of(changes), tuple(play.starts))
 
@@ -270,10 +273,22 @@ class _Play:
         return self._lives[self._work_of[allocation_id]]
 
 
+def _weight(request: AllocationRequested, weights: Mapping[str, float]) -> float | None:
+    return weights.get(request.job_id, weights.get(str(request.experiment_id)))
+
+
+def _unweighed(wish: Wish, jobs: Set[str]) -> Wish | None:
+    """What people did to the weights of `jobs` is left out: those are given."""
+    if not isinstance(wish, ChangeJob) or wish.job_id not in jobs:
+        return wish
+    changes = {field: value for field, value in wish.changes.items() if field != "weight"}
+    return replace(wish, changes=changes) if changes else None
+
+
 def _wish(
     request: AllocationRequested, allocation_id: str, pool: str, weights: Mapping[str, float]
 ) -> RequestAllocation:
-    weight = weights.get(request.job_id, weights.get(str(request.experiment_id), request.weight))
+    weight = _weight(request, weights)
     return RequestAllocation(
         pool=pool,
         allocation_id=allocation_id,
@@ -284,7 +299,7 @@ def _wish(
         owner=request.owner,
         slots=request.slots,
         priority=request.priority,
-        weight=weight,
+        weight=request.weight if weight is None else weight,
         max_slots=request.max_slots,
         preemption_timeout_s=request.preemption_timeout_s,
         experiment_id=request.experiment_id,
