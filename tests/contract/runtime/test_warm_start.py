@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from resolute.agent import environment
+from resolute.agent import environment, process_runtime
 from resolute.agent.process_runtime import ProcessRuntime
 from resolute.agent.runtime import Launch
 from resolute.agent.warm import WarmParents, WarmSettings
@@ -39,6 +39,7 @@ print(json.dumps({
     "command": open("/proc/self/cmdline").read().strip("\\0").split("\\0"),
     "shim": open(f"/proc/{os.getppid()}/cmdline").read().split("\\0")[4],
     "named": "DET_RESOURCES_ID=" + os.environ["DET_RESOURCES_ID"] in open("/proc/self/environ").read().split("\\0"),
+    "started_as": sys.orig_argv, "thread": threading.main_thread().native_id == os.getpid(),
     "spec": __spec__ is None, "recursion": sys.getrecursionlimit(), "switch": sys.getswitchinterval(),
 }))
 """
@@ -108,9 +109,9 @@ class Host:
         self.root, self.master = root, master
         self.begin()
 
-    def begin(self, grace_s: float = 1.0) -> None:
+    def begin(self, grace_s: float = 1.0, imports: tuple[str, ...] = ("numpy",)) -> None:
         """As an agent that starts, over whatever another one left."""
-        self.warm = WarmParents(WarmSettings(sys.executable, ("numpy",), 600, self.root / "warm"))
+        self.warm = WarmParents(WarmSettings(sys.executable, imports, 600, self.root / "warm"))
         self.runtime = ProcessRuntime(self.root / "tasks", grace_s, self.warm)
 
     def launch(self, script: str, entrypoint: object = "python3 train.py", **variables: str) -> Launch:
@@ -295,6 +296,40 @@ async def test_at_its_end_everything_is_said_and_written(host: Host):
     assert kept.read_text() == "all of it"
 
 
+async def test_what_libraries_hold_open_at_its_end_is_written(host: Host):
+    (host.root / "place").mkdir()
+    (host.root / "place" / "library.py").write_text("kept = open('kept', 'w')\nkept.write('all of it')\n")
+    path = f"{environment.harness_directory()}:{host.root / 'place'}"
+    await host.warmed(PYTHONPATH=path)
+    assert await host.run(host.launch("import library", PYTHONPATH=path)) == (0, [])
+    (kept,) = host.root.glob("tasks/*/run/workdir/kept")
+    assert kept.read_text() == "all of it"
+
+
+async def test_a_thread_that_runs_to_the_end_loses_nothing_before(host: Host):
+    script = LOOK + (
+        "import threading, time\n"
+        "def work():\n    while True: time.sleep(0.0001)\n"
+        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+    )
+    await host.warmed(script)
+    for _ in range(3):
+        assert await host.run(host.launch(script)) == (0, ["numpy is here already"])
+
+
+async def test_processes_that_a_task_spawns_find_its_script(host: Host):
+    script = (
+        "import multiprocessing, numpy\n"
+        "def work(): print('here')\n"
+        "if __name__ == '__main__':\n"
+        "    worker = multiprocessing.get_context('spawn').Process(target=work)\n"
+        "    worker.start(); worker.join(); print(worker.exitcode)\n"
+    )
+    host.begin(imports=("numpy", "multiprocessing"))
+    await host.warmed(script)
+    assert await host.run(host.launch(script)) == (0, ["here", "0"])
+
+
 async def test_chance_and_secrets_are_each_tasks_own(host: Host):
     draw = LOOK + (
         "import random, multiprocessing, uuid\n"
@@ -314,6 +349,15 @@ async def test_the_death_of_its_parent_is_nothing_to_a_running_task(host: Host):
     host.parent().kill()
     assert await host.end(running) == (0, ["here", "still here"])
     assert (await host.run(host.launch("print('next')"))) == (0, ["next"])
+
+
+async def test_a_parent_that_does_not_answer_is_given_up(host: Host, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(process_runtime, "FORK_S", 0.2)
+    await host.warmed()
+    parent = host.parent()
+    parent.suspend()
+    assert await host.run(host.launch("print('ran')")) == (0, ["ran"])
+    await until(lambda: not lives(parent))
 
 
 async def test_an_agent_that_starts_anew_finds_it_again(host: Host):
@@ -360,6 +404,24 @@ async def test_another_environment_is_a_fresh_start(host: Host):
     assert was_forked((await host.run(host.launch(LOOK)))[1])
 
 
+async def test_a_path_that_begins_where_the_task_does_is_a_fresh_start(host: Host):
+    path = f"{environment.harness_directory()}:src"
+    host.master.files["src/mine.py"] = "here = True"
+    await host.warmed()
+    for _ in range(2):
+        assert await host.run(host.launch("import mine; print(mine.here)", PYTHONPATH=path)) == (0, ["True"])
+    assert len(host.warm.ready()) == 1
+
+
+async def test_what_the_user_has_run_whenever_python_starts_is_run_by_every_task(host: Host):
+    (host.root / "place").mkdir()
+    (host.root / "place" / "sitecustomize.py").write_text("import os\nprint(os.environ.get('DET_TRIAL_ID'))\n")
+    path = f"{environment.harness_directory()}:{host.root / 'place'}"
+    for _ in range(3):
+        assert await host.run(host.launch("", PYTHONPATH=path)) == (0, ["1"])
+        await until(lambda: not host.warm._parents)  # it was begun, and found unfit
+
+
 async def test_what_a_hook_changes_is_there_as_after_a_fresh_start(host: Host):
     await host.warmed(LOOK)
     host.master.files["startup-hook.sh"] = "export OMP_NUM_THREADS=3"
@@ -381,8 +443,7 @@ async def test_any_other_program_is_what_the_fork_becomes(host: Host):
 
 async def test_what_cannot_be_forked_is_started_afresh(host: Host):
     """A thread of the parent's would be missing in its forks."""
-    host.warm = WarmParents(WarmSettings(sys.executable, ("threaded",), 600, host.root / "warm"))
-    host.runtime = ProcessRuntime(host.root / "tasks", 1.0, host.warm)
+    host.begin(imports=("threaded",))
     place = host.root / "place"
     place.mkdir()
     (place / "threaded.py").write_text(

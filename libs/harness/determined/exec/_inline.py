@@ -14,6 +14,13 @@ from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
 
 
+def look_again() -> None:
+    """Folders on the path that were not there when this interpreter began are there now."""
+    for folder, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[folder]
+
+
 def is_plain_script(argv: Sequence[str]) -> bool:
     """Whether `argv` starts this very interpreter on a script, without options that only a start can give."""
     if len(argv) < 2 or not argv[1].endswith(".py") or argv[1].startswith("-"):

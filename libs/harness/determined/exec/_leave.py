@@ -2,16 +2,18 @@
 
 Taking that apart, module by module, would first copy all of it: a quarter of a second of processor time with torch, for
 memory that the kernel takes back in no time. So the task's own modules are taken apart and everything is flushed, and
-then the process ends. A task that has loaded native libraries of its own, which may have work to do at the end, ends
-as any other does.
+then the process ends. A task that has loaded native libraries of its own, which may have work to do at the end, or has
+threads that would run on while its modules are taken apart, ends as any other does.
 """
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import ctypes
 import gc
+import io
 import os
 import signal
 import sys
@@ -36,7 +38,8 @@ class Inheritance:
         try:
             work()
         except SystemExit as wish:
-            if _libraries() != self.libraries:
+            threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are not daemons
+            if _libraries() != self.libraries or _threads_of_its_own():
                 raise
             _leave(_code(wish))
         except KeyboardInterrupt:
@@ -54,6 +57,17 @@ def _libraries() -> frozenset[str]:
     return frozenset(file for file in files if "/lib-dynload/" not in file)
 
 
+def _threads_of_its_own() -> bool:
+    """Whether daemons are left that are not the harness's, which need nothing of the task's modules."""
+    ours = sum(_is_ours(thread) for thread in threading.enumerate())
+    return _thread._count() > ours
+
+
+def _is_ours(thread: threading.Thread) -> bool:
+    work = getattr(thread, "_target", None) or type(thread)
+    return str(work.__module__).startswith("determined.") and thread is not threading.main_thread()
+
+
 def _code(wish: SystemExit) -> int:
     """As the interpreter reads it: anything but a number is a message."""
     if wish.code is None or isinstance(wish.code, int):
@@ -68,17 +82,24 @@ def _leave(code: int) -> NoReturn:
 
 
 def _take_apart() -> None:
-    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are not daemons
+    threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     here = os.path.join(os.getcwd(), "")
     for module in reversed(list(sys.modules.values())):
         if isinstance(module, ModuleType) and _is_own(module, here):
             module.__dict__.clear()
     gc.collect()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdout, sys.stderr, *_open_buffers()):
         with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or gone
             stream.flush()
     ctypes.CDLL(None).fflush(None)  # what native code has printed
+
+
+def _open_buffers() -> list[io.TextIOWrapper | io.BufferedWriter | io.BufferedRandom]:
+    """Texts before the bytes beneath them. What modules that are not taken apart hold open is written, too."""
+    kinds = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+    found = [one for one in gc.get_objects() if isinstance(one, kinds)]
+    return sorted(found, key=lambda one: not isinstance(one, io.TextIOWrapper))
 
 
 def _is_own(module: ModuleType, here: str) -> bool:

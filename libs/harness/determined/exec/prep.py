@@ -51,6 +51,7 @@ def main(words: Sequence[str], warm: bool = False) -> NoReturn:
     hooked = _python_settings() != python_settings or (warm and os.path.isfile(HOOK))
     may_inline = not hooked and not (warm and _inline.hides_a_module(os.getcwd()))
     if may_inline:
+        _inline.look_again()
         atexit.register(_note_imports, inherited)
     run(job, may_inline)
 

@@ -26,6 +26,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
@@ -102,6 +103,8 @@ def _unfit(control: socket.socket, environment: Mapping[str, str]) -> str:
         os._exit(0)
     if any(os.environ.get(name) != value for name, value in environment.items()):
         return "what was imported changes the environment"
+    if (code := _runs_at_every_start()) is not None:
+        return f"{code} is to run when a task starts"
     if files := _open_files() - {0, 1, 2, control.fileno()}:
         return f"what was imported holds {len(files)} files open"
     with open("/proc/self/maps") as maps:
@@ -111,6 +114,15 @@ def _unfit(control: socket.socket, environment: Mapping[str, str]) -> str:
     if min(len(arguments), len(variables)) < ROOM_BYTES:
         return "its command line and environment cannot be overwritten"
     return _threads()
+
+
+def _runs_at_every_start() -> str | None:
+    """The user's own code that an interpreter runs when it starts; what came with Python itself knows of no task."""
+    for name in ("sitecustomize", "usercustomize"):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and os.path.dirname(file) != os.path.dirname(os.__file__):
+            return str(file)
+    return None
 
 
 def _threads() -> str:
@@ -182,6 +194,7 @@ def _supervise(shim: Any, order: Mapping[str, Any], lock_fd: int, what_fd: int) 
             shim.settle(out, err)
             _settle()
             _show_as(what["command"])
+            sys.orig_argv = list(what["command"])
             raise Begun
 
         shim.Shim(order["folder"], order["grace_s"], become).run()
@@ -223,8 +236,17 @@ def _live() -> NoReturn:
         sys.path.insert(0, os.getcwd())
     sys.argv = [str(prep.__file__)]
     sys.modules["__main__"] = prep
+    _begin_here()
     _draw_anew()
     Inheritance().leave_after(lambda: prep.main([], warm=True))
+
+
+def _begin_here() -> None:
+    """What libraries noted of the process when they were imported."""
+    threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
+    processes: ModuleType | None = sys.modules.get("multiprocessing.process")
+    if processes is not None:
+        processes.ORIGINAL_DIR = os.getcwd()  # type: ignore[attr-defined]  # where spawned processes look for the script
 
 
 def _draw_anew() -> None:

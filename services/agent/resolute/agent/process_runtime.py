@@ -21,6 +21,8 @@ from resolute.agent.warm import WarmParents
 
 CHUNK_BYTES_MAX = 256 * 1024
 LOOK_AGAIN_S = 0.002
+FORK_S = 10.0
+"""How long a warm parent may take to fork."""
 _STREAMS = {b"o": "stdout", b"e": "stderr"}
 
 
@@ -46,8 +48,7 @@ class ProcessRuntime:
             raise CannotStart(f"{launch.resources_id} was started before")
         try:
             (folder / "run" / "workdir").mkdir(parents=True, mode=0o700, exist_ok=True)
-            forked = self._fork(launch, folder)
-            if not forked or not await self._came_up(folder):
+            if not await self._fork(launch, folder):
                 self._spawn(launch, folder)
                 if not await self._came_up(folder):
                     raise CannotStart(f"the supervisor of {launch.command[0]} ended at once: {_complaint(folder)}")
@@ -56,12 +57,19 @@ class ProcessRuntime:
         if self._warm is not None:
             self._launched[launch.resources_id] = launch
 
-    def _fork(self, launch: Launch, folder: Path) -> bool:
-        """Whether a warm parent took it on."""
+    async def _fork(self, launch: Launch, folder: Path) -> bool:
+        """Whether a warm parent took it on, and has begun it."""
         if self._warm is None:
             return False
         with _new_lock(folder) as lock:
-            return self._warm.fork(launch, folder, lock, self._grace_s)
+            if not self._warm.fork(launch, folder, lock, self._grace_s):
+                return False
+        try:
+            async with asyncio.timeout(FORK_S):
+                return await self._came_up(folder)
+        except TimeoutError:
+            self._warm.give_up(launch)
+        return await self._came_up(folder)  # the lock, that it held as well, tells by now
 
     def _spawn(self, launch: Launch, folder: Path) -> None:
         if (folder / "log").exists():

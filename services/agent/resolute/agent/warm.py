@@ -127,6 +127,13 @@ class WarmParents:
             self._let_go(oldest)
         return True
 
+    def give_up(self, launch: Launch) -> None:
+        """Its parent has not answered for long: it ends, and what it has forked goes on."""
+        key = self._key(launch)
+        if key is not None and key in self._parents:
+            log_.warning("a warm parent does not answer", pid=self._parents[key].process.pid)
+            self._let_go(key)
+
     def ready(self) -> list[int]:
         """The process ids of the parents that can fork."""
         return [parent.process.pid for parent in self._parents.values() if parent.ready]
@@ -140,6 +147,8 @@ class WarmParents:
         """What tasks of one parent have in common; None for a task that cannot be forked."""
         if launch.command != (self._settings.python, *BOOTSTRAP):
             return None
+        if any(place and not os.path.isabs(place) for place in launch.environment.get("PYTHONPATH", "").split(":")):
+            return None  # a path that begins where the task does
         return tuple(sorted(_shared(launch.environment).items()))
 
     def _begin(self, key: Key, launch: Launch, imports: tuple[str, ...]) -> None:
