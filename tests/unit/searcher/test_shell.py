@@ -19,6 +19,7 @@ from resolute.proto.experiment import (
     EditExperiment,
     ExperimentDeleted,
     ExperimentDeletionFailed,
+    ExperimentEdited,
     ExperimentEnded,
     KillExperiment,
     PauseExperiment,
@@ -27,7 +28,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Reply
 from resolute.proto.pool import AllocationExited, ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
-from resolute.searcher.shell import serve
+from resolute.searcher.shell import Searcher, serve
 from resolute.service import Context
 from tests.unit.searcher.story import config, submission
 
@@ -180,6 +181,18 @@ async def test_a_queue_setting_that_is_edited_is_told_to_the_scheduler() -> None
         await house.ask(EditExperiment(1, {"priority": 1, "notes": "hurry"}), "cmd-2")
         await house.until(lambda: len(house.asked) == 2)
         assert getattr(house.asked[1], "changes", None) == {"priority": 1}
+
+
+async def test_an_edit_that_is_told_again_does_not_undo_a_later_one() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config()), "cmd-1")
+        await house.ask(EditExperiment(1, {"priority": 1}), "cmd-2")
+        await house.ask(EditExperiment(1, {"priority": 2}), "cmd-3")
+        await house.until(lambda: len(house.asked) == 3)
+        (first, _) = [recorded for recorded in house.log._all if isinstance(recorded.event, ExperimentEdited)]
+        house._causes.clear()  # the first was there already when it was asked for: no trace of it was kept
+        await Searcher(Context(house.log, house.bus)).react(first)
+        assert getattr(house.asked[3], "changes", None) == {"priority": 2}
 
 
 async def test_a_run_is_stopped_in_the_pool_it_is_in_though_later_ones_go_elsewhere() -> None:

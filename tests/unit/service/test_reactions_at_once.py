@@ -84,3 +84,18 @@ async def test_an_outage_leaves_nothing_running_behind_and_is_told() -> None:
         await Reactions("reader", log, react, about).handle(await happen(log, [1, 2, 3]))
     assert ended == [2, 3]
     assert await log.load_position("reader") == 0
+
+
+async def test_when_all_is_quiet_its_place_is_saved() -> None:
+    log = MemoryEventLog()
+
+    async def react(recorded: Recorded) -> None:
+        """Nothing to do."""
+
+    reactions = Reactions("reader", log, react, about)
+    first, second = await happen(log, [1, 2])
+    await reactions.handle([first])
+    await reactions.handle([second])
+    assert await log.load_position("reader") == 1, "it was saved just now"
+    await reactions.again()
+    assert await log.load_position("reader") == 2

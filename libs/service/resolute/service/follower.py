@@ -65,6 +65,7 @@ class Reactions:
     def __init__(self, name: str, log: EventLog, react: React, apart: Apart = lambda recorded: None) -> None:
         self._name, self._log, self._react, self._apart = name, log, react, apart
         self._saved_at_s = -SAVE_EVERY_S
+        self._unsaved: int | None = None
 
     async def position(self) -> int:
         return await self._log.load_position(self._name)
@@ -72,12 +73,17 @@ class Reactions:
     async def handle(self, batch: Sequence[Recorded]) -> None:
         for different_things in _side_by_side(batch, self._apart):
             await self._at_once(different_things)
-        now_s = asyncio.get_running_loop().time()
-        if now_s - self._saved_at_s >= SAVE_EVERY_S:
-            await self._log.save_position(self._name, batch[-1].position)
-            self._saved_at_s = now_s
+        self._unsaved = batch[-1].position
+        if asyncio.get_running_loop().time() - self._saved_at_s >= SAVE_EVERY_S:
+            await self._save()
+
+    async def _save(self) -> None:
+        if self._unsaved is not None:
+            await self._log.save_position(self._name, self._unsaved)
+            self._unsaved, self._saved_at_s = None, asyncio.get_running_loop().time()
 
     async def again(self) -> None:
+        await self._save()  # what a quiet service repeats after a crash need not be days old
         for position in await self._log.asked_again(self._name):
             found = await self._log.read_all(position - 1, 1)
             if found and not await self._once(found[0]):

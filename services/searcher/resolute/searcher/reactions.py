@@ -47,7 +47,9 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
             storage = experiment.config.get("checkpoint_storage") or {}
             return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))
         case ExperimentEdited(changes=changes) if "resource_pool" not in changes:
-            queue = {name: changes[name] for name in QUEUE_FIELDS if name in changes}
+            # As they are by now: an edit that is told again must not undo a later one that the pool has heard of.
+            now = _queue_settings(experiment)
+            queue = {name: now[name] for name in QUEUE_FIELDS if name in changes and name in now}
             return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, queue)) if queue else None
         case ExperimentEdited() | ExperimentContinued():
             return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, _queue_settings(experiment)))

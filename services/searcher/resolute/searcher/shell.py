@@ -127,7 +127,9 @@ class Searcher:
             await self._execute(experiment_id, lambda e, ids: wishes.confirm_deleted(e), cause.then("confirm"))
 
     async def _ask_scheduler(self, recorded: Recorded, cause: Cause) -> None:
-        experiment = await self._experiments.state(recorded.stream, at_least=recorded.version)
+        # Settings are told as they are now; everything else in an ask is as it was when the event happened.
+        settings = isinstance(recorded.event, ExperimentEdited | ExperimentContinued)
+        experiment = await self._experiments.state(recorded.stream, None if settings else recorded.version)
         ask = react(recorded.event, experiment)
         if ask is None:
             return
