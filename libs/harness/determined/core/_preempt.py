@@ -137,11 +137,11 @@ class PreemptContext:
         """Tell the master that the task stops but is not finished. Said once, by whoever asks the master."""
         if self._acknowledged or self._watcher is None:
             return
-        self._acknowledged = True
         self._session.post(
             f"/api/v1/allocations/{segment(self._allocation_id)}/signals/ack_preemption",
             {"allocationId": self._allocation_id},
         )
+        self._acknowledged = True
 
 
 class DummyPreemptContext(PreemptContext):
