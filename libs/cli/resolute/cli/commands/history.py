@@ -6,6 +6,7 @@ The event log and the gateway bring these commands themselves; here the words be
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 
 from resolute.cli.errors import CliError
@@ -54,7 +55,10 @@ def replay(args: Namespace) -> int:
         return whatif.ask(args, database_url(args))
     import resolute.api.replay as replaying
 
-    return replaying.check(database_url(args))
+    database = database_url(args)
+    if sys.stderr.isatty():
+        print("Growing the read model anew beside the one in use, and asking both every question …", file=sys.stderr)
+    return replaying.check(database)
 
 
 def database_url(args: Namespace) -> str:

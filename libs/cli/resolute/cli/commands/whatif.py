@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from resolute.cli.errors import CliError
 from resolute.cli.output import show_json, show_table
+from resolute.cli.terminal import Progress
 from resolute.config.pools import ResourcePool
 from resolute.deploy import commands
 from resolute.proto.errors import InvalidConfig
@@ -17,7 +18,9 @@ from resolute.scheduler.whatif.question import Answer, Question, instant, weight
 def ask(args: Namespace, dsn: str) -> int:
     here = dsn == commands.database_url(args.cluster_name, args.data_dir)
     known = commands.pool(args.cluster_name, args.data_dir, args.pool) if here else None
-    answer = shell.ask(dsn, question(args, known, datetime.now(UTC)))
+    asked = question(args, known, datetime.now(UTC))
+    with Progress("Playing what was recorded"):
+        answer = shell.ask(dsn, asked)
     if args.json:
         show_json(report.document(answer))
     else:
