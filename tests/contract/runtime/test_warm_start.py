@@ -341,6 +341,18 @@ async def test_chance_and_secrets_are_each_tasks_own(host: Host):
     assert len({word for said in drawn for word in said[-1].split()}) == 3 * 4
 
 
+async def test_no_two_tasks_begin_with_the_same_weights(host: Host):
+    pytest.importorskip("torch")
+    host.begin(imports=("torch",))
+    draw = (
+        "import sys\nprint('torch' in sys.modules)\nimport torch; print(torch.rand(3).tolist(), torch.initial_seed())"
+    )
+    await host.warmed(draw)
+    (first, *one), (second, *other) = [(await host.run(host.launch(draw)))[1] for _ in range(2)]
+    assert (first, second) == ("True", "True")
+    assert one != other
+
+
 async def test_the_death_of_its_parent_is_nothing_to_a_running_task(host: Host):
     await host.warmed()
     running = host.launch("import time\nprint('here')\ntime.sleep(0.5)\nprint('still here')")
@@ -433,6 +445,13 @@ async def test_a_module_of_the_users_own_is_preferred_to_one_of_the_parents(host
     await host.warmed(LOOK)
     host.master.files["numpy.py"] = "mine = True"
     assert await host.run(host.launch("import numpy; print(numpy.mine)")) == (0, ["True"])
+
+
+async def test_so_is_one_beside_the_users_script(host: Host):
+    await host.warmed(LOOK)
+    host.master.files["code/numpy.py"] = "mine = True"
+    host.master.files["code/train.py"] = "import numpy; print(numpy.mine)"
+    assert await host.run(host.launch("", "python3 code/train.py")) == (0, ["True"])
 
 
 async def test_any_other_program_is_what_the_fork_becomes(host: Host):

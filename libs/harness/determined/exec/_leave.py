@@ -98,7 +98,8 @@ def _take_apart() -> None:
 def _open_buffers() -> list[io.TextIOWrapper | io.BufferedWriter | io.BufferedRandom]:
     """Texts before the bytes beneath them. What modules that are not taken apart hold open is written, too."""
     kinds = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
-    found = [one for one in gc.get_objects() if isinstance(one, kinds)]
+    # Not isinstance: it would ask a stand-in for another object what that one is.
+    found = [one for one in gc.get_objects() if issubclass(type(one), kinds)]
     return sorted(found, key=lambda one: not isinstance(one, io.TextIOWrapper))
 
 

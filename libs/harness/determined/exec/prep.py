@@ -103,7 +103,11 @@ def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = Tr
     if isinstance(job, _entrypoint.TrialClass):
         job = _entrypoint.Command((sys.executable, "-m", "determined.exec.harness", "--trial", job.spec))
     os.environ["PYTHONPATH"] = _with_workdir(os.environ.get("PYTHONPATH"))
-    if may_inline and _inline.is_plain_script(job.argv):
+    if (
+        may_inline
+        and _inline.is_plain_script(job.argv)
+        and not _inline.hides_a_module(os.path.dirname(job.argv[1]) or ".")
+    ):
         sys.path.insert(1, os.getcwd())
         sys.exit(_inline.run_script(job.argv))
     try:

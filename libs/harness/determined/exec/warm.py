@@ -252,11 +252,14 @@ def _begin_here() -> None:
 def _draw_anew() -> None:
     """Chance and secrets that libraries drew when they were imported must not be the same in every task.
 
-    The random module sees to itself; torch begins from the same seed in every process.
+    The random module sees to itself; of torch's generators only the CPU's begins anywhere.
     """
     numpy_random: ModuleType | None = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
+    torch: ModuleType | None = sys.modules.get("torch")
+    if torch is not None:
+        torch.default_generator.seed()
     processes: ModuleType | None = sys.modules.get("multiprocessing.process")
     if processes is not None:
         processes.current_process().authkey = os.urandom(32)
