@@ -99,3 +99,29 @@ async def test_when_all_is_quiet_its_place_is_saved() -> None:
     assert await log.load_position("reader") == 1, "it was saved just now"
     await reactions.again()
     assert await log.load_position("reader") == 2
+
+
+async def test_one_that_hangs_keeps_the_place_and_its_own_thing_only_and_ends_with_the_service() -> None:
+    log = MemoryEventLog()
+    ended: list[int] = []
+    hung: list[int] = []
+
+    async def react(recorded: Recorded) -> None:
+        if recorded.position == 1:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                hung.append(recorded.position)
+        ended.append(recorded.position)
+
+    reactions = Reactions("reader", log, react, about)
+    handling = asyncio.create_task(reactions.handle(await happen(log, [1, 2, 1, 2])))
+    async with asyncio.timeout(5):
+        while ended != [2, 4]:
+            await asyncio.sleep(0)
+    handling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await handling
+    assert (hung, ended) == ([1], [2, 4])
+    await reactions.again()
+    assert await log.load_position("reader") == 0
