@@ -105,6 +105,7 @@ async def test_one_that_hangs_keeps_the_place_and_its_own_thing_only_and_ends_wi
     log = MemoryEventLog()
     ended: list[int] = []
     hung: list[int] = []
+    all_else = asyncio.Event()
 
     async def react(recorded: Recorded) -> None:
         if recorded.position == 1:
@@ -113,12 +114,13 @@ async def test_one_that_hangs_keeps_the_place_and_its_own_thing_only_and_ends_wi
             finally:
                 hung.append(recorded.position)
         ended.append(recorded.position)
+        if ended == [2, 4]:
+            all_else.set()
 
     reactions = Reactions("reader", log, react, about)
     handling = asyncio.create_task(reactions.handle(await happen(log, [1, 2, 1, 2])))
     async with asyncio.timeout(5):
-        while ended != [2, 4]:
-            await asyncio.sleep(0)
+        await all_else.wait()
     handling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await handling
