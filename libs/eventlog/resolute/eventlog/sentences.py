@@ -31,7 +31,8 @@ def _because(reason: str | None, before: str = ": ") -> str:
 
 def _request(data: Data) -> str:
     start = f"from checkpoint {data['checkpoint']}" if data.get("checkpoint") else "from the beginning"
-    return f"run {data['run_id']} of trial {data['trial_id']} was wanted, on {_slots(data['slots'])}, {start}"
+    blocked = f", and not on {', '.join(data['blocked_agents'])}" if data.get("blocked_agents") else ""
+    return f"run {data['run_id']} of trial {data['trial_id']} was wanted, on {_slots(data['slots'])}, {start}{blocked}"
 
 
 def _slots(count: int) -> str:

@@ -224,7 +224,7 @@ _ANY: Mapping[str, Sequence[str]] = {
 }
 """By type: what else of the same append does."""
 
-_ALSO = ("PreemptionRequested", "AllocationWaits")
+_ALSO = ("PreemptionRequested", "AllocationWaits", "TrialRunRequested")
 """What is both an answer to something earlier and decided because of what came just before it."""
 
 _ABOUT = ("trial_id", "allocation_id", "uuid")
@@ -255,6 +255,9 @@ async def _answered(fact: Fact, history: History) -> Sequence[Fact]:
         case "PreemptionRequested" if fact.data.get("for_allocation"):
             asked = await history.mentioning("allocation_id", fact.data["for_allocation"])
             return await _before(fact, asked, ("AllocationRequested",))
+        case "TrialRunRequested" if blocked := fact.data.get("blocked_agents"):
+            matches = await _matches(fact, history, "exclude_node")
+            return [one for one in matches if one.data["agent_id"] in blocked]
         case "AllocationWaits":
             return await _of_allocation(fact, history, ("AllocationRequested",))
         case "CheckpointFilesRemoved" | "CheckpointDeleted":
@@ -281,8 +284,20 @@ async def _of_end(fact: Fact, history: History) -> Sequence[Fact]:
     runs = [one for one in of_trial if one.type == "TrialRunEnded"]
     stops = [one for one in of_trial if one.type == "TrialStopRequested" and one.data["then"] not in _GOES_ON]
     if fact.data["outcome"] == "ERROR":
-        return [one for one in runs if one.data["outcome"] == "failed"] or runs[-1:]
+        failed = [one for one in runs if one.data["outcome"] == "failed"] or runs[-1:]
+        return [*await _matches(fact, history, "cancel_retries"), *failed]
     return stops[-1:]
+
+
+async def _matches(fact: Fact, history: History, action: str) -> Sequence[Fact]:
+    """The lines of a trial that log policies took for a reason to do so."""
+    told = [one for one in await history.stream(fact.row.stream) if one.type == "TrialLogPolicyMatched"]
+    return [
+        one
+        for one in told
+        if one.position < fact.position
+        and (one.data["trial_id"], one.data["action"]) == (fact.data["trial_id"], action)
+    ]
 
 
 _GOES_ON = ("PAUSED", "WAITING")
