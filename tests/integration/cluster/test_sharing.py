@@ -86,7 +86,7 @@ def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: Lo
     said = cluster.det("job", "explain", str(second))
     assert "[in_line]" in said or "1 jobs ahead" in said
     assert "1 slot by job" in said
-    assert "(first, determined)" in said
+    assert f"(first ({first}), determined)" in said
 
     cluster.det("job", "update", jobs[third], "--resource-pool", "small")
     assert cluster.ended(third) == "STATE_COMPLETED"
