@@ -265,6 +265,8 @@ async def test_what_an_import_adds_to_the_environment_is_there(host: Host):
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, None),
         ("import os, signal; os.kill(os.getpid(), signal.SIGINT); input()", 130, "KeyboardInterrupt"),
         ("import os; os._exit(3)", 3, None),
+        ("import os; os.chdir('/'); raise SystemExit(5)", 5, None),
+        ("import os, shutil; shutil.rmtree(os.getcwd())", 0, None),
         ("this is no python", 1, "SyntaxError: invalid syntax"),
     ],
 )

@@ -29,6 +29,8 @@ class Inheritance:
 
     def __init__(self) -> None:
         self.libraries = _libraries()
+        self.folder = os.path.join(os.getcwd(), "")
+        """Where the task's own modules will be; it may well be elsewhere at the end."""
         # What the parent's own objects do at the end is not for each of its forks to do.
         for finalizer in list(getattr(weakref.finalize, "_registry", ())):
             finalizer.atexit = False
@@ -41,13 +43,31 @@ class Inheritance:
             threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are not daemons
             if _libraries() != self.libraries or _threads_of_its_own():
                 raise
-            _leave(_code(wish))
+            code = _code(wish)
+            self._take_apart()
+            os._exit(code & 0xFF)
         except KeyboardInterrupt:
             sys.excepthook(*sys.exc_info())
-            _take_apart()
+            self._take_apart()
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGINT)
             raise
+
+    def _take_apart(self) -> None:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        for module in reversed(list(sys.modules.values())):
+            if isinstance(module, ModuleType) and self._is_the_tasks(module):
+                module.__dict__.clear()
+        gc.collect()
+        for stream in (sys.stdout, sys.stderr, *_open_buffers()):
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or gone
+                stream.flush()
+        ctypes.CDLL(None).fflush(None)  # what native code has printed
+
+    def _is_the_tasks(self, module: ModuleType) -> bool:
+        file = getattr(module, "__file__", None)
+        return module.__name__ == "__main__" or (isinstance(file, str) and file.startswith(self.folder))
 
 
 def _libraries() -> frozenset[str]:
@@ -65,7 +85,7 @@ def _threads_of_its_own() -> bool:
 
 def _is_ours(thread: threading.Thread) -> bool:
     work = getattr(thread, "_target", None) or type(thread)
-    return str(work.__module__).startswith("determined.") and thread is not threading.main_thread()
+    return str(getattr(work, "__module__", "")).startswith("determined.")
 
 
 def _code(wish: SystemExit) -> int:
@@ -76,33 +96,9 @@ def _code(wish: SystemExit) -> int:
     return 1
 
 
-def _leave(code: int) -> NoReturn:
-    _take_apart()
-    os._exit(code & 0xFF)
-
-
-def _take_apart() -> None:
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    here = os.path.join(os.getcwd(), "")
-    for module in reversed(list(sys.modules.values())):
-        if isinstance(module, ModuleType) and _is_own(module, here):
-            module.__dict__.clear()
-    gc.collect()
-    for stream in (sys.stdout, sys.stderr, *_open_buffers()):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or gone
-            stream.flush()
-    ctypes.CDLL(None).fflush(None)  # what native code has printed
-
-
 def _open_buffers() -> list[io.TextIOWrapper | io.BufferedWriter | io.BufferedRandom]:
     """Texts before the bytes beneath them. What modules that are not taken apart hold open is written, too."""
     kinds = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
     # Not isinstance: it would ask a stand-in for another object what that one is.
     found = [one for one in gc.get_objects() if issubclass(type(one), kinds)]
     return sorted(found, key=lambda one: not isinstance(one, io.TextIOWrapper))
-
-
-def _is_own(module: ModuleType, here: str) -> bool:
-    file = getattr(module, "__file__", None)
-    return module.__name__ == "__main__" or (isinstance(file, str) and os.path.abspath(file).startswith(here))
