@@ -319,17 +319,21 @@ async def test_a_thread_that_runs_to_the_end_loses_nothing_before(host: Host):
         assert await host.run(host.launch(script)) == (0, ["numpy is here already"])
 
 
-async def test_processes_that_a_task_spawns_find_its_script(host: Host):
+@pytest.mark.parametrize("imports", [(), ("multiprocessing", "multiprocessing.pool")])
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+async def test_processes_that_a_task_starts_find_its_script_and_it_finds_what_they_made(
+    host: Host, imports: tuple[str, ...], how: str
+):
     script = (
-        "import multiprocessing, numpy\n"
-        "def work(): print('here')\n"
+        "import multiprocessing, multiprocessing.pool\n"
+        "class Made:\n    def __init__(self, n): self.n = n\n"
         "if __name__ == '__main__':\n"
-        "    worker = multiprocessing.get_context('spawn').Process(target=work)\n"
-        "    worker.start(); worker.join(); print(worker.exitcode)\n"
+        f"    with multiprocessing.get_context('{how}').Pool(2) as pool:\n"
+        "        print([made.n for made in pool.map(Made, range(3))])\n"
     )
-    host.begin(imports=("numpy", "multiprocessing"))
+    host.begin(imports=imports)
     await host.warmed(script)
-    assert await host.run(host.launch(script)) == (0, ["here", "0"])
+    assert await host.run(host.launch(script)) == (0, ["[0, 1, 2]"])
 
 
 async def test_chance_and_secrets_are_each_tasks_own(host: Host):

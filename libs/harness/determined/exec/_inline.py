@@ -57,6 +57,10 @@ def run_script(argv: Sequence[str]) -> int:
     main.__loader__ = SourceFileLoader("__main__", script)
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
+    if (
+        "__mp_main__" in sys.modules
+    ):  # multiprocessing is here already, and takes what it was started from for the script
+        sys.modules["__mp_main__"] = main
     sys.argv = list(argv[1:])
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     try:

@@ -56,18 +56,26 @@ class Inheritance:
     def _take_apart(self) -> None:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        for module in reversed(list(sys.modules.values())):
-            if isinstance(module, ModuleType) and self._is_the_tasks(module):
-                module.__dict__.clear()
+        for module in self._the_tasks_modules():
+            module.__dict__.clear()
         gc.collect()
         for stream in (sys.stdout, sys.stderr, *_open_buffers()):
             with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or gone
                 stream.flush()
         ctypes.CDLL(None).fflush(None)  # what native code has printed
 
-    def _is_the_tasks(self, module: ModuleType) -> bool:
+    def _the_tasks_modules(self) -> list[ModuleType]:
+        """The last imported first. One module may have several names, as the script has for multiprocessing."""
+        found = {
+            id(module): module
+            for name, module in reversed(sys.modules.items())
+            if isinstance(module, ModuleType) and (name == "__main__" or self._holds(module))
+        }
+        return list(found.values())
+
+    def _holds(self, module: ModuleType) -> bool:
         file = getattr(module, "__file__", None)
-        return module.__name__ == "__main__" or (isinstance(file, str) and file.startswith(self.folder))
+        return isinstance(file, str) and file.startswith(self.folder)
 
 
 def _libraries() -> frozenset[str]:
