@@ -83,7 +83,8 @@ class Cloud:
         return self
 
     def finish(self, allocation: str) -> Cloud:
-        for rank in range(len(self.story.pool.allocations[allocation].shares)):
+        shares = self.story.pool.allocations[allocation].shares.values()
+        for rank in [share.rank for share in shares if not share.exited]:
             self.story.when(exited(self.story, allocation, rank))
         return self
 

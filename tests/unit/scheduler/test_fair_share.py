@@ -83,6 +83,19 @@ def test_a_gang_that_is_half_somebody_elses_waits_and_its_turn_comes():
     assert "gang" in workload.held()
 
 
+def test_agents_are_kept_for_a_gang_whose_turn_it_is_and_others_use_the_rest():
+    workload = Workload(FairShare(), {"a1": 4, "a2": 4, "a3": 4})
+    workload.submit("units", [1] * 40, weight=11)
+    workload.submit("gang", [4])
+    workload.settle()
+    free = []
+    while "gang" not in workload.held():
+        workload.finish_oldest()
+        free.append(workload.story.pool.slots_free)
+    assert len(free) <= 24, "its turn comes"
+    assert max(free) <= 3, "only where it will run"
+
+
 def test_no_more_slots_are_taken_than_help():
     """A gang of eight is not stopped for one slot: seven would be lost to gain one."""
     workload = Workload(FairShare(), {"a1": 8})

@@ -67,11 +67,14 @@ class Workload:
 
     def finish_oldest(self) -> str:
         """The one that has held slots for longest is done; answers its job."""
-        done = self.order[0]
-        job = self.story.pool.allocations[done].request.job_id
-        self._exit(done)
+        job = self.oldest()
+        self._exit(self.order[0])
         self.settle()
         return job
+
+    def oldest(self) -> str:
+        """The job of the one that has held slots for longest."""
+        return self.story.pool.allocations[self.order[0]].request.job_id
 
     def held(self) -> dict[str, int]:
         """Slots by job."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.pool import Placement
+from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import Kind, kind_of
 from resolute.scheduler.overlay import Order
@@ -50,21 +52,54 @@ def resources_id(allocation_id: str, rank: int) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{allocation_id}/{rank}"))
 
 
-def find(pool: Pool, allocation: Allocation, fitting: Fitting) -> tuple[Placement, ...]:
-    """Free slots for it now; empty when it has to wait. What is kept for others is theirs."""
+def find(pool: Pool, allocation: Allocation, fitting: Fitting, reserved: Collection[str] = ()) -> tuple[Placement, ...]:
+    """Free slots for it now; empty when it has to wait. What is kept for others, or `reserved`, is theirs."""
     kind = kind_of(allocation.request)
     if kind.slots == 0:
         hosts = _fewest_zero_slot_tasks(pool, kind, fitting)
     else:
         promise = pool.promises.get(allocation.id)
         own = promise.agents if promise is not None else frozenset[str]()
-        hosts = _hosts(
-            pool.room, pool.idle, kind, fitting, lambda a: a in kind.blocked or (a in pool.kept and a not in own)
-        )
+
+        def barred(agent_id: str) -> bool:
+            return agent_id in kind.blocked or agent_id in reserved or (agent_id in pool.kept and agent_id not in own)
+
+        hosts = _hosts(pool.room, pool.idle, kind, fitting, barred)
     return tuple(
         Placement(resources_id(allocation.id, rank), host, tuple(sorted(pool.agents[host].free)[:count]))
         for rank, (host, count) in enumerate(hosts)
     )
+
+
+def nearest(pool: Pool, kind: Kind, fitting: Fitting, reserved: Collection[str]) -> list[str]:
+    """The agents with anything free that are nearest to having what it needs.
+
+    Nothing else being placed there, others are nearer only once they have even more free: so it comes to fit.
+    """
+    agents = (pool.agents[name] for _, name in reversed(pool.room) if name not in kind.blocked)
+    open_ = (agent for agent in agents if agent.id not in pool.kept and agent.id not in reserved)
+    if kind.single_agent or kind.slots <= largest(pool, kind):
+        return [agent.id for agent in islice((a for a in open_ if len(a.usable) >= kind.slots), 1)]
+    for size in () if fitting.uneven else sizes(pool.capacity):
+        count = kind.slots // size
+        if kind.slots % size == 0 and pool.capacity.count((size, ""), (size + 1, "")) >= count:
+            return [agent.id for agent in islice((a for a in open_ if len(a.usable) == size), count)]
+    return _until_enough(open_, kind.slots) if fitting.uneven else []
+
+
+def largest(pool: Pool, kind: Kind) -> int:
+    """The slots of the largest agent that it may use."""
+    return next((size for size, agent_id in reversed(pool.capacity) if agent_id not in kind.blocked), 0)
+
+
+def _until_enough(agents: Iterable[Agent], slots: int) -> list[str]:
+    chosen = []
+    for agent in agents:
+        if slots <= 0:
+            break
+        chosen.append(agent.id)
+        slots -= len(agent.usable)
+    return chosen
 
 
 def could_ever_fit(pool: Pool, kind: Kind, fitting: Fitting) -> bool:

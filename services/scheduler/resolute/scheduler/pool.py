@@ -229,7 +229,7 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
     _put_job(pool, request.job_id, job)
     if request.slots:
         for shares in (pool.shares, pool.user_shares):
-            shares.served(request.job_id, job, request.slots, pool.arrivals, pool.given)
+            shares.served(request.job_id, job, request.slots, pool.arrivals, pool.given, pool.slots)
 
 
 def _out_of_line(pool: Pool, allocation: Allocation) -> Job:

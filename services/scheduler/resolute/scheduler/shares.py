@@ -46,13 +46,13 @@ class Group:
     def rate(self) -> float:
         return self.committed / self.weight
 
-    def is_due(self, given: int, slots: int) -> bool:
-        """Whether it has been passed over by as many slots as it needs, when the pool has given `given`. One slot
-        fits as soon as there is one.
+    def is_due(self, slots: int, given: int, capacity: int) -> bool:
+        """Whether it has been passed over for a round, when the pool has given `given`: by as many slots as there are.
+        One slot fits as soon as there is one.
 
-        What it is given then is secure for as many again: had it to go at once, it would never come to anything.
+        What it is given then is secure for a round: had it to go at once, it would never come to anything.
         """
-        return slots > 1 and given - self.given_before >= slots
+        return slots > 1 and given - self.given_before >= capacity
 
     def share(self, level: float) -> float:
         """The slots that are its own, where the water stands at `level`."""
@@ -139,11 +139,11 @@ class Shares:
             self.holders.add((name, -after.priority, -after.position, job_id))
         self._enter(name, group)
 
-    def served(self, job_id: str, job: Job, slots: int, turn: int, given: int) -> None:
-        """The group of this job was given `slots`; the pool has given `given` with them."""
+    def served(self, job_id: str, job: Job, slots: int, turn: int, given: int, capacity: int) -> None:
+        """The group of this job was given `slots` of `capacity`; the pool has given `given` with them."""
         name = self.group_of(job_id, job)
         group = self.groups[name]
-        secure_until = given + slots if group.is_due(given - slots, slots) else group.secure_until
+        secure_until = given + capacity if group.is_due(slots, given - slots, capacity) else group.secure_until
         self._leave(name, group)
         self._enter(name, replace(group, turn=turn, given_before=given, secure_until=secure_until))
 

@@ -7,9 +7,9 @@ leave slots unused.
 
 Slots go to what is a group's own first, furthest from its share first; then to the others, those who hold least by
 weight first, and among equals to who was last given something the longest ago: so remainders go round. What does not
-fit yet is passed over by those behind it, but not for ever: once as many slots as it needs have gone to others since
-its group was last given any, it is first in line, and what becomes free is kept until it fits. And what it is given
-then stays its own until as many slots again have gone to others.
+fit yet is passed over by those behind it, but not for ever: once as many slots as the pool has have gone to others
+since its group was last given any, it is first in line, and the agents nearest to having room are kept until it fits.
+And it is not brought below its share again until as many slots again have gone to others.
 
 A group above its share gives slots to one below it, when the one below is left no further above its share than the
 other was, the other no further below than the one was, and the slots are the one's own, or more to the other. So
@@ -56,7 +56,7 @@ class FairShare:
         shares = self.shares(pool)
         level = shares.level(pool.slots) * (1 + 1e-9)
         lowest = list(firsts(shares.below))
-        due = [entry for entry in lowest if shares.groups[entry[-1]].is_due(pool.given, entry[0])]
+        due = [entry for entry in lowest if shares.groups[entry[-1]].is_due(entry[0], pool.given, pool.slots)]
         own = [entry for entry in firsts(shares.above) if entry[3] <= level]
         found = {entry[:3] for entry in own}
         others = [entry for entry in lowest if entry[:3] not in found]
@@ -64,7 +64,7 @@ class FairShare:
         return list({head.id: head for head in (_first_of(pool, shares, entry) for entry in in_line)}.values())
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        return self.shares(pool).groups[self.group(pool, head)].is_due(pool.given, head.request.slots)
+        return self.shares(pool).groups[self.group(pool, head)].is_due(head.request.slots, pool.given, pool.slots)
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         shares, name = self.shares(pool), self.group(pool, head)

@@ -40,6 +40,8 @@ class _Look:
         self._given: set[str] = set()
         self._full: set[Kind] = set()
         """Demands that found no room: there will not be more in this look."""
+        self._reserved: set[str] = set()
+        """Agents on which nothing is placed for those behind, when those before them do not fit yet."""
 
     def give_without_slots(self) -> None:
         while (head := self._first_without_slots()) is not None:
@@ -86,11 +88,15 @@ class _Look:
             self._assign(*head)
 
     def _first_that_fits(self) -> tuple[Allocation, tuple[Placement, ...]] | None:
+        self._reserved = set()
         for head in self._heads():
             if placements := self._find(head):
                 return head, placements
             if self._policy.keeps(self.pool, head):
-                return None
+                if self._policy.strict:
+                    return None
+                kind = kind_of(head.request)
+                self._reserved.update(placement.nearest(self.pool, kind, self._policy.fitting, self._reserved))
         return None
 
     def _heads(self) -> Iterator[Allocation]:
@@ -103,7 +109,7 @@ class _Look:
         kind = kind_of(allocation.request)
         if kind in self._full and allocation.id not in self.pool.promises:
             return ()
-        placements = placement.find(self.pool, allocation, self._policy.fitting)
+        placements = placement.find(self.pool, allocation, self._policy.fitting, self._reserved)
         if not placements and allocation.id not in self.pool.promises:
             self._full.add(kind)
         return placements

@@ -65,7 +65,8 @@ class Policy(Protocol):
 
     @property
     def strict(self) -> bool:
-        """Whether nobody may ask others to go while one before him could not."""
+        """Whether nobody overtakes one whose room is kept (see `keeps`), wherever else there is room, and nobody may
+        ask others to go while one before him could not."""
 
     def heads(self, pool: Pool) -> list[Allocation]:
         """The first in line of every kind of demand for slots, in the order in which they are to be given slots.
@@ -74,7 +75,7 @@ class Policy(Protocol):
         """
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        """Whether those behind wait with `head` when it does not fit yet, so that it is not overtaken for ever."""
+        """Whether room is kept for `head` when it does not fit yet, so that it is not overtaken for ever."""
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         """What it may take from others; None when nothing."""
