@@ -76,7 +76,7 @@ def test_what_can_never_run_is_refused_at_once(cluster: LocalCluster) -> None:
 
 
 def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: LocalCluster) -> None:
-    first = cluster.create(config("first", 400), MODEL)
+    first = cluster.create(config("first", 800), MODEL)
     until("it checkpoints", lambda: any(trial["checkpointCount"] for trial in cluster.trials(first)))
     second, third = (cluster.create(config(name, 20), MODEL) for name in ("second", "third"))
     until("all are in the queue", lambda: len(queue(cluster, "gpu")) == 3)
@@ -100,6 +100,6 @@ def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: Lo
     assert "priority to 1" in why, "it is told what changed, and by whom"
     assert "determined" in why
     assert cluster.ended(first) == "STATE_COMPLETED"
-    assert cluster.validations(int(trial["id"])) == list(range(10, 401, 10)), "nothing was lost on the way"
+    assert cluster.validations(int(trial["id"])) == list(range(10, 801, 10)), "nothing was lost on the way"
     assert "placed on agent-1" in cluster.det("job", "explain", str(first))
     assert "same" in cluster.resolute("replay", "--check")
