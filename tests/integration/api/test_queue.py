@@ -40,6 +40,11 @@ async def cluster(
     async with whole(postgres_dsn, nats_url, tmp_path, **pools) as cluster:
         await cluster.agent(slots=2, pool="gpu")
         await cluster.agent(slots=1, pool="fair")
+
+        async def are_shown() -> bool:
+            return len((await cluster.user.get("/api/v1/agents"))["agents"]) == 2
+
+        await cluster.until(are_shown)
         yield cluster
 
 
