@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests import arrows
 from tests.servers import Nats, Postgres
+
+# The suite says the same of the same code, every time. HYPOTHESIS_PROFILE=search looks where nobody looked before.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

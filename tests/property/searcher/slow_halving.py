@@ -26,6 +26,8 @@ class SlowHalving:
     place: dict[int, int] = field(default_factory=dict)
     """The rung that each trial in training has yet to reach."""
     created: int = 0
+    arrivals: int = 0
+    """Results there ever were, of any rung: taking one away leaves the others' order as it was."""
     invalid: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -83,7 +85,8 @@ class SlowPromoting(SlowHalving):
         return self.get_job()
 
     def put(self, rung: int, trial: int, metric: float) -> None:
-        self.rungs[rung].append((metric, len(self.rungs[rung]), trial))
+        self.arrivals += 1
+        self.rungs[rung].append((metric, self.arrivals, trial))
 
     def get_job(self) -> Asked:
         for rung in range(len(self.lengths) - 2, -1, -1):

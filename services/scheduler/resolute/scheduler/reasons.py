@@ -136,7 +136,11 @@ def _rule(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, is_hea
         return MAKING_ROOM
     if job.at_its_limit(kind.slots):
         return MAX_SLOTS
-    if not is_head or (kind.slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting)):
+    if is_head and kind.slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting):
+        return IN_LINE
+    if kind.slots > pool.slots_free and policy.has_its_share(pool, allocation):
+        return FAIR_SHARE  # whoever comes first: it would wait just so if nobody did
+    if not is_head:
         return IN_LINE
     if kind.slots and policy.has_its_share(pool, allocation):
         return FAIR_SHARE

@@ -72,8 +72,10 @@ def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
     waiting = [row for row in live if row["state"] == "QUEUED"]
     if not waiting:
         return f"all of its {len(live)} allocations hold their slots" if len(live) > 1 else "it holds its slots"
+    # Each keeps the reason it was told when the rule last changed for it; the newest says how the job stands now.
+    newest = max(waiting, key=explain.told_at)["why"]
     held = len(live) - len(waiting)
-    return f"{len(waiting)} of its {len(live)} allocations wait" if held else f"it waits: {waiting[0]['why']}"
+    return f"{len(waiting)} of its {len(live)} allocations wait: {newest}" if held else f"it waits: {newest}"
 
 
 ROUTES = (Route("ExplainJob", "GET", "/api/v1/jobs/{jobId}/explain", explain_job, SIGNED_IN.to("task.view")),)

@@ -92,6 +92,13 @@ def allocation_json(
     return shown
 
 
+def told_at(row: asyncpg.Record) -> datetime:
+    """When what waits was last told why."""
+    told = reasons(row).get("waits")
+    at: datetime = datetime.fromisoformat(told["at"]) if told else row["requested_at"]
+    return at
+
+
 def _reason_json(reason: Reason) -> dict[str, Any]:
     return {
         "rule": reason.get("rule", ""),
