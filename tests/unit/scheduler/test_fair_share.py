@@ -135,6 +135,13 @@ def test_reasons_tell_the_share():
     assert given.reason == "job j has 0 of a share of 1 slots at weight 1; a1 is the tightest fit"
 
 
+def test_who_has_its_share_is_told_so_though_another_comes_first():
+    story = PoolStory(FairShare()).given(hello(slots=2), asks("a", job="j"), asks("b", job="k"), asks("c", job="j"))
+    story.when(asks("d", job="k"))
+    told = [story.pool.allocations[name].rule_waiting for name in "cd"]
+    assert told == ["fair_share", "fair_share"]
+
+
 def test_the_reason_of_a_preemption_tells_both_shares():
     story = PoolStory(FairShare()).given(hello(slots=2), asks("a", job="j"), asks("b", job="j"), asks("c", job="k"))
     event = story.then(AllocationRequested, PreemptionRequested).only(PreemptionRequested)
