@@ -119,7 +119,9 @@ async def test_what_was_set_aside_is_listed_and_may_be_tried_again(dsn: str) -> 
 
 
 async def test_tail_follows_until_it_is_interrupted(dsn: str) -> None:
-    program = f"from resolute.eventlog import cli; cli.tail({dsn!r}, lines=1)"
+    # Whoever runs tests in the background has them ignore interruptions, and processes inherit that.
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{hears}; from resolute.eventlog import cli; cli.tail({dsn!r}, lines=1)"
     tail = await asyncio.create_subprocess_exec(
         sys.executable, "-u", "-c", program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )

@@ -157,6 +157,14 @@ def test_what_is_left_of_a_checkpoint_may_lose_more_files_until_none_is_left() -
     given(*history, CheckpointFilesRemoved(A, FILES)).when(NoteFilesRemoved(7, A, {})).then(CheckpointDeleted(A))
 
 
+@pytest.mark.parametrize("before", [(), (CheckpointFilesRemoved(A, {"notes.txt": 1}),)])
+def test_a_checkpoint_whose_last_file_goes_without_being_asked_for_is_deleted(before: tuple[Event, ...]) -> None:
+    given(completed(), *before).when(NoteFilesRemoved(7, A, {})).then(CheckpointDeleted(A))
+    registry = reduce(evolve, (completed(), *before, CheckpointDeleted(A)), Registry())
+    assert registry.get(A).state is State.DELETED
+    assert registry.candidates({}) == []
+
+
 def test_empty_directories_are_not_files() -> None:
     given(completed(), REQUESTED).when(NoteFilesRemoved(7, A, {"sub/": 0})).then(CheckpointDeleted(A))
 
