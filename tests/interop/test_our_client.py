@@ -44,7 +44,7 @@ def test_programs_get_json_everywhere(ours: PublicClient, finished: int) -> None
     assert len(json.loads(ours.det("a", "ls", "--json"))) == 1
     assert json.loads(ours.det("s", "ls", "--json"))[0]["allocation_id"]
     assert isinstance(json.loads(ours.det("task", "ls", "--json")), dict)
-    assert isinstance(json.loads(ours.det("job", "ls", "--json")), list)
+    assert json.loads(ours.det("job", "ls", "--json")) == {"jobs": []}  # as the public client prints it
     assert json.loads(ours.det("master", "info", "--json"))["version"] == "0.38.1"
     assert json.loads(ours.det("user", "ls", "--json"))
 
