@@ -94,7 +94,7 @@ def report() -> list[str]:
     known, reasons = all_arrows(), explained()
     left = sorted((known - WALKED) & reasons.keys())
     return [
-        f"{len(known & WALKED)} of {len(known)} arrows were walked; {len(left)} were not, and it is explained why",
+        f"{len(known & WALKED)} of {len(known)} arrows were walked; of {len(left)} it is explained why they were not",
         *(f"  {arrow}: {reasons[arrow]}" for arrow in left),
         *complaints(),
     ]

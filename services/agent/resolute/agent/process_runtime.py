@@ -18,6 +18,7 @@ import psutil
 from resolute.agent import shim
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
 from resolute.agent.warm import WarmParents
+from resolute.service.locks import is_held
 
 CHUNK_BYTES_MAX = 256 * 1024
 LOOK_AGAIN_S = 0.002
@@ -89,7 +90,7 @@ class ProcessRuntime:
     async def _came_up(self, folder: Path) -> bool:
         """Wait for the shim's sign of life; False when it died before it could give one."""
         while not (folder / "pid").exists():
-            if not _locked(folder):
+            if not is_held(folder / "lock"):
                 return (folder / "pid").exists()  # it may have come and gone since we looked
             await asyncio.sleep(LOOK_AGAIN_S)
         return True
@@ -97,7 +98,7 @@ class ProcessRuntime:
     async def attach(self, resources_id: str) -> bool:
         folder = self._path(resources_id)
         # An agent may have died between the spawn and the shim's first sign of life.
-        while _locked(folder) and not (folder / "pid").exists():  # noqa: ASYNC110  (another process makes it)
+        while is_held(folder / "lock") and not (folder / "pid").exists():  # noqa: ASYNC110  (another process makes it)
             await asyncio.sleep(LOOK_AGAIN_S)
         return (folder / "pid").exists()
 
@@ -138,7 +139,7 @@ class ProcessRuntime:
             pidfd = os.pidfd_open(int((folder / "pid").read_text().split()[0]))
         except (FileNotFoundError, ProcessLookupError):
             return None
-        if _locked(folder):
+        if is_held(folder / "lock"):
             return pidfd
         os.close(pidfd)
         return None
@@ -175,21 +176,6 @@ def _new_lock(folder: Path) -> Iterator[int]:
         yield lock
     finally:
         os.close(lock)
-
-
-def _locked(folder: Path) -> bool:
-    """Whether a shim lives: it alone holds the lock of its folder, and the kernel lets go of it when it dies."""
-    try:
-        lock = os.open(folder / "lock", os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
 
 
 async def _readable(pidfd: int) -> None:

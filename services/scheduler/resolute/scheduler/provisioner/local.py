@@ -22,9 +22,13 @@ from resolute.proto.errors import Unavailable
 from resolute.scheduler.provisioner.fleet import Instance
 from resolute.scheduler.provisioner.provider import LaunchFailed
 from resolute.scheduler.provisioner.settings import LocalSettings
+from resolute.service.locks import is_held
 
 STOP_S = 10.0
 """How long processes of an instance may take to end when asked to; then they are killed."""
+_LOCK = "instance.lock"
+"""In the folder of an instance; its processes hold it as long as any of them lives."""
+
 _NOT_INHERITED = ("RESOLUTE_", "DET_", "PG")
 """The cluster's secrets, and a person's login."""
 
@@ -40,7 +44,7 @@ class LocalProvider:
         folder = self._root / instance.name
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(folder / "instance.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._children[instance.name] = self._spawn(instance, folder, lock)
@@ -66,7 +70,7 @@ class LocalProvider:
         self._reap()
         if not self._root.is_dir():
             return {}
-        return {folder.name: _id_of(folder) for folder in self._root.iterdir() if _locked(folder)}
+        return {folder.name: _id_of(folder) for folder in self._root.iterdir() if is_held(folder / _LOCK)}
 
     def _spawn(self, instance: Instance, folder: Path, lock: int) -> subprocess.Popen[bytes]:
         with self._log_of(instance.name).open("ab") as log:
@@ -120,24 +124,10 @@ class LocalProvider:
         self._children = {name: child for name, child in self._children.items() if child.poll() is None}
 
 
-def _locked(folder: Path) -> bool:
-    try:
-        lock = os.open(folder / "instance.lock", os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
-
-
 def _id_of(folder: Path) -> str:
     """Its process; until that is written down, its name."""
     try:
-        return (folder / "instance.lock").read_text() or folder.name
+        return (folder / _LOCK).read_text() or folder.name
     except OSError:
         return folder.name
 

@@ -1,0 +1,22 @@
+"""Locks on files that say who lives: the kernel lets go of one when the last process that holds it has died."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def is_held(file: Path) -> bool:
+    """Whether some process holds an exclusive lock on `file`; nobody does where there is no file."""
+    try:
+        lock = os.open(file, os.O_RDWR)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
