@@ -200,6 +200,7 @@ async def test_what_makes_no_sense_is_refused_and_nothing_is_changed(cluster: Wh
     assert "updates[1].priority: " in await refused(cluster, fine, {"jobId": b, "priority": "high"})
     for weight in (0, -2):
         assert "updates[0].weight: expected a number above 0" in await refused(cluster, {"jobId": b, "weight": weight})
+    assert "at most 1,000,000" in await refused(cluster, {"jobId": b, "weight": 1e7})
     assert "does not go by weights" in await refused(cluster, {"jobId": b, "weight": 2})
     assert "no pool 'tpu'; there are gpu, fair, aux" in await refused(cluster, {"jobId": b, "resourcePool": "tpu"})
     assert "2 slots can never run in pool 'fair'" in await refused(cluster, {"jobId": b, "resourcePool": "fair"})

@@ -53,6 +53,11 @@ def table(headers: Sequence[str], rows: Sequence[Row]) -> list[str]:
     return [*_lines(titles, widths, right), rule, *body]
 
 
+def counted(count: int, what: str) -> str:
+    """`1 slot`, `1,000 slots`."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def state(name: str) -> str:
     """`STATE_STOPPING_CANCELED` as people say it."""
     return name.removeprefix("STATE_")

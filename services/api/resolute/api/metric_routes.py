@@ -92,10 +92,7 @@ def row_from(trial_id: int, report: Any, group: str, now: datetime, where: str =
 
 def _whole(value: Any, field: str) -> int:
     """A count as clients send it: a number, or a string of digits; Postgres holds up to 2^31 - 1."""
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidConfig(f"{field}: expected a whole number; found {value!r}") from None
+    number = wire.whole(value, field)
     if not 0 <= number < 2**31:
         raise InvalidConfig(f"{field}: expected 0 to {2**31 - 1}; found {number}")
     return number

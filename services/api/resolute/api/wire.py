@@ -121,6 +121,14 @@ def number(value: float | None) -> float | str | None:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def whole(value: Any, path: str) -> int:
+    """A whole number as clients send it: 64-bit ones come as text. Raises InvalidConfig, naming `path`."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidConfig(f"{path}: expected a whole number; found {value!r}") from None
+
+
 def finite(document: Any) -> Any:
     """A free-form document with its NaNs and infinities as strings."""
     match document:

@@ -138,12 +138,11 @@ def _rule(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, is_hea
         return MAX_SLOTS
     if is_head and kind.slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting):
         return IN_LINE
-    if kind.slots > pool.slots_free and policy.has_its_share(pool, allocation):
-        return FAIR_SHARE  # whoever comes first: it would wait just so if nobody did
+    # Whoever has its share waits for that, though others come first: it would wait just so if nobody did.
+    if kind.slots and (is_head or kind.slots > pool.slots_free) and policy.has_its_share(pool, allocation):
+        return FAIR_SHARE
     if not is_head:
         return IN_LINE
-    if kind.slots and policy.has_its_share(pool, allocation):
-        return FAIR_SHARE
     if pool.fleet.suspended:
         return SUSPENDED
     if pool.fleet.coming:

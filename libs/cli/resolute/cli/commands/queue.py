@@ -78,7 +78,7 @@ def _explained(told: dict[str, Any]) -> Iterator[str]:
     yield f"Job {told['jobId']}{name}: {told['says']}"
     if job:
         summary = job["summary"]
-        place = f", {summary['jobsAhead']} jobs ahead" if summary["state"] == "STATE_QUEUED" else ""
+        place = f", {output.counted(summary['jobsAhead'], 'job')} ahead" if summary["state"] == "STATE_QUEUED" else ""
         yield (
             f"Pool {job['resourcePool']} ({told['schedulerType']}), priority {job['priority']}, "
             f"weight {job['weight']:g}, {job['allocatedSlots']} of {job['requestedSlots']} slots held{place}"
@@ -91,7 +91,8 @@ def _explained(told: dict[str, Any]) -> Iterator[str]:
 
 def _title(told: dict[str, Any]) -> str:
     trial = f"Trial {told['trialId']}" if told.get("trialId") else f"Task {told['taskId']}"
-    return f"{trial}, allocation {told['allocationId']}: {output.state(told['state'])}, {_counted(told['slots'])}"
+    state, slots = output.state(told["state"]), output.counted(told["slots"], "slot")
+    return f"{trial}, allocation {told['allocationId']}: {state}, {slots}"
 
 
 def _reasons(told: dict[str, Any]) -> Iterator[str]:
@@ -122,9 +123,9 @@ def _waits(waits: dict[str, Any]) -> Iterator[str]:
     free = waits.get("slotsFree")
     if free is not None:
         were = "was" if free == 1 else "were"
-        yield f"  needs {_counted(waits['slotsNeeded'])}; {free} {were} free when this was recorded"
+        yield f"  needs {output.counted(waits['slotsNeeded'], 'slot')}; {free} {were} free when this was recorded"
     for holder in waits["holders"]:
-        yield f"  held: {_counted(holder['slots'])} by job {holder['jobId']} ({_who(holder)})"
+        yield f"  held: {output.counted(holder['slots'], 'slot')} by job {holder['jobId']} ({_who(holder)})"
     if waits["ahead"]:
         more = f" and {waits['jobsAhead'] - len(waits['ahead'])} more" * (waits["jobsAhead"] > len(waits["ahead"]))
         first = ", ".join(f"{job['jobId']} ({_who(job)})" for job in waits["ahead"])
@@ -135,10 +136,6 @@ def _waits(waits: dict[str, Any]) -> Iterator[str]:
 
 def _rule(reason: dict[str, Any]) -> str:
     return f" [{reason['rule']}]" if reason.get("rule") else ""
-
-
-def _counted(slots: int) -> str:
-    return f"{slots} slot" if slots == 1 else f"{slots} slots"
 
 
 def _slots(slot_ids: list[int]) -> str:

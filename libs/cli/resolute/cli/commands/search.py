@@ -11,6 +11,7 @@ from resolute.cli import output, plot
 from resolute.cli.commands.experiment_create import read_config
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
+from resolute.cli.terminal import Progress
 
 if TYPE_CHECKING:
     from resolute.searcher.compare import Pair
@@ -49,12 +50,10 @@ def simulate(args: Namespace) -> None:
     if config["searcher"]["name"] == "custom":
         raise CliError("searcher.name: what a custom search will do only its client knows; any other can be simulated")
     pairs: list[Pair] = []
-    for pair in compare(config, range(args.seed, args.seed + args.seeds), args.slots):
-        pairs.append(pair)
-        if sys.stderr.isatty():
-            print(f"\r{len(pairs)} of {args.seeds} seeds", end="", file=sys.stderr)
-    if sys.stderr.isatty():
-        print("\r", end="", file=sys.stderr)
+    with Progress("Playing the search") as progress:
+        for pair in compare(config, range(args.seed, args.seed + args.seeds), args.slots):
+            pairs.append(pair)
+            progress.say(f"{len(pairs)} of {args.seeds} seeds")
     if args.json:
         output.show_json(_told(pairs))
     else:
@@ -80,8 +79,9 @@ def _show(config: dict[str, Any], pairs: list[Pair], args: Namespace) -> None:
     first, name = pairs[0].method, config["searcher"]["name"]
     slots = f"{args.slots} slots" if args.slots else "as many slots as it asks for"
     far = ", each to its end" if first.unit == WHOLE else f" of up to {first.full_length:,} {first.unit}"
-    print(f"{name}: {_counted(len(first.trials), 'trial')}{far}, on {slots},")
-    print(f"over {_counted(len(pairs), 'seed')} of made-up learning curves, where smaller is better: trials are means,")
+    print(f"{name}: {output.counted(len(first.trials), 'trial')}{far}, on {slots},")
+    seeds = output.counted(len(pairs), "seed")
+    print(f"over {seeds} of made-up learning curves, where smaller is better: trials are means,")
     print("the rest medians\n")
     rows = [
         [f"{one.length:,}", f"{one.reached:.1f}", f"{one.stopped:.1f}", f"{one.best:.4f}"]
@@ -92,10 +92,6 @@ def _show(config: dict[str, Any], pairs: list[Pair], args: Namespace) -> None:
         print(line)
     for line in plot.in_text(_curves(name, pairs), f"{first.unit} of work"):
         print(line)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _summary(name: str, pairs: list[Pair]) -> list[str]:

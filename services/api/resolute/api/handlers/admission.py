@@ -15,6 +15,7 @@ from resolute.api.call import Call
 from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.config import ExperimentConfig
+from resolute.config.experiment import Resources
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Unavailable
 from resolute.proto.pool import CheckFit, Fit
 from resolute.storage import open_storage
@@ -39,10 +40,10 @@ async def admitted(config: ExperimentConfig, call: Call, *, managed: bool = True
     Raises InvalidConfig or NotFound, with the path of the field, for what this cluster cannot do.
     """
     settings, resources = call.gateway.settings, config.resources
-    check_pool("resources.resource_pool", resources.resource_pool, settings)
-    if managed:  # what runs elsewhere takes no slots here
-        slots, single = resources.slots_per_trial, resources.is_single_node
-        await check_fit(call, "resources.slots_per_trial", resources.resource_pool, slots, single_agent=single)
+    if managed:
+        await check_resources(call, resources)
+    else:  # what runs elsewhere takes no slots here
+        check_pool("resources.resource_pool", resources.resource_pool, settings)
     open_storage(config.checkpoint_storage)
     return _with_source(_with_priority(config, settings), await _source(config, call.gateway.read))
 
@@ -51,6 +52,13 @@ def check_pool(path: str, name: str, settings: ApiSettings) -> None:
     """Raises InvalidConfig for a pool that the cluster does not have."""
     if name not in settings.pool_names:
         raise InvalidConfig(f"{path}: no pool {name!r}; there are {', '.join(settings.pool_names)}")
+
+
+async def check_resources(call: Call, resources: Resources) -> None:
+    """Raises InvalidConfig for a pool that is not there, or that could never hold a trial."""
+    pool, slots = resources.resource_pool, resources.slots_per_trial
+    check_pool("resources.resource_pool", pool, call.gateway.settings)
+    await check_fit(call, "resources.slots_per_trial", pool, slots, single_agent=resources.is_single_node)
 
 
 async def check_fit(call: Call, path: str, pool: str, slots: int, *, single_agent: bool = False) -> None:

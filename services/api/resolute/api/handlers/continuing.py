@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from resolute.api.call import Call
-from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import cluster_defaults, launch_warnings
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.experiments import experiment_of, row_of
@@ -26,11 +26,8 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     changes = load_yaml(str(call.body.get("overrideConfig") or ""))
     managed = not row["unmanaged"]
     config = override(orjson.loads(row["config"]), changes, await cluster_defaults(call), managed=managed)
-    resources = config.resources
     if changes.get("resources"):
-        check_pool("resources.resource_pool", resources.resource_pool, call.gateway.settings)
-        slots, single = resources.slots_per_trial, resources.is_single_node
-        await check_fit(call, "resources.slots_per_trial", resources.resource_pool, slots, single_agent=single)
+        await check_resources(call, config.resources)
     await call.send(ContinueExperiment(int(experiment_id), config.merged))
     experiment = await experiment_of(call.gateway.read, int(experiment_id))
     return {"experiment": experiment, **await launch_warnings(call, config)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from resolute.api import signals
+from resolute.api import signals, wire
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.proto.errors import InvalidConfig
@@ -60,7 +60,7 @@ async def _answered(call: Call) -> int:
     event = call.body.get("triggeredByEvent") or {}
     if not isinstance(event, Mapping):
         raise InvalidConfig(f"triggeredByEvent: expected an object with the id of an event; found {event!r}")
-    answers = _whole(event.get("id") or 0, "triggeredByEvent.id")
+    answers = wire.whole(event.get("id") or 0, "triggeredByEvent.id")
     newest = await call.gateway.search_events.newest(call.int("experimentId"))
     if not 0 <= answers <= newest:
         raise InvalidConfig(f"triggeredByEvent.id: no event {answers} happened; the newest is {newest}")
@@ -91,7 +91,7 @@ def _train(given: Mapping[str, Any], path: str) -> dict[str, Any]:
     after = given.get("validateAfter")
     if not isinstance(after, Mapping):
         raise InvalidConfig(f"{path}.validateAfter: expected an object with requestId and length; found {after!r}")
-    length = _whole(after.get("length"), f"{path}.validateAfter.length")
+    length = wire.whole(after.get("length"), f"{path}.validateAfter.length")
     return {"type": "train_to", "request_id": after.get("requestId"), "length": length}
 
 
@@ -116,14 +116,6 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
     "setSearcherProgress": _note,
     "shutDown": _finish,
 }
-
-
-def _whole(value: Any, path: str) -> int:
-    """Lengths are 64-bit integers, which the wire carries as text."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidConfig(f"{path}: expected a whole number; found {value!r}") from None
 
 
 ONE = "/api/v1/experiments/{experimentId}"

@@ -12,9 +12,9 @@ from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.routing import SIGNED_IN, Handler, Route
 from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
 from resolute.api.views.listing import Where, pattern, state_names
-from resolute.api.wire import camel
+from resolute.api.wire import camel, whole
 from resolute.proto.checkpoint import ApplyRetention
-from resolute.proto.errors import InvalidConfig, NotFound, Refused, ResoluteError
+from resolute.proto.errors import NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
     ArchiveExperiment,
@@ -136,13 +136,13 @@ def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:
     """An `EditExperiment`'s changes, from what a client patches."""
     changes = {name: patch[name] for name in ("name", "description", "notes", "labels") if patch.get(name) is not None}
     if patch.get("maxRestarts") is not None:
-        changes["max_restarts"] = _whole(patch["maxRestarts"], "maxRestarts")
+        changes["max_restarts"] = whole(patch["maxRestarts"], "maxRestarts")
     resources = {camel(key): value for key, value in (patch.get("resources") or {}).items()}
     if "maxSlots" in resources:
         most = resources["maxSlots"]
-        changes["max_slots"] = None if most is None else _whole(most, "resources.maxSlots")
+        changes["max_slots"] = None if most is None else whole(most, "resources.maxSlots")
     if resources.get("priority") is not None:
-        changes["priority"] = _whole(resources["priority"], "resources.priority")
+        changes["priority"] = whole(resources["priority"], "resources.priority")
     if resources.get("weight") is not None:
         changes["weight"] = float(resources["weight"])
     if resources.get("resourcePool"):
@@ -150,15 +150,8 @@ def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:
     storage = {camel(key): value for key, value in (patch.get("checkpointStorage") or {}).items()}
     for key in ("saveExperimentBest", "saveTrialBest", "saveTrialLatest"):
         if storage.get(key) is not None:
-            changes[_snake(key)] = _whole(storage[key], f"checkpointStorage.{key}")
+            changes[_snake(key)] = whole(storage[key], f"checkpointStorage.{key}")
     return changes
-
-
-def _whole(value: Any, name: str) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise InvalidConfig(f"{name}: expected a whole number; found {value!r}") from None
 
 
 def _snake(name: str) -> str:
@@ -215,7 +208,7 @@ async def move_experiments(call: Call) -> dict[str, Any]:
 
 
 async def _destination(call: Call) -> int:
-    project_id = _whole(call.body.get("destinationProjectId"), "destinationProjectId")
+    project_id = whole(call.body.get("destinationProjectId"), "destinationProjectId")
     row = await call.gateway.read.row(PROJECT, project_id)
     if row is None:
         raise NotFound(f"destinationProjectId: project {project_id} not found")
@@ -237,7 +230,7 @@ async def retain_logs_of_many(call: Call) -> dict[str, Any]:
 
 
 def _retention(call: Call) -> dict[str, Any]:
-    return {"log_retention_days": _whole(call.body.get("numDays"), "numDays")}
+    return {"log_retention_days": whole(call.body.get("numDays"), "numDays")}
 
 
 EDIT = SIGNED_IN.to("experiment.edit")

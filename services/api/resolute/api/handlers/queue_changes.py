@@ -6,7 +6,6 @@ is told in the same breath, so that the answer comes when the queue goes by it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import asyncpg
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.views.jobs import job_of
+from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import EditExperiment
 from resolute.proto.pool import ChangeJob, MoveJob
@@ -118,8 +118,9 @@ def _priority(value: Any, path: str) -> int:
 
 
 def _weight(value: Any, path: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InvalidConfig(f"{path}: expected a number above 0, twice as much for twice the share; found {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= WEIGHT_MOST:
+        wanted = f"a number above 0, at most {WEIGHT_MOST:,}, twice as much for twice the share"
+        raise InvalidConfig(f"{path}: expected {wanted}; found {value!r}")
     return float(value)
 
 

@@ -136,13 +136,14 @@ async def aggregated(call: Call) -> dict[str, Any]:
 
 async def aggregated_csv(call: Call) -> web.StreamResponse:
     """The same, as CSV."""
+    entries = await _aggregated(call)
     rows = [
         (kind, key, entry["periodStart"], seconds)
-        for entry in await _aggregated(call)
+        for entry in entries
         for field, kind in AGGREGATION_TYPES.items()
         for key, seconds in sorted(entry[field].items())
     ]
-    totals = [("total", "total", entry["periodStart"], entry["seconds"]) for entry in await _aggregated(call)]
+    totals = [("total", "total", entry["periodStart"], entry["seconds"]) for entry in entries]
     return _csv(("aggregation_type", "aggregation_key", "date", "seconds"), [*rows, *totals])
 
 
