@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.api import lookup, signals
+from resolute.api import lookup, signals, wire
 from resolute.api.call import Call
 from resolute.api.lookup import Aim
 from resolute.api.metric_routes import searcher_metric
@@ -41,7 +41,7 @@ def _view(aim: Aim) -> dict[str, Any]:
 async def complete_operation(call: Call) -> dict[str, Any]:
     """The trial has trained to its target, and is worth `searcherMetric` there; said again, it changes nothing."""
     trial = await lookup.trial(call.gateway, call.int("trialId"))
-    length = _length((call.body.get("op") or {}).get("length"))
+    length = wire.whole((call.body.get("op") or {}).get("length"), "op.length")
     if call.body.get("searcherMetric") is None:
         raise InvalidConfig("searcherMetric: expected what the trial is worth at the end of the operation; found none")
     metric = searcher_metric(call.body["searcherMetric"], "searcherMetric")
@@ -55,13 +55,6 @@ async def _allocation_id(call: Call, trial_id: int) -> str:
     if call.principal.task is not None:
         return call.principal.task.allocation_id
     return (await lookup.aim(call.gateway, trial_id)).allocation_id
-
-
-def _length(value: Any) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidConfig(f"op.length: expected the operation's length, a whole number; found {value!r}") from None
 
 
 API = "/api/v1/trials/{trialId}/searcher"

@@ -6,7 +6,6 @@ what answers an event that was answered changes nothing.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,31 +14,21 @@ import orjson
 from resolute.api import signals, wire
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.task_routes import heard_of, news_of, poll_deadline
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import PostOperations
-
-LONGEST_POLL_S = 600
-LOOK_EVERY_S = 5.0
-"""What the bus lost, the log has: it is looked at now and then."""
 
 
 async def get_searcher_events(call: Call) -> dict[str, Any]:
     """What happened in a custom search and was not answered yet. Waits up to timeoutSeconds for the first of it;
     `after` leaves out what the client has seen."""
-    experiment_id, after = call.int("experimentId"), call.query.number("after")
-    timeout_s = call.query.number("timeoutSeconds")
-    if not 0 <= timeout_s <= LONGEST_POLL_S:
-        raise InvalidConfig(f"timeoutSeconds: expected 0 to {LONGEST_POLL_S}; found {timeout_s}")
-    loop, about = asyncio.get_running_loop(), signals.experiment(experiment_id)
-    deadline = loop.time() + timeout_s
+    experiment_id, after, deadline = call.int("experimentId"), call.query.number("after"), poll_deadline(call)
+    about = signals.experiment(experiment_id)
     while True:
-        heard = call.gateway.signals.heard(about)
+        heard = await heard_of(call, about)
         events = await call.gateway.search_events.pending(experiment_id, after)
-        left = deadline - loop.time()
-        if events or left <= 0:
+        if events or not await news_of(call, about, heard=heard, deadline=deadline):
             return {"searcherEvents": events}
-        if call.gateway.signals.heard(about) == heard:
-            await call.gateway.signals.wait(about, timeout_s=min(left, LOOK_EVERY_S))
 
 
 async def post_searcher_operations(call: Call) -> dict[str, Any]:
