@@ -1,0 +1,34 @@
+"""What some tests need and not every machine has: marks that skip without it, or fail where it was promised.
+
+`RESOLUTE_REQUIRE=docker,horovod,deepspeed` promises: CI sets it, so that nothing goes untested there unnoticed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+
+import pytest
+
+PROMISED = frozenset(filter(None, os.environ.get("RESOLUTE_REQUIRE", "").split(",")))
+
+
+def _docker_answers() -> bool:
+    tool = shutil.which("docker")
+    if tool is None:
+        return False
+    try:
+        return subprocess.run([tool, "info"], capture_output=True, timeout=20, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _need(name: str, there: bool, remedy: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not there and name not in PROMISED, reason=f"{name} is not here; {remedy}")
+
+
+docker = _need("docker", _docker_answers(), "`make docker` installs and starts it, as root")
+horovod = _need("horovod", find_spec("horovod") is not None, "`make horovod` builds it, in 2 to 4 minutes")
+deepspeed = _need("deepspeed", find_spec("deepspeed") is not None, "`make deepspeed` builds it, in 2 to 4 minutes")
