@@ -59,8 +59,8 @@ async def test_the_bus_knows_the_newest_fact_it_holds(bus: Bus) -> None:
     assert await bus.last_fact() == 2
 
 
-async def test_a_fact_published_again_is_not_held_twice(bus: Bus) -> None:
-    await bus.publish_fact(fact(1))
-    await bus.publish_fact(fact(2))
-    await bus.publish_fact(fact(1))
+async def test_a_fact_published_again_is_told_to_be_a_repeat_and_not_held_twice(bus: Bus) -> None:
+    assert await bus.publish_fact(fact(1))
+    assert await bus.publish_fact(fact(2))
+    assert not await bus.publish_fact(fact(1))
     assert await bus.last_fact() == 2

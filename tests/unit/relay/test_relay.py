@@ -28,11 +28,11 @@ class Flaky(MemoryBus):
         self.failing: dict[int, Exception] = {}
         self.published: list[int] = []
 
-    async def publish_fact(self, recorded: Recorded) -> None:
+    async def publish_fact(self, recorded: Recorded) -> bool:
         if error := self.failing.pop(recorded.position, None):
             raise error
         self.published.append(recorded.position)
-        await super().publish_fact(recorded)
+        return await super().publish_fact(recorded)
 
 
 async def until(happened: Callable[[], bool]) -> None:
@@ -87,3 +87,54 @@ async def test_a_fact_the_bus_cannot_carry_does_not_hold_up_the_rest() -> None:
     running = asyncio.create_task(Relay(log, bus).run())
     await until(lambda: bus.published == [1, 3])
     running.cancel()
+
+
+async def a_pair(log: MemoryEventLog, bus: MemoryBus) -> tuple[list[Relay], list[asyncio.Task[None]]]:
+    """Two relays, of which one has found that the other does its work."""
+    relays = [Relay(log, bus), Relay(log, bus)]
+    running = [asyncio.create_task(relay.run()) for relay in relays]
+
+    async def settled() -> bool:
+        await grow(log, 1)
+        head = await log.head()
+        await until(lambda: all(relay.carried == head for relay in relays))
+        return any(relay.spare for relay in relays)
+
+    async with asyncio.timeout(5):
+        while not await settled():
+            pass
+    return relays, running
+
+
+async def test_of_two_relays_one_listens_and_publishes_nothing() -> None:
+    log, bus = MemoryEventLog(), Flaky()
+    relays, running = await a_pair(log, bus)
+
+    async def once_each() -> bool:
+        """A spare may lose its patience with a loop that is held up; not every time."""
+        before = len(bus.published)
+        await grow(log, 50)
+        head = await log.head()
+        await until(lambda: all(relay.carried == head for relay in relays))
+        return len(bus.published) == before + 50
+
+    async with asyncio.timeout(20):
+        while not await once_each():
+            pass
+    for task in running:
+        task.cancel()
+
+
+async def test_a_spare_publishes_what_nobody_published_and_is_in_front_from_then_on() -> None:
+    log, bus = MemoryEventLog(), Flaky()
+    relays, running = await a_pair(log, bus)
+    for relay, task in zip(relays, running, strict=True):
+        if not relay.spare:
+            task.cancel()
+    (spare,) = [relay for relay in relays if relay.spare]
+    await grow(log, 5)
+    head = await log.head()
+    await until(lambda: spare.carried == head and not spare.spare)
+    assert bus.last == head
+    for task in running:
+        task.cancel()

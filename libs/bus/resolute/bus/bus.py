@@ -33,8 +33,8 @@ class Bus(Protocol):
         """Handle the commands of `service`; replicas share them (a queue group). Commands are handled concurrently."""
         ...
 
-    async def publish_fact(self, recorded: Recorded) -> None:
-        """Publish under the event's own id, so that a repeat is recognised. Raises Unavailable."""
+    async def publish_fact(self, recorded: Recorded) -> bool:
+        """Publish under the event's own id; False when the bus recognised a repeat. Raises Unavailable."""
         ...
 
     async def last_fact(self) -> int:

@@ -73,15 +73,16 @@ class MemoryBus:
 
         return self._subscribe(_Subscription(self, f"resolute.cmd.{service}.*", unpack, queue=service))
 
-    async def publish_fact(self, recorded: Recorded) -> None:
+    async def publish_fact(self, recorded: Recorded) -> bool:
         if recorded.position <= self.last:
-            return
+            return False
         self.last = recorded.position
         for reader in list(self.readers):
             if not self.weather.lost():
                 self._later(self._hand(reader, recorded))
             if self.weather.repeated():
                 self._later(self._hand(reader, recorded))
+        return True
 
     async def _hand(self, reader: _Facts, recorded: Recorded) -> None:
         await self._travel()

@@ -87,7 +87,7 @@ class NatsBus:
 
     # -- facts
 
-    async def publish_fact(self, recorded: Recorded) -> None:
+    async def publish_fact(self, recorded: Recorded) -> bool:
         await self._ensure_stream()
         body = codec.to_bytes(recorded.event)
         try:
@@ -95,9 +95,11 @@ class NatsBus:
         except Unavailable:
             self._stream_seen_at = None  # it may be the stream that is gone
             raise
-        if error := orjson.loads(answer.data).get("error"):
+        told = orjson.loads(answer.data)
+        if error := told.get("error"):
             self._stream_seen_at = None
             raise Unavailable(f"JetStream did not take {recorded.id}: {error.get('description')}")
+        return not told.get("duplicate", False)
 
     async def last_fact(self) -> int:
         await self._ensure_stream()

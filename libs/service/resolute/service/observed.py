@@ -64,10 +64,11 @@ class ObservedBus:
 
         return await self._bus.serve(service, observed)
 
-    async def publish_fact(self, recorded: Recorded) -> None:
+    async def publish_fact(self, recorded: Recorded) -> bool:
         with span(f"relay {type(recorded.event).__name__}", recorded.cause.traceparent, position=recorded.position):
-            await self._bus.publish_fact(recorded)
+            fresh = await self._bus.publish_fact(recorded)
         _PUBLISHED.set(recorded.position)
+        return fresh
 
     async def last_fact(self) -> int:
         return await self._bus.last_fact()
