@@ -159,7 +159,8 @@ class LocalCluster:
 
     def kill(self, name: str, *, wipe: bool = False) -> None:
         """SIGKILL to one of the cluster's processes, whose supervisor starts it anew; with `wipe` its data go too."""
-        pid = self.children()[name]
+        # Postgres may end once more by itself while it recovers.
+        pid = until(f"{name} runs", lambda: self.children().get(name))
         os.kill(pid, signal.SIGKILL)
         if wipe:
             assert name == "nats", "only the bus may forget"

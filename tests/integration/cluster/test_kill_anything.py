@@ -99,10 +99,17 @@ def test_a_paused_search_goes_on_from_its_checkpoints(cluster: LocalCluster) -> 
 
 @pytest.mark.timeout(180)
 def test_the_cluster_comes_back_with_yesterdays_experiments(cluster: LocalCluster) -> None:
+    # Retention goes on after an experiment has ended: yesterday is over when it has let go of what it does not keep.
+    until("each trial has its one checkpoint left", lambda: _checkpoints_left(cluster) == {1})
     before = cluster.get("/api/v1/experiments?limit=-1")
     cluster.down()
     cluster.up()
     assert cluster.get("/api/v1/experiments?limit=-1") == before
+
+
+def _checkpoints_left(cluster: LocalCluster) -> set[int]:
+    experiments = cluster.get("/api/v1/experiments?limit=-1")["experiments"]
+    return {trial["checkpointCount"] for one in experiments for trial in cluster.trials(one["id"])}
 
 
 @pytest.mark.timeout(120)
