@@ -84,7 +84,7 @@ def test_batches_become_one_value_as_the_reducer_says():
 
 def test_batches_with_different_metrics_are_refused():
     with pytest.raises(ValueError, match="same names in each batch"):
-        reduce_batches([{"a": 1}, {"b": 1}], {"a": Reducer.AVG, "b": Reducer.AVG})
+        reduce_batches([{"a": 1}, {"b": 1}], {"a": Reducer.AVG, "b": Reducer.AVG}, [1, 1])
 
 
 def test_a_rank_counts_as_much_as_it_has_batches_and_one_without_any_not_at_all():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pathlib
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 
 from determined import core, errors
-from determined.pytorch import _data
+from determined.pytorch import _backend, _data
 from determined.pytorch._experimental_context import PyTorchExperimentalContext
 from determined.pytorch._lr_scheduler import LRScheduler, StepMode
 from determined.pytorch._reducers import _PyTorchReducerContext
@@ -52,13 +54,16 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         self._debug_enabled = debug_enabled
         self._enable_tensorboard_logging = enable_tensorboard_logging
         self.device = self._choose_device(num_gpus)
+        self._backend = _backend.join(self.distributed)
         self.models: list[torch.nn.Module] = []
         self.optimizers: list[torch.optim.Optimizer] = []
         self.lr_schedulers: list[LRScheduler] = []
         self.profiler: Any = None
         self.experimental = PyTorchExperimentalContext(self)
         self._scaler: Any = None
+        self._optimizations: dict[str, Any] = (exp_conf or {}).get("optimizations") or {}
         self._average_gradients: dict[int, bool] = {}
+        self._passes_a_batch: dict[int, int] = {}
         self._stop_requested = False
         self._current_batch_idx: int | None = None
         self._batches_per_epoch: int | None = None
@@ -176,9 +181,8 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         model = model.to(self.device)
         if self.experimental._auto_amp:
             model = self.autocast_forward_pass(model)
-        if self.distributed.size > 1 and torch.distributed.is_initialized():
-            devices = [self.device] if self.device.type == "cuda" else None
-            model = torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
+        compress = bool(self._optimizations.get("gradient_compression", False))
+        model = self._backend.wrap_model(model, self.device, compress=compress)
         self.models.append(model)
         return model
 
@@ -195,19 +199,39 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         fp16_compression: bool | None = None,
         average_aggregated_gradients: bool | None = None,
     ) -> torch.optim.Optimizer:
-        """Register an optimizer; step it with step_optimizer().
+        """Register an optimizer; use the one returned, and step it with step_optimizer().
 
-        `backward_passes_per_step` and `fp16_compression` matter to Horovod alone.
+        `backward_passes_per_step`, how often a batch calls backward() for it, and `fp16_compression` matter to
+        Horovod alone.
         """
         if not self.models:
             raise Refused("models must be wrapped before optimizers: call wrap_model() first")
-        average = average_aggregated_gradients
+        if backward_passes_per_step < 1:
+            raise Refused(f"backward_passes_per_step: expected at least 1, found {backward_passes_per_step}")
+        compress, average = fp16_compression, average_aggregated_gradients
+        if compress is None:
+            compress = bool(self._optimizations.get("gradient_compression", False))
         if average is None:
-            optimizations = (self._exp_conf or {}).get("optimizations") or {}
-            average = bool(optimizations.get("average_aggregated_gradients", True))
+            average = bool(self._optimizations.get("average_aggregated_gradients", True))
+        passes = backward_passes_per_step * self._aggregation_frequency
+        optimizer = self._backend.wrap_optimizer(optimizer, self._named(optimizer), passes, compress=compress)
+        self._passes_a_batch[id(optimizer)] = backward_passes_per_step
         self._average_gradients[id(optimizer)] = average
         self.optimizers.append(optimizer)
         return optimizer
+
+    def _named(self, optimizer: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:
+        """The optimizer's parameters, with names that are the same on every rank and nobody else's."""
+        known = {
+            id(parameter): f"{position}.{name}"
+            for position, model in enumerate(self.models)
+            for name, parameter in model.named_parameters()
+        }
+        place = len(self.optimizers)
+        return [
+            (f"optimizer{place}.{position}.{known.get(id(parameter), '')}", parameter)
+            for position, parameter in enumerate(_parameters(optimizer))
+        ]
 
     def wrap_lr_scheduler(
         self,
@@ -234,7 +258,10 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         return scaler
 
     def configure_apex_amp(self, models: Any, optimizers: Any, **kwargs: Any) -> tuple[Any, Any]:
-        raise Refused("NVIDIA Apex is not supported; call context.experimental.use_amp() instead")
+        raise Refused(
+            "NVIDIA Apex is not supported: torch does the same by itself; call context.experimental.use_amp() before "
+            "wrapping models instead of configure_apex_amp()"
+        )
 
     def to_device(self, data: _data._Data) -> _data.TorchData:
         """Move a nested batch to this slot's device."""
@@ -271,18 +298,32 @@ class PyTorchTrialContext(_PyTorchReducerContext):
             return
         scaler = scaler or self._scaler
         averages = self._aggregation_frequency > 1 and self._average_gradients.get(id(optimizer), True)
+        self._backend.bring_together(optimizer)
         if scaler is not None and (averages or clip_grads is not None):
             scaler.unscale_(optimizer)
         if averages:
             self._average(optimizer)
         if clip_grads is not None:
             clip_grads(_parameters(optimizer))
-        if scaler is not None:
-            scaler.step(optimizer)
-        else:
-            optimizer.step()
+        with self._backend.stepping(optimizer):
+            if scaler is not None:
+                scaler.step(optimizer)
+            else:
+                optimizer.step()
         if auto_zero_grads:
             optimizer.zero_grad()
+
+    def _batch(self) -> AbstractContextManager[Any]:
+        """Around train_batch."""
+        return contextlib.nullcontext() if self._updates_now() else self._backend.adding_up(self.models)
+
+    def _begin(self) -> None:
+        """Once, when whatever there was to restore is restored."""
+        self._backend.begin(self.models, self.optimizers)
+        missing = -self._steps_completed % self._aggregation_frequency
+        for optimizer in self.optimizers:
+            batches = missing or self._aggregation_frequency
+            self._backend.expect(optimizer, self._passes_a_batch[id(optimizer)] * batches)
 
     def _updates_now(self) -> bool:
         done = (self._current_batch_idx or 0) + 1

@@ -147,8 +147,13 @@ def reduce_values(reducer: Reducer, values: Sequence[Any], weights: Sequence[flo
             return stacked.min(axis=0)
 
 
-def reduce_batches(batches: Sequence[Mapping[str, Any]], reducers: Mapping[str, Reducer]) -> dict[str, Any]:
-    """Each metric over all batches of one rank. Raises ValueError unless all batches have the same names."""
+def reduce_batches(
+    batches: Sequence[Mapping[str, Any]], reducers: Mapping[str, Reducer], weights: Sequence[float]
+) -> dict[str, Any]:
+    """Each metric over all batches of one rank, of which each has the weight of its records.
+
+    Raises ValueError unless all batches have the same names.
+    """
     names = set(batches[0])
     for position, batch in enumerate(batches):
         if set(batch) != names:
@@ -156,15 +161,27 @@ def reduce_batches(batches: Sequence[Mapping[str, Any]], reducers: Mapping[str, 
                 f"validation metrics must have the same names in each batch; batch 0 has {sorted(names)}, "
                 f"batch {position} has {sorted(batch)}"
             )
-    return {name: reduce_values(reducers[name], [batch[name] for batch in batches]) for name in batches[0]}
+    return {name: reduce_values(reducers[name], [batch[name] for batch in batches], weights) for name in batches[0]}
 
 
-def reduce_ranks(ranks: Sequence[tuple[Mapping[str, Any], int]], reducers: Mapping[str, Reducer]) -> dict[str, Any]:
-    """Each metric over all ranks, each weighted by its number of batches; ranks without batches say nothing."""
-    saying = [(metrics, count) for metrics, count in ranks if count]
+def reduce_ranks(ranks: Sequence[tuple[Mapping[str, Any], float]], reducers: Mapping[str, Reducer]) -> dict[str, Any]:
+    """Each metric over all ranks, each with the weight of its records; ranks without any say nothing."""
+    saying = [(metrics, weight) for metrics, weight in ranks if weight]
     if len(saying) == 1:
         return dict(saying[0][0])
-    counts = [float(count) for _, count in saying]
+    weights = [float(weight) for _, weight in saying]
     return {
-        name: reduce_values(reducers[name], [metrics[name] for metrics, _ in saying], counts) for name in saying[0][0]
+        name: reduce_values(reducers[name], [metrics[name] for metrics, _ in saying], weights) for name in saying[0][0]
     }
+
+
+def averages(batches: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, float]:
+    """Each number's mean over batches of given weights; a batch that lacks it has no say in it."""
+    names = dict.fromkeys(name for metrics, _ in batches for name in metrics)
+    return {
+        name: _average([(metrics[name], weight) for metrics, weight in batches if name in metrics]) for name in names
+    }
+
+
+def _average(weighted: Sequence[tuple[float, float]]) -> float:
+    return float(np.average([value for value, _ in weighted], weights=[weight for _, weight in weighted]))

@@ -55,6 +55,8 @@ def collect(context: PyTorchTrialContext) -> dict[str, Any]:
         "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
         "rng_state": collect_rng_state(),
     }
+    if context.distributed.size > 1:
+        state["rng_state_by_rank"] = context.distributed.allgather(state["rng_state"])
     if context._scaler is not None:
         state["scaler_state_dict"] = context._scaler.state_dict()
     gradients = _unfinished_gradients(context)
@@ -80,7 +82,14 @@ def restore(context: PyTorchTrialContext, state: dict[str, Any], *, same_trial: 
         context._scaler.load_state_dict(state["scaler_state_dict"])
     if same_trial:
         _restore_gradients(context, state.get("gradients"))
-        restore_rng_state(state.get("rng_state") or {})
+        restore_rng_state(_rng_state_of(context.distributed.rank, state))
+
+
+def _rng_state_of(rank: int, state: dict[str, Any]) -> dict[str, Any]:
+    """This rank's own; with more ranks than there were, one of theirs, which all are alike unless a trial says so."""
+    by_rank = state.get("rng_state_by_rank") or [state.get("rng_state") or {}]
+    found: dict[str, Any] = by_rank[rank % len(by_rank)]
+    return found
 
 
 def _listed(state: dict[str, Any], kind: str) -> list[Any]:
@@ -128,10 +137,26 @@ def restore_rng_state(state: dict[str, Any]) -> None:
 
 
 def _unfinished_gradients(context: PyTorchTrialContext) -> list[list[torch.Tensor | None]] | None:
-    """Gradients that are still adding up, None where the last batch ended with an optimizer step."""
+    """Gradients that are still adding up, None where the last batch ended with an optimizer step.
+
+    They are the ranks' means: then every rank, and any number of them, can go on from what the chief writes.
+    """
     if context._aggregation_frequency == 1 or context._current_batch_idx is None or context._updates_now():
         return None
-    return [[parameter.grad for parameter in model.parameters()] for model in context.models]
+    mine = [[parameter.grad for parameter in model.parameters()] for model in context.models]
+    everyone = context.distributed.allgather([[gradient is not None for gradient in model] for model in mine])
+    return [
+        [
+            _mean_gradient(context, parameter) if any(has[at][position] for has in everyone) else None
+            for position, parameter in enumerate(model.parameters())
+        ]
+        for at, model in enumerate(context.models)
+    ]
+
+
+def _mean_gradient(context: PyTorchTrialContext, parameter: torch.Tensor) -> torch.Tensor:
+    mine = parameter.grad
+    return context._backend.mean(torch.zeros_like(parameter) if mine is None else mine)
 
 
 def _restore_gradients(context: PyTorchTrialContext, saved: list[list[torch.Tensor | None]] | None) -> None:

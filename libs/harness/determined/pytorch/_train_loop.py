@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils import data
 
@@ -25,6 +24,7 @@ from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
 from determined.pytorch._plan import FitPlan
+from determined.pytorch._reducers import averages
 from determined.pytorch._state import TrialState
 from determined.pytorch._targets import Target, worth
 from determined.pytorch._trial import AnyLoader, PyTorchTrial, overrides
@@ -67,6 +67,7 @@ class TrainLoop:
         invalid: InvalidHP | None = None
         try:
             self._set_up()
+            self._context._begin()
             self._each("on_training_start")
             try:
                 self._train()
@@ -233,14 +234,18 @@ class TrainLoop:
         for model in self._context.models:
             model.train()
         per_batch: list[dict[str, Any]] = []
+        weights: list[int] = []
         while True:
-            per_batch.append(self._train_batch())
+            metrics, weight = self._train_batch()
+            per_batch.append(metrics)
+            weights.append(weight)
             if self._plan.stretch_ends(self._state.batches_trained, self._context._batches_per_epoch):
                 break
         self._state.step_id += 1
-        self._report_stretch([_validate.to_numbers(metrics) for metrics in per_batch])
+        self._report_stretch([_validate.to_numbers(metrics) for metrics in per_batch], weights)
 
-    def _train_batch(self) -> dict[str, Any]:
+    def _train_batch(self) -> tuple[dict[str, Any], int]:
+        """The batch's metrics, and what they count in an average."""
         batch_idx = self._state.batches_trained
         context = self._context
         context._current_batch_idx = batch_idx
@@ -250,13 +255,14 @@ class TrainLoop:
         batch = next(self._batches)
         if context.experimental._auto_to_device:
             batch = context.to_device(batch)
-        metrics = self._trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
+        with context._batch():
+            metrics = self._trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
         context._after_batch(batch_idx)
         self._state.batches_trained += 1
         if context.is_epoch_end():
             self._state.epochs_trained = epoch_idx + 1
             self._each("on_training_epoch_end", epoch_idx)
-        return _metrics_of(metrics)
+        return _metrics_of(metrics), _validate.weight(self._trial, batch)
 
     def _epoch_started(self, epoch_idx: int) -> None:
         for callback in self._callbacks.values():
@@ -265,20 +271,23 @@ class TrainLoop:
             else:
                 callback.on_training_epoch_start()  # type: ignore[call-arg]
 
-    def _report_stretch(self, per_batch: list[dict[str, Any]]) -> None:
-        averages = self._averages(per_batch)
-        averages.update(self._context.reduce_metrics(for_training=True))
-        reported = self._with_counts(averages)
+    def _report_stretch(self, per_batch: list[dict[str, Any]], weights: list[int]) -> None:
+        metrics = self._averages(per_batch, weights)
+        metrics.update(self._context.reduce_metrics(for_training=True))
+        reported = self._with_counts(metrics)
         if self._chief:
             self._core.train.report_training_metrics(steps_completed=self._state.batches_trained, metrics=reported)
         for callback in self._callbacks.values():
             callback.on_training_workload_end(avg_metrics=reported, batch_metrics=per_batch)  # type: ignore[arg-type]
 
-    def _averages(self, per_batch: list[dict[str, Any]]) -> dict[str, Any]:
-        names = {name: None for metrics in per_batch for name, value in metrics.items() if _validate.is_scalar(value)}
-        mine = {name: float(np.mean([metrics[name] for metrics in per_batch if name in metrics])) for name in names}
-        everyone = self._context.distributed.allgather(mine)
-        return {name: float(np.mean([theirs[name] for theirs in everyone if name in theirs])) for name in mine}
+    def _averages(self, per_batch: list[dict[str, Any]], weights: list[int]) -> dict[str, Any]:
+        """Over all batches of all ranks, each with the weight of its records."""
+        numbers = [
+            {name: float(value) for name, value in metrics.items() if _validate.is_scalar(value)}
+            for metrics in per_batch
+        ]
+        everyone = self._context.distributed.allgather(list(zip(numbers, weights, strict=True)))
+        return averages([one for theirs in everyone for one in theirs])
 
     def _with_counts(self, metrics: dict[str, Any]) -> dict[str, Any]:
         batches, per_epoch = self._state.batches_trained, self._context._batches_per_epoch

@@ -130,10 +130,9 @@ def init(
     if slots > 1 and distributed is None:
         raise ValueError(
             f"this trial has {slots} slots: start it with a launcher, for example python3 -m "
-            "determined.launch.torch_distributed, and pass distributed=DistributedContext.from_torch_distributed()"
+            "determined.launch.torch_distributed, and pass distributed=DistributedContext.from_torch_distributed(); "
+            "under determined.launch.horovod pass distributed=DistributedContext.from_horovod(horovod.torch)"
         )
-    if distributed is not None and distributed.size > 1:
-        _join_process_group()
     with core.init(distributed=distributed) as core_context:
         yield context_around(
             core_context,
@@ -172,11 +171,6 @@ def context_around(
         debug_enabled=trial._debug if trial else False,
         enable_tensorboard_logging=enable_tensorboard_logging,
     )
-
-
-def _join_process_group() -> None:
-    if not torch.distributed.is_initialized():
-        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
 
 
 def _seed_of(info: ClusterInfo | None, exp_conf: dict[str, Any] | None, distributed: core.DistributedContext) -> int:

@@ -30,7 +30,7 @@ def validate(
         model.eval()
     for callback in callbacks:
         callback.on_validation_start()
-    with torch.no_grad():
+    with torch.no_grad(), context._backend.validating(context.models):
         if overrides(trial, "evaluate_full_dataset"):
             metrics = _on_chief(trial, context, loader)
         else:
@@ -61,16 +61,26 @@ def _batch_by_batch(
         callback.on_validation_epoch_start()
     with_index = "batch_idx" in inspect.signature(trial.evaluate_batch).parameters
     outputs: list[dict[str, Any]] = []
+    weights: list[int] = []
     for batch_idx, batch in enumerate(loader):
         if context.experimental._auto_to_device:
             batch = context.to_device(batch)
         index = {"batch_idx": batch_idx} if with_index else {}
         outputs.append(_checked(trial.evaluate_batch(batch=batch, **index)))
+        weights.append(weight(trial, batch))
         if test_mode:
             break
     for callback in callbacks:
         callback.on_validation_epoch_end(outputs)
-    return _reduce(context, [to_numbers(output) for output in outputs], trial.evaluation_reducer())
+    return _reduce(context, [to_numbers(output) for output in outputs], weights, trial.evaluation_reducer())
+
+
+def weight(trial: PyTorchTrial, batch: Any) -> int:
+    """What a batch counts in an average: its records, or 1 where nobody can tell how many these are."""
+    try:
+        return trial.get_batch_length(batch) or 1
+    except (TypeError, ValueError):
+        return 1
 
 
 def _checked(metrics: Any) -> dict[str, Any]:
@@ -82,6 +92,7 @@ def _checked(metrics: Any) -> dict[str, Any]:
 def _reduce(
     context: PyTorchTrialContext,
     outputs: Sequence[Mapping[str, Any]],
+    weights: Sequence[int],
     reducer: Reducer | Mapping[str, Reducer],
 ) -> dict[str, Any]:
     names = outputs[0] if outputs else {}
@@ -89,12 +100,12 @@ def _reduce(
     missing = sorted(set(names) - set(reducers))
     if missing:
         raise ValueError(f"evaluation_reducer says nothing of the metrics {', '.join(missing)}")
-    mine = reduce_batches(outputs, reducers) if outputs else {}
-    everyone = context.distributed.allgather((mine, len(outputs), reducers))
-    if not any(count for _, count, _ in everyone):
+    mine = reduce_batches(outputs, reducers, weights) if outputs else {}
+    everyone = context.distributed.allgather((mine, sum(weights), reducers))
+    if not any(records for _, records, _ in everyone):
         raise RuntimeError("the validation data loader is empty, so there is nothing to validate on")
-    reducers = next(theirs for _, count, theirs in everyone if count)
-    return reduce_ranks([(metrics, count) for metrics, count, _ in everyone], reducers)
+    reducers = next(theirs for _, records, theirs in everyone if records)
+    return reduce_ranks([(metrics, records) for metrics, records, _ in everyone], reducers)
 
 
 def to_numbers(metrics: Mapping[str, Any]) -> dict[str, Any]:

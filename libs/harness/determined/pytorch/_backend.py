@@ -1,0 +1,246 @@
+"""What the ranks of a trial do together with tensors: one small interface, by torch.distributed or by Horovod.
+
+The launcher says in the environment which of them it is. Horovod is imported only where it was the launcher.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+import torch
+
+from determined import core, errors
+
+Named = Sequence[tuple[str, torch.Tensor]]
+Truth = frozenset({"1", "true", "yes"})
+
+
+class Backend:
+    """One process on its own, which has nobody to agree with. The others override what they do differently."""
+
+    def __init__(self, distributed: core.DistributedContext) -> None:
+        self._distributed = distributed
+
+    def wrap_model(self, model: torch.nn.Module, device: torch.device, *, compress: bool) -> torch.nn.Module:
+        """The model to train with; its gradients may be averaged over the ranks as they come."""
+        return model
+
+    def wrap_optimizer(
+        self, optimizer: torch.optim.Optimizer, parameters: Named, passes: int, *, compress: bool
+    ) -> torch.optim.Optimizer:
+        """The optimizer to train with, stepped after `passes` backward passes."""
+        return optimizer
+
+    def adding_up(self, models: Sequence[torch.nn.Module]) -> AbstractContextManager[Any]:
+        """Around a batch whose gradients are only added up: nothing needs to travel."""
+        return contextlib.nullcontext()
+
+    def bring_together(self, optimizer: torch.optim.Optimizer) -> None:
+        """Before gradients are clipped: from here on they are the means over all ranks."""
+
+    def stepping(self, optimizer: torch.optim.Optimizer) -> AbstractContextManager[Any]:
+        """Around optimizer.step(), once gradients were brought together."""
+        return contextlib.nullcontext()
+
+    def expect(self, optimizer: torch.optim.Optimizer, passes: int) -> None:
+        """The next step comes after `passes` backward passes, as gradients of an earlier run are added to."""
+
+    def begin(self, models: Sequence[torch.nn.Module], optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        """Once before training: every rank goes on with what rank 0 has."""
+
+    def share(self, tensor: torch.Tensor) -> None:
+        """Rank 0's values, in place. Every rank calls it."""
+
+    def mean(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The mean over the ranks, a new tensor. Every rank calls it."""
+        return tensor.clone()
+
+    @contextlib.contextmanager
+    def validating(self, models: Sequence[torch.nn.Module]) -> Iterator[None]:
+        """Around a validation, in which ranks may run their models differently often.
+
+        Running statistics and other buffers are rank 0's in it, as they are in a checkpoint.
+        """
+        for model in models:
+            for buffer in model.buffers():
+                self.share(buffer)
+        yield
+
+
+class TorchBackend(Backend):
+    """DistributedDataParallel, over the default process group."""
+
+    def wrap_model(self, model: torch.nn.Module, device: torch.device, *, compress: bool) -> torch.nn.Module:
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            return model
+        devices = [device] if device.type == "cuda" else None
+        parallel = torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
+        if compress:
+            from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
+            parallel.register_comm_hook(None, fp16_compress_hook)
+        return parallel
+
+    def adding_up(self, models: Sequence[torch.nn.Module]) -> AbstractContextManager[Any]:
+        stack = ExitStack()
+        for model in _parallel(models):
+            stack.enter_context(model.no_sync())
+        return stack
+
+    def begin(self, models: Sequence[torch.nn.Module], optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        # What DistributedDataParallel did with the models when it wrapped them.
+        for optimizer in optimizers:
+            align(optimizer, self._distributed, self.share)
+
+    def share(self, tensor: torch.Tensor) -> None:
+        torch.distributed.broadcast(tensor, 0)
+
+    def mean(self, tensor: torch.Tensor) -> torch.Tensor:
+        total = tensor.clone()
+        torch.distributed.all_reduce(total)
+        return total.div_(torch.distributed.get_world_size())
+
+    @contextlib.contextmanager
+    def validating(self, models: Sequence[torch.nn.Module]) -> Iterator[None]:
+        with super().validating(models):
+            for model in _parallel(models):
+                # Else each rank's first batch would wait for buffers, and a rank without batches has none.
+                model.require_forward_param_sync = False
+            yield
+
+
+def _parallel(models: Sequence[torch.nn.Module]) -> list[Any]:
+    return [model for model in models if isinstance(model, torch.nn.parallel.DistributedDataParallel)]
+
+
+class HorovodBackend(Backend):
+    """Horovod's optimizer sums gradients up while they are computed; models stay as they are."""
+
+    def __init__(self, distributed: core.DistributedContext, hvd: Any) -> None:
+        super().__init__(distributed)
+        self._hvd = hvd
+        self._passes: dict[int, int] = {}
+        """By optimizer: backward passes between two steps."""
+
+    def wrap_optimizer(
+        self, optimizer: torch.optim.Optimizer, parameters: Named, passes: int, *, compress: bool
+    ) -> torch.optim.Optimizer:
+        compression = self._hvd.Compression.fp16 if compress else self._hvd.Compression.none
+        wrapped: torch.optim.Optimizer = self._hvd.DistributedOptimizer(
+            optimizer, named_parameters=parameters, compression=compression, backward_passes_per_step=passes
+        )
+        self._passes[id(wrapped)] = passes
+        return wrapped
+
+    def bring_together(self, optimizer: Any) -> None:
+        if id(optimizer) not in self._passes:
+            raise errors.InvalidExperimentException(
+                "step_optimizer() was given an optimizer that does not know of the other slots; give it the one that "
+                "wrap_optimizer() returned"
+            )
+        optimizer.synchronize()
+
+    @contextlib.contextmanager
+    def stepping(self, optimizer: Any) -> Iterator[None]:
+        with optimizer.skip_synchronize():
+            yield
+        self.expect(optimizer, self._passes[id(optimizer)])
+
+    def expect(self, optimizer: Any, passes: int) -> None:
+        if optimizer.backward_passes_per_step != passes:
+            optimizer.set_backward_passes_per_step(passes)
+
+    def begin(self, models: Sequence[torch.nn.Module], optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        for model in models:
+            for tensor in (*model.parameters(), *model.buffers()):
+                self.share(tensor)
+        for optimizer in optimizers:
+            align(optimizer, self._distributed, self.share)
+
+    def share(self, tensor: torch.Tensor) -> None:
+        if tensor.numel():
+            # As bytes, which travel whatever the type is.
+            flat = tensor.detach().contiguous().view(-1)
+            self._hvd.broadcast_(flat.view(torch.uint8), 0)
+            tensor.detach().copy_(flat.view(tensor.shape))
+
+    def mean(self, tensor: torch.Tensor) -> torch.Tensor:
+        total: torch.Tensor = self._hvd.allreduce(tensor)
+        return total
+
+
+def launched_by_horovod() -> bool:
+    """Whether ours or Horovod's own launcher started this process as one of several."""
+    return os.environ.get("USE_HOROVOD", "").lower() in Truth or "HOROVOD_RANK" in os.environ
+
+
+def from_environment() -> core.DistributedContext | None:
+    """Who this process is among the ranks that a launcher started, None when it was started alone.
+
+    Raises InvalidExperimentException where Horovod's launcher was used and there is no Horovod to import.
+    """
+    if launched_by_horovod():
+        return core.DistributedContext.from_horovod(_horovod())
+    if os.environ.get("USE_TORCH_DISTRIBUTED", "").lower() in Truth:
+        return core.DistributedContext.from_torch_distributed()
+    return None
+
+
+def join(distributed: core.DistributedContext) -> Backend:
+    """The backend by which these ranks work together; every rank calls it, and meets the others in it."""
+    if distributed.size == 1:
+        return Backend(distributed)
+    if launched_by_horovod():
+        return HorovodBackend(distributed, _horovod())
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return TorchBackend(distributed)
+
+
+def _horovod() -> Any:
+    """Horovod for torch, initialised."""
+    try:
+        hvd: Any = importlib.import_module("horovod.torch")
+    except ImportError as problem:
+        raise errors.InvalidExperimentException(
+            f"the trial was started by a Horovod launcher, but Horovod for PyTorch cannot be imported here: {problem}; "
+            "use an image that has it, or start the trial with determined.launch.torch_distributed"
+        ) from problem
+    hvd.init()
+    return hvd
+
+
+def align(
+    optimizer: torch.optim.Optimizer, distributed: core.DistributedContext, share: Callable[[torch.Tensor], None]
+) -> None:
+    """Every rank goes on with rank 0's optimizer state and settings.
+
+    Raises RuntimeError where a rank holds tensors of other shapes: it optimizes something else.
+    """
+    tensors = list(_state_tensors(optimizer))
+    mine = [(tuple(tensor.shape), str(tensor.dtype)) for tensor in tensors]
+    settings = [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
+    theirs, settings = distributed.broadcast((mine, settings))
+    differing = [rank for rank, same in enumerate(distributed.allgather(theirs == mine)) if not same]
+    if differing:
+        raise RuntimeError(
+            f"ranks {differing} hold optimizer states of other shapes than rank 0: every rank has to wrap the same "
+            "optimizers, over the same parameters, in the same order"
+        )
+    for tensor in tensors:
+        share(tensor)
+    for group, told in zip(optimizer.param_groups, settings, strict=True):
+        group.update(told)
+
+
+def _state_tensors(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            for _, value in sorted(optimizer.state.get(parameter, {}).items()):
+                if isinstance(value, torch.Tensor):
+                    yield value
