@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from resolute.deploy import checks, cluster, commands
-from resolute.deploy.args import ClusterUp
-from resolute.deploy.cluster import SERVICES, AgentPart, Cluster
+from resolute.deploy.args import SERVICES, ClusterUp
+from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.proto.errors import Refused
 from resolute.scheduler.settings import SchedulerSettings
@@ -41,6 +41,24 @@ def test_one_process_holds_all_services_unless_they_are_to_be_separate(places: P
     assert together == ["postgres", "nats", "services", "agent-1", "agent-2"]
     apart = [child.name for child in cluster.children(places, Cluster("test", separate=True))]
     assert apart == ["postgres", "nats", *SERVICES]
+
+
+def test_a_service_may_be_several_processes_and_gateways_then_share_their_port(places: Places) -> None:
+    wanted, _ = commands._described(ClusterUp(agents=0, replicas={"searcher": 2, "api": 3}), places, None)
+    children = {child.name: child for child in cluster.children(places, wanted)}
+    assert [*children][2:] == [
+        "relay",
+        "searcher-1",
+        "searcher-2",
+        "scheduler",
+        "checkpoint",
+        "api-1",
+        "api-2",
+        "api-3",
+    ]
+    assert {children[f"api-{n}"].env["RESOLUTE_API_REUSE_PORT"] for n in (1, 2, 3)} == {"true"}
+    alone = cluster.service_environment(places, Cluster("test", replicas={"searcher": 2}))
+    assert alone["RESOLUTE_API_REUSE_PORT"] == "false"
 
 
 def test_an_agent_is_told_its_own_seed_and_no_other_secret(places: Places) -> None:

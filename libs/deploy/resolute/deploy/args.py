@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 Runtime = Literal["process", "docker"]
+
+SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "api")
+"""What a cluster consists of, agents apart, in the order of starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class ClusterUp:
     auto_work_dir: Path | None = None
     delete_db: bool = False
     autorestart: bool = True
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    """How many processes of a service there are to be; each service is then one of its own."""
     wait: bool = True
 
 

@@ -16,14 +16,13 @@ from resolute import codec
 from resolute.bus import roles
 from resolute.config.pools import ResourcePool
 from resolute.deploy import nats_server, postgres
+from resolute.deploy.args import SERVICES
 from resolute.deploy.places import Places, write_private
 from resolute.deploy.plan import Child
 from resolute.proto.errors import Refused
 
 FORMAT = 1
 """Of the data directory; raised when an older release could not use it."""
-
-SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "api")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,8 @@ class Cluster:
     agents: tuple[AgentPart, ...] = ()
     separate: bool = False
     """Whether every service is a process of its own."""
+    replicas: dict[str, int] = field(default_factory=dict)
+    """How many processes of a service, where it is not one."""
     restart: bool = True
     pools: tuple[Any, ...] = ("default",)
     """Names, or descriptions in the words of master.yaml."""
@@ -181,6 +182,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_PROVIDER_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_HOST": cluster.host,
         "RESOLUTE_API_PORT": str(cluster.port),
+        "RESOLUTE_API_REUSE_PORT": json.dumps(cluster.replicas.get("api", 1) > 1),
         "RESOLUTE_API_POOLS": json.dumps(cluster.pools),
         "RESOLUTE_API_DEFAULT_POOL": cluster.compute_pool,
         "RESOLUTE_API_DEFAULT_AUX_POOL": cluster.default_aux_pool or cluster.compute_pool,
@@ -215,7 +217,16 @@ def _services(places: Places, cluster: Cluster, env: dict[str, str]) -> list[Chi
     if not cluster.separate:
         env = {**env, "RESOLUTE_HEALTH_PORT": str(cluster.health_port)}
         return [_python(places, "services", "resolute.deploy.embedded", env)]
-    return [_python(places, name, f"resolute.{name}", env) for name in SERVICES]
+    return [
+        _python(places, name, f"resolute.{service}", env)
+        for service in SERVICES
+        for name in names_of(service, cluster.replicas.get(service, 1))
+    ]
+
+
+def names_of(service: str, count: int) -> list[str]:
+    """What the processes of a service are called."""
+    return [service] if count == 1 else [f"{service}-{number}" for number in range(1, count + 1)]
 
 
 def _agent(places: Places, cluster: Cluster, agent: AgentPart, env: dict[str, str]) -> Child:

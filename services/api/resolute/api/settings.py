@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
@@ -21,6 +22,12 @@ class ApiSettings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = 8080
+    reuse_port: bool = False
+    """Whether further gateways of this host may listen on the same port: the kernel gives each new connection to one
+    of those that live."""
+    tls_cert: Path | None = None
+    """A PEM file: the gateway speaks TLS, and nothing else, when it has a certificate and its key."""
+    tls_key: Path | None = None
     database_url: str
     cluster_name: str = "resolute"
     cluster_id: str = "resolute"

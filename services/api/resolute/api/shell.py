@@ -12,7 +12,7 @@ import asyncpg
 import structlog
 from aiohttp import web
 
-from resolute.api import passwords
+from resolute.api import passwords, tls
 from resolute.api.agent_logs import AgentLogs
 from resolute.api.database import outages
 from resolute.api.gateway import Gateway, application
@@ -119,13 +119,15 @@ async def refuse_blank_passwords(gateway: Gateway) -> None:
 async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
     """Answers requests, at the address given, until left."""
     settings = gateway.settings
+    secure = tls.context(settings.tls_cert, settings.tls_key)
     runner = web.AppRunner(
         application(gateway, ROUTES), access_log=None, handler_cancellation=True, shutdown_timeout=FINISH_S
     )
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, settings.host, settings.port).start()
+            shared = settings.reuse_port or None  # None: as the platform likes it
+            await web.TCPSite(runner, settings.host, settings.port, ssl_context=secure, reuse_port=shared).start()
         except OSError as error:
             raise InvalidConfig(
                 f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another host or port"

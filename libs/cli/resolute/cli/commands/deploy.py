@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from resolute.cli.errors import CliError
 from resolute.deploy import args as wanted
+from resolute.deploy.args import SERVICES
 
 
 def cluster_up(args: Namespace) -> int:
@@ -75,6 +76,18 @@ def _up(args: Namespace, agents: int) -> int:
             auto_work_dir=args.auto_work_dir,
             delete_db=args.delete_db,
             autorestart=not args.no_autorestart,
+            replicas=replicas(args.replicas),
             wait=not args.no_wait_for_master,
         )
     )
+
+
+def replicas(told: list[str]) -> dict[str, int]:
+    """`["api=2"]` as `{"api": 2}`."""
+    found: dict[str, int] = {}
+    for text in told:
+        service, _, count = text.partition("=")
+        if service not in SERVICES or not count.isdecimal() or int(count) < 1:
+            raise CliError(f"--replicas: expected SERVICE=N, with one of {', '.join(SERVICES)}; found {text!r}")
+        found[service] = int(count)
+    return found

@@ -20,6 +20,13 @@ _GPU = (
     arg("--no-gpu", dest="gpu", action="store_false", help="offer CPUs only"),
 )
 _NO_AUTORESTART = flag("--no-autorestart", help="leave what stops by itself stopped")
+_REPLICAS = arg(
+    "--replicas",
+    action="append",
+    default=[],
+    metavar="SERVICE=N",
+    help="so many processes of a service: api, searcher, scheduler, checkpoint, relay; may be repeated",
+)
 _UNUSED = (
     # Accepted so that existing scripts go on working; there is one version, and the database has no port.
     arg("--det-version", help=SUPPRESS),
@@ -38,6 +45,7 @@ _MASTER: tuple[Arg | OneOf, ...] = (
     _DATA_DIR,
     _DELETE_DB,
     _NO_AUTORESTART,
+    _REPLICAS,
     arg("--auto-work-dir", type=Path, help="working directory of tasks that name none"),
     *_UNUSED,
 )

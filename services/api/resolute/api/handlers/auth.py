@@ -71,7 +71,8 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
     await gateway.read.reached(await gateway.directory.session_opened(user_id, session_id, expires_at, cause))
     response = wire.json_response({"token": token, "user": await user_of(gateway.read, user_id)})
     lifetime = gateway.settings.session_lifetime_days * 86400
-    response.set_cookie("auth", token, path="/", httponly=True, samesite="Lax", max_age=int(lifetime))
+    secure = call.request.scheme == "https"
+    response.set_cookie("auth", token, path="/", httponly=True, secure=secure, samesite="Lax", max_age=int(lifetime))
     return response
 
 

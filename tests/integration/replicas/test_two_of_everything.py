@@ -1,0 +1,87 @@
+"""Two of every service, of which one is killed and stays dead: a search that goes on meanwhile ends as if nothing was.
+
+The processes are not started again here (`--no-autorestart`), so what is left has to do all of the work.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolute.deploy.args import SERVICES
+from tests.integration.cluster.local import LocalCluster, local_cluster, until
+
+MODEL = Path(__file__).parents[1] / "cluster" / "model"
+
+SEARCH: dict[str, Any] = {
+    "name": "two-of-everything",
+    "entrypoint": "python3 train.py",
+    "hyperparameters": {"x": {"type": "double", "minval": 1, "maxval": 2}, "steps": 40, "step_s": 0.04},
+    "searcher": {"name": "random", "metric": "loss", "max_trials": 10, "max_concurrent_trials": 2},
+    "reproducibility": {"experiment_seed": 7},
+    "max_restarts": 0,
+}
+STEPS = list(range(10, 41, 10))
+TWO_OF_EACH = tuple(word for service in SERVICES for word in ("--replicas", f"{service}=2"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    home = tmp_path_factory.mktemp("replicas")
+    with local_cluster(home, separate=True, flags=(*TWO_OF_EACH, "--no-autorestart")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def undisturbed(cluster: LocalCluster) -> list[float]:
+    """What a search tries while all of them live."""
+    experiment_id = cluster.create(SEARCH, MODEL)
+    assert cluster.ended(experiment_id) == "STATE_COMPLETED"
+    return tried(cluster, experiment_id)
+
+
+def tried(cluster: LocalCluster, experiment_id: int) -> list[float]:
+    """Of each trial what was sampled for it. In no order: searchers draw trials' numbers each for itself."""
+    return sorted(trial["hparams"]["x"] for trial in cluster.trials(experiment_id))
+
+
+@pytest.mark.timeout(240)
+def test_a_search_ends_the_same_when_one_of_each_dies_for_good(cluster: LocalCluster, undisturbed: list[float]) -> None:
+    chance = random.Random("replicas")
+    victims = [f"{service}-{chance.choice((1, 2))}" for service in chance.sample(SERVICES, len(SERVICES))]
+    experiment_id = cluster.create(SEARCH, MODEL)
+    for ended, victim in enumerate(victims):
+        until(f"{ended} trials have ended", lambda: _ended(cluster, experiment_id) >= ended)  # noqa: B023
+        kill_for_good(cluster, victim)
+    assert cluster.experiment(experiment_id)["state"] == "STATE_RUNNING", "the last died while the search went on"
+    assert cluster.ended(experiment_id) == "STATE_COMPLETED"
+    assert not set(victims) & set(cluster.children()), "nobody came back"
+    check_promises(cluster, experiment_id, undisturbed)
+
+
+def _ended(cluster: LocalCluster, experiment_id: int) -> int:
+    return sum(trial["state"] == "STATE_COMPLETED" for trial in cluster.trials(experiment_id))
+
+
+def kill_for_good(cluster: LocalCluster, name: str) -> None:
+    os.kill(cluster.children()[name], signal.SIGKILL)
+    until(f"{name} is gone", lambda: name not in cluster.children())
+
+
+def check_promises(cluster: LocalCluster, experiment_id: int, undisturbed: list[float]) -> None:
+    assert tried(cluster, experiment_id) == undisturbed
+    for trial in cluster.trials(experiment_id):
+        assert (trial["state"], trial["restarts"]) == ("STATE_COMPLETED", 0)
+        assert cluster.validations(int(trial["id"])) == STEPS
+    assert "whole" in cluster.resolute("log", "verify")
+
+
+@pytest.mark.timeout(180)
+def test_what_is_left_tells_it_all_again_the_same(cluster: LocalCluster) -> None:
+    assert "same" in cluster.resolute("replay", "--check")
