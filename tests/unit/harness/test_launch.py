@@ -1,4 +1,4 @@
-"""Launchers: what the command line means, and how workers' lines are marked."""
+"""Launchers: what their command lines mean, what they tell the frameworks, and how workers' lines are marked."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ import sys
 import pytest
 
 from determined import _info
-from determined.launch import torch_distributed, wrap_rank
+from determined.launch import _horovod_plan, _layout, autohorovod, deepspeed, horovod, torch_distributed, wrap_rank
+from determined.launch._command_line import missing, parse
+from determined.launch._gang import Gang, Place, Refused
+from tests import needs
 
 
 @pytest.mark.parametrize(
-    ("words", "parsed"),
+    ("words", "overrides", "trial", "script"),
     [
-        (["--trial", "m:T"], ([], "m:T", [])),
-        (["--", "--trial", "m:T"], ([], "m:T", [])),
-        (["python3", "train.py", "--lr", "1"], ([], None, ["python3", "train.py", "--lr", "1"])),
-        (["--rdzv_endpoint=h:1", "--", "python3", "t.py"], (["--rdzv_endpoint=h:1"], None, ["python3", "t.py"])),
+        (["--trial", "m:T"], (), "m:T", ()),
+        (["--", "--trial", "m:T"], (), "m:T", ()),
+        (["python3", "train.py", "--lr", "1"], (), None, ("python3", "train.py", "--lr", "1")),
+        (["--rdzv_endpoint=h:1", "--", "python3", "t.py"], ("--rdzv_endpoint=h:1",), None, ("python3", "t.py")),
+        (["--cycle-time-ms", "2", "--", "--trial", "m:T"], ("--cycle-time-ms", "2"), "m:T", ()),
+        (["python3", "t.py", "--", "mine"], (), None, ("python3", "t.py", "--", "mine")),
     ],
 )
-def test_what_stands_before_the_dashes_belongs_to_torch(words, parsed):
-    assert torch_distributed.parse(words) == parsed
+def test_what_stands_before_the_dashes_belongs_to_the_framework(words, overrides, trial, script):
+    job = parse("torch_distributed", words)
+    assert (job.overrides, job.trial, job.script) == (overrides, trial, script)
 
 
 @pytest.mark.parametrize(
@@ -35,22 +41,103 @@ def test_what_stands_before_the_dashes_belongs_to_torch(words, parsed):
 )
 def test_a_command_line_that_makes_no_sense_is_refused(words, code, message, capsys):
     with pytest.raises(SystemExit) as ended:
-        torch_distributed.parse(words)
+        parse("torch_distributed", words)
     assert ended.value.code == code
     assert message in capsys.readouterr().err
 
 
-def cluster(addresses: list[str], rank: int, slots: list[int]) -> _info.ClusterInfo:
-    rendezvous = _info.RendezvousInfo(addresses, rank, slots)
-    return _info.ClusterInfo("m", "c", "a", [0], "t", "t.1", "token", "TRIAL", rendezvous_info=rendezvous)
+def test_autohorovod_is_horovod_with_its_flag(monkeypatch):
+    heard: list[list[str]] = []
+    monkeypatch.setattr(horovod, "main", lambda words: heard.append(list(words)) or 0)
+    autohorovod.main(["--autotune", "--", "--trial", "m:T"])
+    autohorovod.main(["python3", "t.py"])
+    assert heard == [
+        ["--autotune", "--", "--autohorovod", "--trial", "m:T"],
+        ["--", "--autohorovod", "python3", "t.py"],
+    ]
+    job = parse("horovod", heard[0], (horovod.AUTO,))
+    assert (job.overrides, job.trial, job.flags) == (("--autotune",), "m:T", {"--autohorovod"})
 
 
-def test_each_machine_starts_its_share_and_finds_the_chief():
-    command = torch_distributed.torch_run(cluster(["10.0.0.1", "10.0.0.2"], 1, [4, 2]), ["--tee=3"])
+def test_a_script_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    assert missing(["python3", "train.py"]) is None
+    assert "no file 'tarin.py'" in str(missing(["python3", "tarin.py"]))
+    assert "no program 'pyhton3'" in str(missing(["pyhton3", "train.py"]))
+
+
+def gang(*slots: int, me: int = 0, config: dict | None = None) -> Gang:
+    """Of containers on hosts 10.0.0.1, 10.0.0.2, ..."""
+    places = [Place(f"agent-{n}", count, "eth0", f"10.0.0.{n + 1}") for n, count in enumerate(slots)]
+    trial = _info.TrialInfo(1, 1, 1, {}, config or {}, 0, 1, False, None)
+    return Gang(me, places, {}, _info.ClusterInfo("m", "c", "a", [0], "t", "t.1", "s", "TRIAL", trial_info=trial))
+
+
+def test_each_container_starts_its_share_with_torch_and_finds_the_chief():
+    command = torch_distributed.torch_run(gang(4, 2, me=1), 29400, ["--tee=3"])
     assert {"--nnodes=2", "--nproc_per_node=2", "--node_rank=1", "--master_addr=10.0.0.1"} <= set(command)
-    assert command[-1] == "--tee=3"
-    alone = torch_distributed.torch_run(cluster(["10.0.0.1"], 0, [4]), [])
+    assert command[-1] == "--tee=3", "of equal flags torch takes the last, which is the user's"
+    alone = torch_distributed.torch_run(gang(4), 29400, [])
     assert {"--nnodes=1", "--nproc_per_node=4", "--master_addr=localhost"} <= set(alone)
+
+
+def test_ranks_are_counted_container_by_container_however_uneven():
+    found = [(rank.rank, rank.local_rank, rank.cross_rank, rank.cross_size) for rank in _layout.ranks([1, 3, 2])]
+    assert found == [(0, 0, 0, 3), (1, 0, 1, 3), (2, 1, 0, 2), (3, 2, 0, 1), (4, 0, 2, 3), (5, 1, 1, 2)]
+
+
+@needs.horovod
+@pytest.mark.parametrize("slots", [[2], [2, 2], [1, 3, 2], [4, 1]])
+def test_horovod_counts_ranks_as_we_do(slots):
+    from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+    from horovod.runner.gloo_run import create_slot_env_vars
+
+    hosts = ",".join(f"{_horovod_plan.host(container)}:{count}" for container, count in enumerate(slots))
+    theirs = [create_slot_env_vars(slot) for slot in get_host_assignments(parse_hosts(hosts), sum(slots))]
+    assert [_horovod_plan.variables(rank) for rank in _layout.ranks(slots)] == theirs
+
+
+@needs.horovod
+def test_horovods_flags_become_what_its_workers_read():
+    optimizations = {"tensor_fusion_threshold": 64, "tensor_fusion_cycle_time": 1, "auto_tune_tensor_fusion": False}
+    words = [*_horovod_plan.words_of(optimizations), "--fusion-threshold-mb", "1", "--timeline-filename", "t.json"]
+    found = horovod._tuning(words, 4)
+    expected = {"HOROVOD_FUSION_THRESHOLD": str(1 << 20), "HOROVOD_CYCLE_TIME": "1.0", "HOROVOD_TIMELINE": "t.json"}
+    assert expected.items() <= found.items()
+    tuned = horovod._tuning(_horovod_plan.words_of({**optimizations, "auto_tune_tensor_fusion": True}), 4)
+    assert tuned["HOROVOD_AUTOTUNE"] == "1"
+    assert "HOROVOD_FUSION_THRESHOLD" not in tuned, "Horovod does not tune what is set"
+
+
+@needs.horovod
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--no-such-flag"], "Horovod does not understand --no-such-flag"),
+        (["-H", "a:2,b:2"], "-H: which hosts and how many workers is for resources.slots_per_trial to say"),
+        (["-np", "8"], "-np: which hosts"),
+        (["--mpi"], "--mpi: which hosts"),
+    ],
+)
+def test_flags_of_horovod_that_cannot_be_honoured_are_refused(words, message):
+    with pytest.raises(Refused, match=message):
+        horovod._tuning(words, 4)
+
+
+def test_deepspeeds_workers_find_what_it_reads():
+    facts = {"master_port": 4711, "comm_port_1": 4712, "comm_port_2": 4713}
+    found = deepspeed.workers(gang(2, 2, me=1), parse("deepspeed", ["--module", "--", "pkg.train", "--lr", "1"]), facts)
+    assert [worker.name for worker in found] == ["rank 2", "rank 3"]
+    expected = {
+        **{"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_SIZE": "2", "CROSS_RANK": "1", "CROSS_SIZE": "2"},
+        **{"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "4711", "DET_CHIEF_IP": "10.0.0.1", "USE_DEEPSPEED": "1"},
+        "INTER_TRAIN_PROCESS_COMM_PORT_1": "4712",
+    }
+    assert expected.items() <= found[1].variables.items()
+    assert found[1].argv[-5:] == (sys.executable, "-m", "pkg.train", "--lr", "1")
+    with pytest.raises(Refused, match="--hostfile=x"):
+        deepspeed.options(["--hostfile=x"])
 
 
 def test_lines_begin_with_the_rank_however_they_end():

@@ -15,7 +15,8 @@ _PYTHON = re.compile(r"(?:.*/)?python(?:\d(?:\.\d+)?)?")
 _SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash"})
 _SHELL_SYNTAX = re.compile(r"[;&|<>$`(){}*?~\n]")
 _LAUNCHER = "determined.launch."
-_LAUNCHERS = frozenset({"torch_distributed", "wrap_rank"})  # wrap_rank launches nothing: it prefixes a rank's output
+_LAUNCHERS = ("torch_distributed", "horovod", "deepspeed", "autohorovod")
+_PROGRAMS = frozenset({*_LAUNCHERS, "wrap_rank"})  # wrap_rank launches nothing: it prefixes a rank's output
 _TAKES_VALUE = frozenset({"-W", "-X", "--check-hash-based-pycs"})  # python's own options with a word after them
 
 
@@ -44,9 +45,9 @@ def check_entrypoint(entrypoint: str | Sequence[str] | None, files: Collection[s
 def _check_launcher(words: Sequence[str]) -> None:
     for option, module in pairwise(words):
         name = module.removeprefix(_LAUNCHER)
-        if option == "-m" and name != module and name not in _LAUNCHERS:
+        if option == "-m" and name != module and name not in _PROGRAMS:
             raise InvalidConfig(
-                f"entrypoint: expected a launcher of this release (torch_distributed); found {module}. "
+                f"entrypoint: expected a launcher of this release ({', '.join(_LAUNCHERS)}); found {module}. "
                 f"Write python3 -m {_LAUNCHER}torch_distributed in its place, or module:Class for a trial on one slot."
             )
 

@@ -1,33 +1,31 @@
 """The wire under the collectives: rank 0 in the middle, one connection to each other rank.
 
 On one machine the ranks meet at a Unix socket in a folder that only this user may enter. Across machines they
-meet over TCP, where each side proves, by HMAC over the other's nonce, that it holds the same secret: the
-session token of their task, or off the cluster a file in the user's own data folder. What travels is pickled,
-so nobody else may be let in.
+meet over TCP, where each side proves that it holds their task's secret (see `determined._handshake`). What travels is
+pickled, so nobody else may be let in.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import logging
 import os
 import pathlib
 import pickle
-import secrets
 import socket
 import struct
 import tempfile
 import time
 from typing import Any
 
+from determined._handshake import HANDSHAKE_S, Stranger, introduce, read, shared_secret, welcome
+
 logger = logging.getLogger("determined.core")
 
 JOIN_S = 600.0
-HANDSHAKE_S = 10.0
+PURPOSE = b"star "
 _FRAME = struct.Struct(">Q")
-_HELLO = struct.Struct(">I32s")
 
 
 class Star:
@@ -95,18 +93,8 @@ def _frame(call: tuple[str, int], stuff: Any) -> bytes:
 
 
 def _read_frame(link: socket.socket) -> bytes:
-    (length,) = _FRAME.unpack(_read(link, _FRAME.size))
-    return _read(link, length)
-
-
-def _read(link: socket.socket, length: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < length:
-        part = link.recv(min(length - len(parts), 1 << 20))
-        if not part:
-            raise ConnectionError("the connection was closed")
-        parts += part
-    return bytes(parts)
+    (length,) = _FRAME.unpack(read(link, _FRAME.size))
+    return read(link, length)
 
 
 def open_local_star(name: str, rank: int, size: int) -> Star:
@@ -131,7 +119,7 @@ def open_local_star(name: str, rank: int, size: int) -> Star:
 
 def open_star(host: str, port: int, rank: int, size: int) -> Star:
     """A star between `size` workers on several machines; rank 0 listens at `host`:`port`."""
-    secret = _shared_secret()
+    secret = shared_secret()
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if rank != 0:
         return Star(rank, {0: _join(family, (host, port), rank, secret)})
@@ -151,8 +139,8 @@ def _admit(listener: socket.socket, size: int, secret: bytes) -> dict[int, socke
             missing = sorted(set(range(1, size)) - set(links))
             raise RuntimeError(f"ranks {missing} did not join within {JOIN_S:.0f} s") from None
         try:
-            rank = _welcome(link, size, secret)
-        except (OSError, ValueError, struct.error) as problem:
+            rank = welcome(link, secret, PURPOSE, range(1, size))
+        except (OSError, Stranger) as problem:
             logger.warning("turned away a connection that is no worker of this trial: %s", problem)
             link.close()
             continue
@@ -160,23 +148,6 @@ def _admit(listener: socket.socket, size: int, secret: bytes) -> dict[int, socke
             links[rank].close()
         links[rank] = link
     return links
-
-
-def _welcome(link: socket.socket, size: int, secret: bytes) -> int:
-    """The centre's half of the handshake: the rank of whoever called."""
-    link.settimeout(HANDSHAKE_S)
-    nonce = secrets.token_bytes(32)
-    link.sendall(nonce)
-    rank, theirs = _HELLO.unpack(_read(link, _HELLO.size))
-    proof = _read(link, 32)
-    if not hmac.compare_digest(proof, _proof(secret, b"worker", nonce + theirs, rank)):
-        raise ValueError("it does not know the secret")
-    if not 0 < rank < size:
-        raise ValueError(f"it says it is rank {rank} of {size}")
-    link.sendall(_proof(secret, b"chief", theirs + nonce, rank))
-    link.settimeout(None)
-    _tune(link)
-    return int(rank)
 
 
 def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
@@ -188,34 +159,17 @@ def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
         try:
             link.settimeout(HANDSHAKE_S)
             link.connect(address)
-            _introduce(link, rank, secret)
+            introduce(link, secret, PURPOSE, rank)
             return link
+        except Stranger as problem:
+            link.close()
+            raise RuntimeError(f"at the chief's address {address} somebody else answers: {problem}") from problem
         except OSError as problem:
             link.close()
             if time.monotonic() > deadline:
                 raise RuntimeError(f"rank 0 did not answer at {address} within {JOIN_S:.0f} s") from problem
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.25)
-
-
-def _introduce(link: socket.socket, rank: int, secret: bytes) -> None:
-    nonce = _read(link, 32)
-    mine = secrets.token_bytes(32)
-    link.sendall(_HELLO.pack(rank, mine) + _proof(secret, b"worker", nonce + mine, rank))
-    if not hmac.compare_digest(_read(link, 32), _proof(secret, b"chief", mine + nonce, rank)):
-        raise RuntimeError("whoever answers at the chief's address does not know this trial's secret")
-    link.settimeout(None)
-    _tune(link)
-
-
-def _proof(secret: bytes, role: bytes, nonces: bytes, rank: int) -> bytes:
-    return hmac.digest(secret, role + nonces + rank.to_bytes(4, "big"), hashlib.sha256)
-
-
-def _tune(link: socket.socket) -> None:
-    if link.family != socket.AF_UNIX:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
 def _private_folder() -> pathlib.Path:
@@ -225,17 +179,3 @@ def _private_folder() -> pathlib.Path:
     if status.st_uid != os.getuid() or status.st_mode & 0o077 or not folder.is_dir() or folder.is_symlink():
         raise RuntimeError(f"{folder} should be a folder that only this user may enter; remove it")
     return folder
-
-
-def _shared_secret() -> bytes:
-    token = os.environ.get("DET_SESSION_TOKEN")
-    if token:
-        return hmac.digest(token.encode(), b"workers of one allocation", hashlib.sha256)
-    home = pathlib.Path(os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share")
-    path = home / "determined" / "workers-secret"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError), tempfile.NamedTemporaryFile(dir=path.parent) as fresh:
-        fresh.write(secrets.token_bytes(32))
-        fresh.flush()
-        os.link(fresh.name, path)
-    return path.read_bytes()

@@ -1,4 +1,4 @@
-"""Starts one worker per slot with torch's own launcher.
+"""Starts one worker per slot with torch's own launcher, one of which runs in each container.
 
     python3 -m determined.launch.torch_distributed [TORCH_OVERRIDES... --] (--trial module:Class | SCRIPT...)
 
@@ -7,87 +7,75 @@ With one slot there is nothing to coordinate, and the script runs alone.
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
+import socket
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
-from determined import constants
-from determined._info import ClusterInfo, get_cluster_info
+from determined.launch import _gang, _workers
+from determined.launch._command_line import Job
+from determined.launch._gang import Gang, Refused
+from determined.launch._start import Facts, Framework, start
+from determined.launch._workers import Worker
 
-USAGE = "[[TORCH_OVERRIDES...] --] (--trial TRIAL)|(SCRIPT...)"
+LAUNCHER = "torch.distributed.run"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    overrides, trial, script = parse(list(sys.argv[1:] if words is None else words))
-    info = get_cluster_info()
-    if info is None or info.task_type != "TRIAL":
-        raise SystemExit("determined.launch.torch_distributed starts the workers of a trial on a cluster")
-    if sum(info.container_slot_counts) <= 1 and not overrides:
-        return _alone(trial, script)
-    os.environ["USE_TORCH_DISTRIBUTED"] = "True"
-    os.environ["DET_CHIEF_IP"] = info.container_addrs[0]
-    return subprocess.call(torch_run(info, overrides) + worker(trial, script))
+    return start(Framework("torch_distributed", prepare, workers, alone=lambda job: not job.overrides), words)
 
 
-def parse(words: list[str]) -> tuple[list[str], str | None, list[str]]:
-    """(overrides, trial class or None, script). What stands before the first -- belongs to torch."""
-    overrides: list[str] = []
-    if "--" in words:
-        at = words.index("--")
-        overrides, words = words[:at], words[at + 1 :]
-    parser = argparse.ArgumentParser(prog="torch_distributed", usage=f"%(prog)s {USAGE}")
-    parser.add_argument("--trial", help="module:Class of a trial to train")
-    parser.add_argument("script", nargs=argparse.REMAINDER)
-    arguments = parser.parse_args(words)
-    if arguments.trial and arguments.script:
-        _refuse(parser, "extra arguments to --trial")
-    if not arguments.trial and not arguments.script:
-        _refuse(parser, "empty script")
-    return overrides, arguments.trial, arguments.script
+def prepare(gang: Gang, job: Job) -> Facts:
+    if find_spec("torch") is None:
+        raise Refused(f"torch is not installed for {sys.executable}: use an image that has it")
+    if not gang.is_chief:
+        return {}
+    if (port := _chosen_port(job.overrides)) is not None:
+        _must_be_free(gang.chief_address, port)
+    return {"master_port": gang.hold_port(), **_gang.ports(gang)}
 
 
-def _refuse(parser: argparse.ArgumentParser, reason: str) -> None:
-    parser.print_usage(sys.stderr)
-    print(f"{parser.prog}: {reason}", file=sys.stderr)
-    raise SystemExit(1)
+def _chosen_port(overrides: Sequence[str]) -> int | None:
+    """What the user's own words choose instead of the port that is found free."""
+    pairs = [word.replace("_", "-").partition("=")[::2] for word in overrides]
+    for at, (name, value) in enumerate(pairs):
+        if name == "--master-port":
+            text = value or (overrides[at + 1] if at + 1 < len(overrides) else "")
+            return int(text) if text.isdigit() else None
+    return None
 
 
-def _alone(trial: str | None, script: list[str]) -> int:
-    if trial is None:
-        os.execvp(script[0], script)
-    from determined.exec import harness
+def _must_be_free(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as problem:
+            raise Refused(
+                f"--master_port {port} cannot be used at {address}: {problem.strerror}; "
+                "leave it out, and a free one is found"
+            ) from problem
 
-    sys.path.insert(0, os.getcwd())
-    return harness.main(["--trial", trial])
+
+def workers(gang: Gang, job: Job, facts: Facts) -> Sequence[Worker]:
+    variables = {"USE_TORCH_DISTRIBUTED": "True", **_gang.variables(gang), **_gang.port_variables(facts)}
+    argv = (*torch_run(gang, int(facts["master_port"]), job.overrides), *_workers.wrapped("RANK", job.program))
+    return [Worker(LAUNCHER, argv, variables)]
 
 
-def torch_run(info: ClusterInfo, overrides: Sequence[str]) -> list[str]:
-    """torch's launcher for this machine's share of the workers."""
-    machines = len(info.container_addrs)
-    chief = "localhost" if machines == 1 else info.container_addrs[0]
-    return [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        f"--nnodes={machines}",
-        f"--nproc_per_node={info.container_slot_counts[info.container_rank]}",
-        f"--node_rank={info.container_rank}",
+def torch_run(gang: Gang, port: int, overrides: Sequence[str]) -> tuple[str, ...]:
+    """torch's launcher for this container's share of the workers; of equal flags the later one, the user's, holds."""
+    return (
+        *(sys.executable, "-m", LAUNCHER),
+        f"--nnodes={len(gang.places)}",
+        f"--nproc_per_node={gang.here.slots}",
+        f"--node_rank={gang.me}",
         "--max_restarts=0",
-        f"--master_addr={chief}",
-        f"--master_port={constants.C10D_PORT}",
+        f"--master_addr={gang.chief_address if gang.spans_hosts else 'localhost'}",
+        f"--master_port={port}",
         "--no_python",
         *overrides,
-    ]
-
-
-def worker(trial: str | None, script: Sequence[str]) -> list[str]:
-    """One worker: the program, each line it prints marked with its rank."""
-    wrapped = [sys.executable, "-m", "determined.launch.wrap_rank", "RANK"]
-    if trial is not None:
-        return [*wrapped, sys.executable, "-m", "determined.exec.harness", "--trial", trial]
-    return [*wrapped, *script]
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+"""What stands on a launcher's command line: words for the framework before `--`, and a trial class or a script."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+
+class Job(NamedTuple):
+    """What every worker runs. `overrides` are the framework's own words; `flags` the launcher's."""
+
+    overrides: tuple[str, ...]
+    trial: str | None
+    script: tuple[str, ...]
+    flags: frozenset[str] = frozenset()
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        if self.trial is None:
+            return self.script
+        return (sys.executable, "-m", "determined.exec.harness", "--trial", self.trial)
+
+
+def parse(name: str, words: Sequence[str], flags: Sequence[str] = ()) -> Job:
+    """`flags`: those that only this launcher has. Ends the process, having said why, where nothing would run."""
+    overrides, words = split(list(words))
+    usage = f"%(prog)s [[{name.upper()}_OVERRIDES...] --] {''.join(f'[{flag}] ' for flag in flags)}"
+    parser = argparse.ArgumentParser(prog=name, usage=usage + "(--trial TRIAL)|(SCRIPT...)")
+    parser.add_argument("--trial", help="module:Class of a trial to train")
+    parser.set_defaults(flags=[])
+    for flag in flags:
+        parser.add_argument(flag, action="append_const", const=flag, dest="flags")
+    parser.add_argument("script", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args(words)
+    if arguments.trial and arguments.script:
+        _refuse(parser, "extra arguments to --trial")
+    if not arguments.trial and not arguments.script:
+        _refuse(parser, "empty script")
+    return Job(tuple(overrides), arguments.trial, tuple(arguments.script), frozenset(arguments.flags))
+
+
+def split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Before and after the first `--`. A script that comes before any `--` keeps that one for itself."""
+    if "--" not in words or (words[0] != "--" and not words[0].startswith("-")) or words[0].startswith("--trial"):
+        return [], words
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
+
+
+def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
+    parser.print_usage(sys.stderr)
+    print(f"{parser.prog}: {reason}", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def missing(script: Sequence[str]) -> str | None:
+    """What of `script` is not there, in words; None where it can be run as far as one can see."""
+    if shutil.which(script[0]) is None:
+        return f"there is no program {script[0]!r} here"
+    if os.path.basename(script[0]).startswith("python") and len(script) > 1 and script[1].endswith(".py"):
+        return None if os.path.isfile(script[1]) else f"there is no file {script[1]!r} in {os.getcwd()}"
+    return None

@@ -1,0 +1,224 @@
+"""The gang of a trial: the launchers of all its containers, one of which, the chief's, decides for all.
+
+They meet through the gateway, find out at which addresses they reach one another, and then keep a line of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from determined._handshake import Stranger, secret_of
+from determined._info import ClusterInfo
+from determined.common.api import Session
+from determined.common.api._session import segment
+from determined.launch import _interfaces, _layout, _preflight
+from determined.launch._line import HungUp, Link
+from determined.launch._preflight import CannotTalk, Peer
+
+JOIN_S = 60.0
+AGREE_S = 300.0
+"""How long to wait for the others' launchers to import what they need."""
+
+
+class Refused(Exception):
+    """The gang cannot run, whoever tries: the message says why, and what would help. Trying again would not."""
+
+
+class Unlucky(Exception):
+    """The gang cannot run this time."""
+
+
+class Place(NamedTuple):
+    """One container of the gang."""
+
+    name: str
+    slots: int
+    interface: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.address})"
+
+
+class Gang:
+    """`links` by container: to every other at the chief, to the chief elsewhere."""
+
+    def __init__(self, me: int, places: Sequence[Place], links: dict[int, Link], info: ClusterInfo) -> None:
+        self.me, self.places, self.links, self.info = me, tuple(places), links, info
+        self._held: list[socket.socket] = []
+
+    @property
+    def is_chief(self) -> bool:
+        return self.me == 0
+
+    @property
+    def here(self) -> Place:
+        return self.places[self.me]
+
+    @property
+    def chief_address(self) -> str:
+        return self.places[0].address
+
+    @property
+    def spans_hosts(self) -> bool:
+        return len(self.places) > 1
+
+    @property
+    def ranks_here(self) -> list[_layout.Rank]:
+        return _layout.of_container([place.slots for place in self.places], self.me)
+
+    def hold_port(self) -> int:
+        """A port of this container's address that is free, and stays so for the workers: a socket that is bound, and
+        never listens, keeps others from being given it, and does not stand in the way of a server that re-uses it."""
+        held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((self.here.address, 0))
+        self._held.append(held)
+        port: int = held.getsockname()[1]
+        return port
+
+    def agree(self, mine: dict[str, Any], refusal: str | None = None) -> dict[str, Any]:
+        """What the chief brought, once everybody came. Raises Refused on all when one of them refuses."""
+        deadline = time.monotonic() + AGREE_S
+        try:
+            if not self.is_chief:
+                self.links[0].send({"kind": "ready", "refusal": refusal})
+                answer = self.links[0].wait_for("go", deadline)
+                return self._go(answer["facts"], answer["refusal"])
+            answers = [link.wait_for("ready", deadline) for link in self.links.values()]
+            refusal = next(filter(None, [refusal, *(answer["refusal"] for answer in answers)]), None)
+            for link in self.links.values():
+                link.send({"kind": "go", "facts": mine, "refusal": refusal})
+        except HungUp as problem:
+            raise Unlucky(f"a launcher of this gang went away before the workers were started: {problem}") from problem
+        return self._go(mine, refusal)
+
+    def _go(self, facts: dict[str, Any], refusal: str | None) -> dict[str, Any]:
+        if refusal is not None:
+            raise Refused(refusal)
+        return facts
+
+    def close(self) -> None:
+        for link in self.links.values():
+            link.close()
+        for held in self._held:
+            held.close()
+
+
+def meet(info: ClusterInfo) -> Gang:
+    """Returns when every launcher is there and reaches the others. Raises Refused, Unlucky."""
+    slots = info.container_slot_counts
+    if len(slots) == 1:
+        return Gang(0, [Place(info.agent_id, slots[0], "lo", "127.0.0.1")], {}, info)
+    me, secret = info.container_rank, secret_of(info.session_token)
+    listener = _preflight.Listener(me, len(slots), secret)
+    session = Session(
+        info.master_url, info.session_token, cert_file=info.master_cert_file, cert_name=info.master_cert_name
+    )
+    try:
+        peers = [_peer(one) for one in _gather(session, info, _introduction(info, listener.port))]
+        reached = _preflight.Probe(me, peers, secret).run()
+        told = _gather(session, info, {"rank": me, "reached": {str(rank): found for rank, found in reached.items()}})
+        places = _places(peers, told)
+        links = _joined(listener, len(slots)) if me == 0 else {0: _join(peers[0], places[0].address, me, secret)}
+    finally:
+        session.close()
+        listener.close()
+    return Gang(me, places, links, info)
+
+
+def _introduction(info: ClusterInfo, port: int) -> dict[str, Any]:
+    reported = info.container_addrs[info.container_rank]
+    configured = info.trial._inter_node_network_interface
+    introduction = {
+        "rank": info.container_rank,
+        "name": info.agent_id,
+        "slots": info.container_slot_counts[info.container_rank],
+        "port": port,
+        "candidates": [],
+        "refusal": None,
+    }
+    try:
+        introduction["candidates"] = _interfaces.in_order(_interfaces.here(), reported, configured)
+    except _interfaces.NoSuchInterface as problem:
+        introduction["refusal"] = f"environment.dtrain_network_interface: on {info.agent_id} {problem}"
+    return introduction
+
+
+def _gather(session: Session, info: ClusterInfo, mine: dict[str, Any]) -> list[dict[str, Any]]:
+    """What every launcher brought, by rank. Raises Refused where one of them cannot go on."""
+    body = {"requestUuid": secrets.token_hex(16), "numPeers": len(info.container_slot_counts), "data": mine}
+    answer = session.post(f"/api/v1/allocations/{segment(info.allocation_id)}/all_gather", body)
+    brought: list[dict[str, Any]] = sorted(answer["data"], key=lambda one: int(one["rank"]))
+    if refusals := [one["refusal"] for one in brought if one.get("refusal")]:
+        raise Refused("; ".join(refusals))
+    return brought
+
+
+def _peer(told: dict[str, Any]) -> Peer:
+    candidates = tuple(_interfaces.Candidate(*one) for one in told["candidates"])
+    return Peer(int(told["rank"]), str(told["name"]), int(told["slots"]), int(told["port"]), candidates)
+
+
+def _places(peers: Sequence[Peer], told: Sequence[dict[str, Any]]) -> list[Place]:
+    reached = {int(one["rank"]): {int(rank): found for rank, found in one["reached"].items()} for one in told}
+    try:
+        chosen = _preflight.choose(peers, reached)
+    except CannotTalk as problem:
+        raise Refused(
+            f"the containers of this gang cannot all talk to one another: {problem}. Let the hosts reach each other on "
+            "any port above 1023, or name the interface that they share in environment.dtrain_network_interface"
+        ) from problem
+    return [Place(peer.name, peer.slots, *candidate) for peer, candidate in zip(peers, chosen, strict=True)]
+
+
+def _joined(listener: _preflight.Listener, size: int) -> dict[int, Link]:
+    links: dict[int, Link] = {}
+    deadline = time.monotonic() + JOIN_S
+    while len(links) < size - 1:
+        with contextlib.suppress(queue.Empty):
+            rank, connection = listener.joined.get(timeout=max(0.01, deadline - time.monotonic()))
+            links[rank] = Link(connection)
+        if time.monotonic() > deadline:
+            missing = sorted(set(range(1, size)) - set(links))
+            raise Unlucky(f"the launchers of containers {missing} did not join within {JOIN_S:.0f} s")
+    return dict(sorted(links.items()))
+
+
+def _join(chief: Peer, address: str, me: int, secret: bytes) -> Link:
+    deadline = time.monotonic() + JOIN_S
+    while True:
+        try:
+            return Link(_preflight.call(chief, address, me, secret, _preflight.JOIN))
+        except (OSError, Stranger) as problem:
+            if time.monotonic() > deadline:
+                raise Unlucky(f"the chief's launcher did not answer at {address}:{chief.port}: {problem}") from problem
+        time.sleep(0.05)
+
+
+def variables(gang: Gang, environ: dict[str, str] | None = None) -> dict[str, str]:
+    """What every framework's workers find: over which interface to talk to others. What the user has set stays."""
+    around = os.environ if environ is None else environ
+    told = {"DET_CHIEF_IP": gang.chief_address, "GLOO_SOCKET_IFNAME": gang.here.interface}
+    if gang.spans_hosts:
+        told["NCCL_SOCKET_IFNAME"] = gang.here.interface
+    return {name: value for name, value in told.items() if name.startswith("DET_") or name not in around}
+
+
+_PORTS = {"comm_port_1": "INTER_TRAIN_PROCESS_COMM_PORT_1", "comm_port_2": "INTER_TRAIN_PROCESS_COMM_PORT_2"}
+
+
+def ports(gang: Gang) -> dict[str, int]:
+    """For the workers' own collectives: found free by the chief, where its rank 0 will listen."""
+    return {name: gang.hold_port() for name in _PORTS}
+
+
+def port_variables(facts: dict[str, Any]) -> dict[str, str]:
+    return {variable: str(facts[name]) for name, variable in _PORTS.items()}

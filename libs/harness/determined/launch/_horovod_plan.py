@@ -1,0 +1,79 @@
+"""What Horovod's workers are told, as far as it takes no Horovod to say it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from determined.launch._layout import Rank
+
+REMEDY = "use an image that has it, or start the workers with determined.launch.torch_distributed"
+
+
+def why_not_here() -> str | None:
+    """What keeps Horovod from being used by this interpreter; None where it can be."""
+    if find_spec("horovod") is None:
+        return f"Horovod is not installed for {sys.executable}: {REMEDY}"
+    return None
+
+
+def is_here_for_torch() -> bool:
+    """Whether Horovod was built for torch, told without importing either."""
+    spec = find_spec("horovod")
+    places = spec.submodule_search_locations if spec is not None else None
+    return any(_has_library(os.path.join(place, "torch")) for place in places or ())
+
+
+def _has_library(folder: str) -> bool:
+    try:
+        return any(name.startswith("mpi_lib") and name.endswith(".so") for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+def words_of(optimizations: Mapping[str, Any]) -> list[str]:
+    """The configuration's tuning as the flags of `horovodrun`; flags on the command line come later, and hold."""
+    if optimizations.get("auto_tune_tensor_fusion"):
+        return ["--autotune"]  # it leaves alone what is set
+    words: list[str] = []
+    if (threshold := optimizations.get("tensor_fusion_threshold")) is not None:
+        words += ["--fusion-threshold-mb", str(threshold)]
+    if (cycle := optimizations.get("tensor_fusion_cycle_time")) is not None:
+        words += ["--cycle-time-ms", str(cycle)]
+    return words
+
+
+def decided_by_the_cluster(parsed: Mapping[str, Any], size: int) -> Sequence[str]:
+    """Flags among those given that say where workers run."""
+    names = {
+        "hosts": "-H",
+        "hostfile": "--hostfile",
+        "host_discovery_script": "--host-discovery-script",
+        "min_num_proc": "--min-np",
+        "max_num_proc": "--max-np",
+        "use_mpi": "--mpi",
+        "use_jsrun": "--jsrun",
+    }
+    surplus = [flag for name, flag in names.items() if parsed.get(name)]
+    return [*surplus, *(["-np"] if parsed.get("num_proc") not in (None, size) else [])]
+
+
+def host(container: int) -> str:
+    """A name for Horovod to tell containers apart by; it is never looked up."""
+    return f"container-{container}"
+
+
+def variables(rank: Rank) -> dict[str, str]:
+    """Who a worker is."""
+    return {
+        "HOROVOD_HOSTNAME": host(rank.container),
+        "HOROVOD_RANK": str(rank.rank),
+        "HOROVOD_SIZE": str(rank.size),
+        "HOROVOD_LOCAL_RANK": str(rank.local_rank),
+        "HOROVOD_LOCAL_SIZE": str(rank.local_size),
+        "HOROVOD_CROSS_RANK": str(rank.cross_rank),
+        "HOROVOD_CROSS_SIZE": str(rank.cross_size),
+    }

@@ -1,0 +1,78 @@
+"""The line between the launchers of a gang: the chief's listens, the others call, and small JSON messages go both ways.
+
+It is open for as long as the gang lives. Each end sends a beat every second, so that one that falls silent is missed
+within seconds even where its connection is never closed.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any
+
+BEAT_S = 1.0
+SILENCE_S = 5.0
+"""A launcher that says nothing for so long is gone, or its host is, or the network between."""
+SEND_S = 2.0
+MESSAGE_BYTES_MAX = 1 << 20
+
+
+class HungUp(Exception):
+    """The other end is gone; nothing more will come."""
+
+
+class Link:
+    """One end of a connection between two launchers; messages are lines of JSON."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.settimeout(SEND_S)
+        self.connection = connection
+        self.heard_at = time.monotonic()
+        self._buffer = bytearray()
+        self._left_over: list[dict[str, Any]] = []
+
+    def fileno(self) -> int:
+        return self.connection.fileno()
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Raises HungUp."""
+        try:
+            self.connection.sendall(json.dumps(message).encode() + b"\n")
+        except OSError as problem:
+            raise HungUp(str(problem)) from problem
+
+    def receive(self) -> list[dict[str, Any]]:
+        """What has come, for a link that has something to read; perhaps no whole message yet. Raises HungUp."""
+        try:
+            data = self.connection.recv(1 << 16)
+        except OSError as problem:
+            raise HungUp(str(problem)) from problem
+        if not data or len(self._buffer) > MESSAGE_BYTES_MAX:
+            raise HungUp("the connection was closed")
+        self.heard_at = time.monotonic()
+        self._buffer += data
+        *lines, rest = bytes(self._buffer).split(b"\n")
+        self._buffer[:] = rest
+        return [json.loads(line) for line in lines]
+
+    def wait_for(self, kind: str, deadline: float) -> dict[str, Any]:
+        """The next message of this kind; others before it are dropped. Raises HungUp, also at the deadline."""
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.connection], [], [], left)[0]:
+                messages = self.receive()
+                for at, message in enumerate(messages):
+                    if message["kind"] == kind:
+                        self._left_over = messages[at + 1 :]
+                        return message
+        raise HungUp("it said nothing in time")
+
+    def left_over(self) -> list[dict[str, Any]]:
+        """What came together with the message that was waited for, once."""
+        messages, self._left_over = self._left_over, []
+        return messages
+
+    def close(self) -> None:
+        self.connection.close()

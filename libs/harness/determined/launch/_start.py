@@ -1,0 +1,102 @@
+"""The frame around every launcher: from its command line to its exit code. What differs is how workers are started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from determined._info import ClusterInfo, get_cluster_info
+from determined.common.api import Session
+from determined.common.api._retry import ONCE
+from determined.common.api.errors import BadRequestException, BadResponseException
+from determined.launch import _command_line
+from determined.launch._command_line import Job
+from determined.launch._conduct import conduct
+from determined.launch._gang import Gang, Refused, Unlucky, meet
+from determined.launch._workers import Worker
+
+MISCONFIGURED = "EXITED_REASON_MISCONFIGURED"
+
+Facts = dict[str, Any]
+
+
+class Framework(NamedTuple):
+    """`prepare` runs at every launcher once all have met, and may refuse; the chief's facts are told to all.
+    `workers` are then those of this container."""
+
+    name: str
+    prepare: Callable[[Gang, Job], Facts]
+    workers: Callable[[Gang, Job, Facts], Sequence[Worker]]
+    alone: Callable[[Job], bool] = lambda job: False
+    """Whether a trial with a single slot runs without the framework."""
+    flags: tuple[str, ...] = ()
+
+
+def start(framework: Framework, words: Sequence[str] | None = None) -> int:
+    """The exit code of the gang: 0, or that of the rank that failed first."""
+    job = _command_line.parse(framework.name, sys.argv[1:] if words is None else words, framework.flags)
+    info = get_cluster_info()
+    if info is None or info.task_type != "TRIAL":
+        raise SystemExit(f"determined.launch.{framework.name} starts the workers of a trial on a cluster")
+    if sum(info.container_slot_counts) <= 1 and framework.alone(job):
+        return _alone(job)
+    try:
+        return _together(framework, job, info)
+    except Refused as reason:
+        return give_up(info, str(reason))
+    except (Unlucky, BadRequestException, BadResponseException) as reason:
+        print(f"ERROR: {reason}", file=sys.stderr, flush=True)
+        return 1
+
+
+def _together(framework: Framework, job: Job, info: ClusterInfo) -> int:
+    with contextlib.closing(meet(info)) as gang:
+        facts: Facts = {}
+        refusal = None
+        try:
+            if job.trial is None and (what := _command_line.missing(job.script)):
+                raise Refused(f"entrypoint: {what}")
+            facts = framework.prepare(gang, job)
+        except Refused as reason:
+            refusal = f"{reason} (on {gang.here.name})"
+        found = conduct(gang, framework.workers(gang, job, gang.agree(facts, refusal)))
+    if found.hopeless:
+        return give_up(info, found.line, found.code)
+    if found.line:
+        print(found.line, file=sys.stderr, flush=True)
+    return found.code
+
+
+def give_up(info: ClusterInfo, reason: str, code: int = 1) -> int:
+    """Say why this trial cannot run, here and to the cluster, which then does not try again; the exit code."""
+    session = Session(
+        info.master_url, info.session_token, cert_file=info.master_cert_file, cert_name=info.master_cert_name
+    )
+    try:
+        path = f"/api/v1/trials/{info.trial.trial_id}/early_exit"
+        session.post(path, {"reason": MISCONFIGURED}, retry=ONCE)
+    except (BadRequestException, BadResponseException) as problem:
+        print(f"WARNING: nobody heard that starting this again is of no use: {problem}", file=sys.stderr)
+    finally:
+        session.close()
+    print(reason if reason.startswith("ERROR: ") else f"ERROR: {reason}", file=sys.stderr, flush=True)
+    return code
+
+
+def _alone(job: Job) -> int:
+    if job.trial is None:
+        _become(job.script)
+    from determined.exec import harness
+
+    sys.path.insert(0, os.getcwd())
+    return harness.main(["--trial", job.trial])
+
+
+def _become(script: Sequence[str]) -> NoReturn:
+    try:
+        os.execvp(script[0], list(script))
+    except OSError as problem:
+        raise SystemExit(f"entrypoint: cannot run {script[0]!r}: {problem.strerror}") from problem

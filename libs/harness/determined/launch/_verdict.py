@@ -1,0 +1,109 @@
+"""Why a gang ends: of all that fails when one rank fails, which was the first, and when enough is known to say so."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+SETTLE_S = 0.3
+"""How long to listen on after the first failure: news of an earlier one may still be under way."""
+ECHO_S = 2.0
+"""The same while all failures known are of those that only see others go."""
+
+GOT_OVER_S = 10.0
+"""A traceback older than this at a program's end is not what it ended of."""
+WORDS_MAX = 2000
+LOST = -1
+"""The code of a container that is gone: nobody knows how its ranks ended."""
+
+_ECHO = re.compile(
+    r"HorovodInternalError|Horovod has been shut down|Connection (reset|closed) by peer|Broken pipe|rank \d+ has gone"
+    r"|DistNetworkError|DistBackendError|NCCL.*(remote process|Socket)|[Cc]onnection was closed|Connect(ed)? timeout"
+)
+_ASKED_TO_END = frozenset(128 + number for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
+
+
+class Failure(NamedTuple):
+    """`at` is on the clock of whoever holds it: told to another, it travels as an age."""
+
+    who: str
+    where: str
+    code: int
+    words: str
+    at: float
+    hopeless: bool = False
+
+    @property
+    def is_echo(self) -> bool:
+        """Whether it looks like the consequence of another rank's end."""
+        return self.code in _ASKED_TO_END or _ECHO.search(self.words) is not None
+
+    def told(self, now: float) -> dict[str, Any]:
+        return {**self._asdict(), "at": None, "age_s": now - self.at}
+
+
+def heard(told: dict[str, Any], now: float) -> Failure:
+    fields = {name: told[name] for name in Failure._fields if name != "at"}
+    return Failure(**fields, at=now - float(told["age_s"]))
+
+
+class Verdict(NamedTuple):
+    """How every launcher of the gang ends. `line` is the last it prints; `hopeless`: trying again would not help."""
+
+    code: int
+    line: str
+    hopeless: bool = False
+
+
+WELL = Verdict(0, "")
+
+
+def decide_at(failures: Iterable[Failure], first_heard_at: float) -> float:
+    """When the case is closed."""
+    return first_heard_at + (ECHO_S if all(one.is_echo for one in failures) else SETTLE_S)
+
+
+def verdict(failures: Iterable[Failure]) -> Verdict:
+    """The first to fail by itself; the first of all where every failure looks like an echo."""
+    first = min(failures, key=lambda one: (one.is_echo, one.at))
+    return Verdict(1 if first.code == LOST else first.code, sentence(first), first.hopeless)
+
+
+def sentence(failure: Failure) -> str:
+    if failure.code == LOST:
+        return f"ERROR: {failure.who} on {failure.where} {failure.words}"
+    words = f": {failure.words}" if failure.words else ""
+    return f"ERROR: {failure.who} on {failure.where} ended with exit code {failure.code}{_signal(failure.code)}{words}"
+
+
+def _signal(code: int) -> str:
+    try:
+        return f" ({signal.Signals(code - 128).name})"
+    except ValueError:
+        return ""
+
+
+class LastWords:
+    """What a program said last on stderr: the error that a traceback ends in, else the last line with a word in it."""
+
+    def __init__(self) -> None:
+        self._error = self._last = ""
+        self._since: float | None = None
+        self._inside = False
+
+    def hear(self, line: str, now: float) -> None:
+        line = line.rstrip()
+        if line.startswith("Traceback (most recent call last)"):
+            self._inside, self._since, self._error = True, now, ""
+        elif self._inside and line and not line[0].isspace():
+            self._inside, self._error = False, line
+        if line.strip():
+            self._last = line.strip()
+
+    def at_end(self, now: float) -> tuple[str, float]:
+        """The words, and when the end began: with a traceback, if it is not one that the program had got over."""
+        if self._since is not None and now - self._since < GOT_OVER_S:
+            return self._error[:WORDS_MAX], self._since
+        return self._last[:WORDS_MAX], now

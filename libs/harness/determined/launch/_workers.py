@@ -1,0 +1,160 @@
+"""The processes that one launcher starts, and what it hears of its ranks from the `wrap_rank` around each.
+
+Every `wrap_rank`, whoever started it, calls the launcher at a Unix socket whose name it has from its environment. It
+says when its rank begins and how it ends; when the connection breaks, it ends its rank: none outlives its launcher.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from determined.launch._verdict import Failure
+
+LINE = "DET_LAUNCHER_LINE"
+GRACE_S = 4.0
+"""How long `wrap_rank` gives a rank between SIGTERM and SIGKILL; a little longer for itself."""
+_MESSAGE_BYTES_MAX = 16384
+
+
+class Worker(NamedTuple):
+    """A process of this container: one rank, or a framework's own launcher that starts several."""
+
+    name: str
+    argv: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+def wrapped(rank: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """The program of one rank, or of the rank that the variable `rank` names by then."""
+    return (sys.executable, "-m", "determined.launch.wrap_rank", rank, *argv)
+
+
+class Workers:
+    """Started by `start`; `failures` fills as ranks fail; `over` once none of the processes is left."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.failures: list[Failure] = []
+        self.begun: set[int] = set()
+        self._told: set[int] = set()
+        self._processes: dict[int, tuple[Worker, subprocess.Popen[bytes]]] = {}
+        # An abstract name: it leaves no file behind, and who connects is asked for its user below.
+        self._name = f"\0determined-{secrets.token_hex(16)}"
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(self._name)
+        self._listener.listen(128)
+        self._wrappers: set[socket.socket] = set()
+        self._hang_up = False
+
+    def start(self, workers: Iterable[Worker]) -> None:
+        line = {LINE: self._name[1:]}
+        for worker in workers:
+            process = subprocess.Popen(worker.argv, env={**os.environ, **line, **worker.variables})
+            self._processes[os.pidfd_open(process.pid)] = (worker, process)
+
+    @property
+    def over(self) -> bool:
+        return not self._processes
+
+    def sources(self) -> list[int]:
+        """Descriptors that are readable when there is news."""
+        return [self._listener.fileno(), *(one.fileno() for one in self._wrappers), *self._processes]
+
+    def hear(self, ready: Iterable[int]) -> None:
+        """Take note of what the readable ones among `sources` have to say."""
+        found = set(ready)
+        for wrapper in [one for one in self._wrappers if one.fileno() in found]:
+            self._hear_wrapper(wrapper)
+        for pidfd in found & set(self._processes):
+            self._reap(pidfd)
+        if self._listener.fileno() in found:
+            self._admit()
+
+    def _admit(self) -> None:
+        wrapper, _ = self._listener.accept()
+        _, user, _ = struct.unpack("3i", wrapper.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        if user == os.getuid() and not self._hang_up:
+            self._wrappers.add(wrapper)
+        else:
+            wrapper.close()
+
+    def _hear_wrapper(self, wrapper: socket.socket) -> None:
+        try:
+            data = wrapper.recv(_MESSAGE_BYTES_MAX)
+        except OSError:
+            data = b""
+        if not data:
+            self._wrappers.discard(wrapper)
+            wrapper.close()
+            return
+        self._note(json.loads(data))
+
+    def _note(self, told: dict[str, Any]) -> None:
+        rank = int(told["rank"])
+        self.begun.add(rank)
+        if (code := told.get("code")) is not None:
+            self._told.add(rank)
+            if code != 0:
+                at = time.monotonic() - float(told["age_s"])
+                self.failures.append(Failure(f"rank {rank}", self._where, int(code), str(told["words"]), at))
+
+    def _reap(self, pidfd: int) -> None:
+        # What its wrappers had to say came before it ended, and says more.
+        for wrapper in select.select(list(self._wrappers), [], [], 0)[0]:
+            self._hear_wrapper(wrapper)
+        worker, process = self._processes.pop(pidfd)
+        os.close(pidfd)
+        code = process.wait()
+        if code != 0 and not self.failures:
+            self.failures.append(self._unexplained(worker, code if code > 0 else 128 - code))
+
+    def _unexplained(self, worker: Worker, code: int) -> Failure:
+        """A process that failed before, or without, any of its ranks."""
+        words = "" if self.begun else "it started no rank; what it printed says why"
+        # argparse ends with 2: flags that are not understood now will not be understood next time.
+        return Failure(worker.name, self._where, code, words, time.monotonic(), code == 2 and not self.begun)
+
+    def stop(self, patience_s: float) -> None:
+        """SIGTERM, and as long as it takes within `patience_s`: it was asked for from outside."""
+        self._signal(signal.SIGTERM)
+        self._wait(patience_s)
+
+    def _wait(self, patience_s: float) -> None:
+        deadline = time.monotonic() + patience_s
+        while self._processes and (left := deadline - time.monotonic()) > 0:
+            self.hear(select.select(self.sources(), [], [], min(left, 0.2))[0])
+
+    def _ask_to_end(self) -> None:
+        """SIGTERM to the ranks by their wrappers, which are told by hanging up; to the process where there are none."""
+        for wrapper in self._wrappers:
+            wrapper.close()
+        self._wrappers.clear()
+        if not self.begun:
+            self._signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """All of them, whatever it takes; returns when none is left."""
+        self._hang_up = True
+        self._ask_to_end()
+        self._wait(GRACE_S + 1.0)
+        self._signal(signal.SIGKILL)
+        for pidfd, (_, process) in self._processes.items():
+            process.wait()
+            os.close(pidfd)
+        self._processes.clear()
+        self._listener.close()
+
+    def _signal(self, number: int) -> None:
+        for _, process in self._processes.values():
+            process.send_signal(number)

@@ -1,0 +1,113 @@
+"""Starts one Horovod worker per slot, in every container its own, without ssh and without Horovod's own launcher.
+
+    python3 -m determined.launch.horovod [HOROVOD_OVERRIDES... --] [--autohorovod] (--trial module:Class | SCRIPT...)
+
+The chief's launcher serves Horovod's rendezvous at the address that all containers reach. `--autohorovod` runs a trial
+with one slot without Horovod.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from determined.launch import _gang, _horovod_plan, _workers
+from determined.launch._command_line import Job
+from determined.launch._gang import Gang, Refused
+from determined.launch._start import Facts, Framework, start
+from determined.launch._workers import Worker
+
+AUTO = "--autohorovod"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    return start(Framework("horovod", prepare, workers, alone=lambda job: AUTO in job.flags, flags=(AUTO,)), words)
+
+
+def prepare(gang: Gang, job: Job) -> Facts:
+    if (why := _horovod_plan.why_not_here()) is not None:
+        raise Refused(why)
+    config = gang.info.trial._config
+    words = [*_horovod_plan.words_of(config.get("optimizations") or {}), *job.overrides]
+    tuning = _tuning(words, sum(place.slots for place in gang.places))
+    if not gang.is_chief:
+        return {}
+    return {"rendezvous_port": _serve(gang), "tuning": tuning, **_gang.ports(gang)}
+
+
+def _tuning(words: Sequence[str], size: int) -> dict[str, str]:
+    """Horovod's own flags as the variables that its workers read."""
+    from horovod.runner.common.util import config_parser
+
+    tuning: dict[str, str] = {}
+    config_parser.set_env_from_args(tuning, _parsed(words, size))
+    return tuning
+
+
+def _parsed(words: Sequence[str], size: int) -> argparse.Namespace:
+    """As `horovodrun` reads them. Raises Refused with what it has to say, and for what only the cluster decides."""
+    from horovod.runner.launch import parse_args
+
+    said = io.StringIO()
+    before = sys.argv
+    sys.argv = ["horovod", "-np", str(size), *words, "--", "true"]
+    try:
+        with contextlib.redirect_stderr(said):
+            parsed = parse_args()
+    except SystemExit as problem:
+        told = said.getvalue().strip().splitlines()
+        raise Refused(f"Horovod does not understand {' '.join(words)}: {told[-1] if told else problem}") from problem
+    finally:
+        sys.argv = before
+    if surplus := _horovod_plan.decided_by_the_cluster(vars(parsed), size):
+        raise Refused(f"{', '.join(surplus)}: which hosts and how many workers is for resources.slots_per_trial to say")
+    assert isinstance(parsed, argparse.Namespace)
+    return parsed
+
+
+def _serve(gang: Gang) -> int:
+    """Horovod's rendezvous, for as long as this process lives. It asks nobody who they are: only the address that the
+    gang meets at hears it."""
+    from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+    from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
+
+    hosts = ",".join(f"{_horovod_plan.host(container)}:{place.slots}" for container, place in enumerate(gang.places))
+    server: Any = RendezvousHTTPServer((gang.chief_address, 0), RendezvousHandler, 0)
+    server.init(get_host_assignments(parse_hosts(hosts), sum(place.slots for place in gang.places)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port: int = server.server_address[1]
+    return port
+
+
+def workers(gang: Gang, job: Job, facts: Facts) -> Sequence[Worker]:
+    common = {
+        "USE_HOROVOD": "1",
+        **_gang.variables(gang),
+        **_gang.port_variables(facts),
+        **_run_variables(gang, int(facts["rendezvous_port"])),
+        **facts["tuning"],
+    }
+    return [
+        Worker(
+            f"rank {rank.rank}",
+            _workers.wrapped(str(rank.rank), job.program),
+            {**common, **_horovod_plan.variables(rank)},
+        )
+        for rank in gang.ranks_here
+    ]
+
+
+def _run_variables(gang: Gang, port: int) -> Mapping[str, str]:
+    from horovod.runner.gloo_run import create_run_env_vars
+
+    found: Mapping[str, str] = create_run_env_vars(gang.chief_address, [gang.here.interface], port)
+    return {name: str(value) for name, value in found.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Gangs: at which addresses launchers find one another, and what they make of a rank that fails."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from determined.launch import _layout
+from determined.launch._conduct import Case
+from determined.launch._gang import Gang, Place
+from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
+from determined.launch._line import HungUp, Link
+from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
+from determined.launch._verdict import LOST, WELL, Failure, LastWords, Verdict, heard
+from determined.launch._verdict import verdict as first_of
+
+LO, ETH, DOCKER = Candidate("lo", "127.0.0.1"), Candidate("eth0", "10.0.0.1"), Candidate("docker0", "172.17.0.1")
+
+
+@hypothesis.given(st.lists(st.integers(1, 8), min_size=1, max_size=12))
+def test_each_rank_is_somewhere_once_and_knows_its_neighbours(slots):
+    ranks = _layout.ranks(slots)
+    assert [rank.rank for rank in ranks] == list(range(sum(slots)))
+    assert [rank for container in range(len(slots)) for rank in _layout.of_container(slots, container)] == ranks
+    for rank in ranks:
+        across = [other for other in ranks if other.local_rank == rank.local_rank]
+        assert across.index(rank) == rank.cross_rank
+        assert len(across) == rank.cross_size
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def test_the_kernel_knows_the_interfaces():
+    assert Candidate("lo", "127.0.0.1") in here()
+
+
+def test_the_address_the_agent_reports_comes_first_and_loopback_last():
+    assert in_order([LO, DOCKER, ETH], "10.0.0.1", None) == [ETH, DOCKER, LO]
+    assert in_order([LO, DOCKER, ETH], "127.0.0.1", None) == [LO, DOCKER, ETH]
+
+
+def test_a_configured_interface_is_the_only_one_and_must_be_there():
+    assert in_order([LO, DOCKER, ETH], "10.0.0.1", "docker0, lo") == [DOCKER, LO]
+    with pytest.raises(NoSuchInterface, match="ib0 is not here; there are: docker0, eth0, lo"):
+        in_order([LO, DOCKER, ETH], "10.0.0.1", "ib0")
+
+
+def peers(*candidates: tuple[Candidate, ...]) -> list[Peer]:
+    return [Peer(rank, f"agent-{rank}", 2, 4000 + rank, mine) for rank, mine in enumerate(candidates)]
+
+
+def test_each_container_is_met_at_the_first_address_that_all_others_reach():
+    other, third = Candidate("eth1", "10.0.0.2"), Candidate("eth1", "10.0.0.3")
+    three = peers((DOCKER, ETH), (other,), (third,))
+    reached = {
+        0: {1: ["10.0.0.2"], 2: ["10.0.0.3"]},
+        1: {0: ["10.0.0.1", "172.17.0.1"], 2: ["10.0.0.3"]},
+        2: {0: ["10.0.0.1"], 1: ["10.0.0.2"]},
+    }
+    assert choose(three, reached) == [ETH, other, third]
+
+
+def test_who_cannot_reach_whom_is_told_with_port_and_addresses():
+    with pytest.raises(CannotTalk) as told:
+        choose(peers((ETH,), (Candidate("eth0", "10.0.0.2"),)), {0: {1: []}, 1: {0: ["10.0.0.1"]}})
+    assert str(told.value) == "agent-0 cannot reach agent-1 on port 4001 at 10.0.0.2 (eth0)"
+
+
+def test_an_address_where_another_container_answers_does_not_count(monkeypatch):
+    monkeypatch.setattr("determined.launch._preflight.PATIENCE_S", 0.5)
+    secret = b"of this gang"
+    listeners = [Listener(rank, 3, secret) for rank in range(3)]
+    stranger = Listener(1, 3, b"of another gang")
+    try:
+        right = Peer(1, "agent-1", 2, listeners[1].port, (LO,))
+        at_another = Peer(2, "agent-2", 2, listeners[1].port, (LO,))
+        assert Probe(0, [right, at_another], secret).run() == {1: ["127.0.0.1"], 2: []}
+        assert Probe(0, [right._replace(port=stranger.port)], secret).run() == {1: []}
+    finally:
+        for listener in (*listeners, stranger):
+            listener.close()
+
+
+def test_a_held_port_is_there_for_the_worker_and_for_nobody_else():
+    gang = Gang(0, [Place("agent-0", 2, "lo", "127.0.0.1")], {}, None)
+    port = gang.hold_port()
+    with socket.create_server(("127.0.0.1", port)) as server:  # re-uses addresses, as every server here does
+        assert server.getsockname()[1] == port
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    gang.close()
+
+
+# ---------------------------------------------------------------- the line between launchers
+
+
+SOON = time.monotonic() + 60
+
+
+def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed():
+    one, other = map(Link, socket.socketpair())
+    one.send({"kind": "beat"})
+    one.send({"kind": "go", "facts": {"port": 1}})
+    one.send({"kind": "verdict"})
+    assert other.wait_for("go", deadline=SOON)["facts"] == {"port": 1}
+    assert other.left_over() == [{"kind": "verdict"}]
+    threading.Timer(0.05, one.close).start()
+    with pytest.raises(HungUp):
+        other.wait_for("go", deadline=SOON)
+    other.close()
+
+
+# ---------------------------------------------------------------- why a gang ends
+
+
+def failure(rank: int, at: float, words: str = "", code: int = 1) -> Failure:
+    return Failure(f"rank {rank}", "agent-1", code, words, at)
+
+
+BOOM = failure(2, 10.5, "ValueError: boom")
+ECHO = failure(0, 10.1, "horovod.common.exceptions.HorovodInternalError: [..] Connection closed by peer")
+
+
+def test_the_first_to_fail_by_itself_is_told_and_not_those_who_saw_it_go():
+    assert first_of([ECHO, BOOM]).line == "ERROR: rank 2 on agent-1 ended with exit code 1: ValueError: boom"
+    assert first_of([failure(3, 10.6, "OSError: later"), BOOM]).line.endswith("boom")
+    assert first_of([ECHO, failure(1, 10.0, code=137)]) == Verdict(
+        137, "ERROR: rank 1 on agent-1 ended with exit code 137 (SIGKILL)"
+    )
+    assert first_of([ECHO, failure(1, 9, code=143)._replace(at=11)]).line.startswith("ERROR: rank 0")
+
+
+def test_a_failure_keeps_its_place_in_time_on_another_clock():
+    assert heard(BOOM.told(now=11.0), now=500.0).at == 499.5
+
+
+def test_the_chief_listens_a_moment_for_the_one_that_came_first():
+    case = Case(2)
+    assert case.verdict(10.0) is None
+    case.failed(ECHO, 10.2)
+    assert case.verdict(11.0) is None, "all that is known is an echo: something must have happened before"
+    case.failed(BOOM, 11.1)
+    assert case.verdict(11.1).line.endswith("ValueError: boom")
+
+
+def test_a_gang_ends_well_when_every_container_has():
+    case = Case(2)
+    case.done(0)
+    assert case.verdict(1.0) is None
+    case.done(1)
+    case.lost(1, "agent-1 (10.0.0.2)", "is gone", 2.0)
+    assert case.verdict(99.0) == WELL
+
+
+def test_a_container_that_is_lost_is_told_with_its_address():
+    case = Case(2)
+    case.lost(1, "agent-1 (10.0.0.2)", "has not been heard of for 5 s", 10.0)
+    case.failed(ECHO, 10.1)
+    assert case.verdict(11.0) == Verdict(1, "ERROR: container 1 on agent-1 (10.0.0.2) has not been heard of for 5 s")
+
+
+def test_workers_that_were_asked_to_end_did_not_fail():
+    case = Case(2)
+    case.failed(failure(0, 10.0, code=143), 10.0)
+    case.stopped("agent-1")
+    assert case.verdict(10.0).line.startswith("INFO: the workers end")
+    assert case.verdict(10.0).code == 143
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    1 / 0
+ZeroDivisionError: division by zero
+[W1121 ProcessGroup] destroy_process_group() was not called
+""".splitlines()
+
+
+def test_last_words_are_the_error_that_a_traceback_ends_in():
+    words = LastWords()
+    words.hear("loading", 1.0)
+    assert words.at_end(2.0) == ("loading", 2.0)
+    for line in TRACEBACK:
+        words.hear(line, 3.0)
+    assert words.at_end(3.5) == ("ZeroDivisionError: division by zero", 3.0)
+
+
+def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of():
+    words = LastWords()
+    for line in [*TRACEBACK, "no space left"]:
+        words.hear(line, 3.0)
+    assert words.at_end(60.0) == ("no space left", 60.0)
+
+
+@pytest.mark.parametrize("code", [1, 3, 137, LOST])
+def test_no_gang_that_failed_ends_with_zero(code):
+    assert first_of([failure(0, 1.0, code=code)]).code > 0
