@@ -225,6 +225,8 @@ class ResourcesExited(PoolEvent):
 @dataclass(frozen=True, slots=True)
 class AllocationExited(PoolEvent):
     """The last of it is gone and its slots are free. An allocation that waited may exit without ever starting."""
+    hopeless: bool = False
+    """See TaskReport."""
 
     allocation_id: str
     outcome: str
@@ -241,6 +243,8 @@ class AllocationExited(PoolEvent):
 @dataclass(frozen=True, slots=True)
 class JobChanged(PoolEvent):
     """New queue settings for all allocations of a job, present and future, by field: priority, weight,
+    hopeless: bool = False
+    """Whether it never ran, and would not if it were tried again."""
     max_slots."""
 
     job_id: str
@@ -533,6 +537,9 @@ class TaskReport:
 @dataclass(frozen=True, slots=True)
 class LogLine:
     """One line of a task's output. (task_id, rank, sequence) is unique, so that sending it twice stores it once.
+    hopeless: bool = False
+    """Whether it never ran, for a reason that trying again cannot mend: there is no such image, a mount that is not
+    allowed."""
 
     Every run and every share of a task counts its own lines, so `sequence` is made of all three: see
     `resolute.agent.log_lines.sequence`.

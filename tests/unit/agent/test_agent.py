@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -43,6 +43,8 @@ class Pretence:
     output: dict[str, list[str]] = field(default_factory=dict)
     signals: list[tuple[str, int]] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
+    addresses: dict[str, str] = field(default_factory=dict)
+    tidied: list[frozenset[str]] = field(default_factory=list)
     broken: str = ""
 
     def folder(self, resources_id: str) -> str:
@@ -57,6 +59,9 @@ class Pretence:
     async def attach(self, resources_id: str) -> bool:
         return resources_id in self.tasks
 
+    async def address(self, resources_id: str) -> str:
+        return self.addresses.get(resources_id, "")
+
     async def signal(self, resources_id: str, number: int) -> None:
         self.signals.append((resources_id, number))
         self.end(resources_id, 143)
@@ -70,6 +75,9 @@ class Pretence:
 
     async def forget(self, resources_id: str) -> None:
         self.forgotten.append(resources_id)
+
+    async def tidy(self, owned: Collection[str]) -> None:
+        self.tidied.append(frozenset(owned))
 
     def end(self, resources_id: str, code: int | None = 0) -> None:
         self.tasks[resources_id].set_result(Exit(code))

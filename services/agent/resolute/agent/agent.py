@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 
-from resolute.agent import environment
+from resolute.agent import containers, environment
 from resolute.agent.desk import ANSWER_S, Desk
 from resolute.agent.environment import Site
 from resolute.agent.ledger import Entry, Ledger, entry_for
-from resolute.agent.runtime import Exit, Launch, TaskRuntime
+from resolute.agent.runtime import CannotStart, Exit, Launch, TaskRuntime
 from resolute.agent.settings import AgentSettings
 from resolute.agent.task import CANNOT_START, Office, Task
 from resolute.bus import Bus, subjects
@@ -21,6 +21,8 @@ from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, StartTa
 from resolute.service import Patience
 
 log_ = structlog.get_logger()
+
+TIDY_S = 60.0
 
 
 class Agent:
@@ -55,6 +57,7 @@ class Agent:
                     self._care(Task(entry, self._office), None)
                 self._group.create_task(self._heartbeats())
                 self._group.create_task(self._hellos(on_ready))
+                self._group.create_task(self._tidying())
         finally:
             await orders.close()
 
@@ -163,21 +166,37 @@ class Agent:
         except OSError as error:
             # What is not in the ledger would be nobody's after a restart.
             return self._disown(entry, Exit(CANNOT_START, f"the work directory of the agent: {error}"))
-        folder = self._office.runtime.folder(entry.resources_id)
-        variables = environment.environment(order, self._site, folder)
-        command = (self._settings.python, "-m", "determined.exec.prep")
-        self._care(Task(entry, self._office), Launch(entry.resources_id, command, variables))
+        self._care(Task(entry, self._office), lambda: self._launch_of(order))
+
+    def _launch_of(self, order: StartTask) -> Launch:
+        """Raises CannotStart."""
+        settings, site, resources_id = self._settings, self._site, order.placement.resources_id
+        variables = environment.environment(order, site, self._office.runtime.folder(resources_id))
+        command = (settings.python if settings.runtime == "process" else "python3", "-m", "determined.exec.prep")
+        if settings.runtime == "process":
+            return Launch(resources_id, command, variables)
+        try:
+            container = containers.container(order, settings.id, site.cluster_id, site.slots, settings)
+        except containers.NotAllowed as error:
+            raise CannotStart(error.message, hopeless=True) from error
+        return Launch(resources_id, command, variables, container)
 
     def _slots_taken(self, entry: Entry) -> bool:
         """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""
         taken = {slot for task in self._tasks.values() if not task.ended for slot in task.entry.slot_ids}
         return not taken.isdisjoint(entry.slot_ids)
 
+    async def _tidying(self) -> None:
+        """What no task owns any more ends: what an agent left behind that lost its ledger, or died as it began."""
+        while True:
+            await self._office.runtime.tidy(self._tasks.keys())
+            await asyncio.sleep(TIDY_S)
+
     def _disown(self, entry: Entry, found: Exit) -> None:
         task = Task(entry, self._office)
         self._attend(task, task.disown(found))
 
-    def _care(self, task: Task, launch: Launch | None) -> None:
+    def _care(self, task: Task, launch: Callable[[], Launch] | None) -> None:
         self._attend(task, task.run(launch))
 
     def _attend(self, task: Task, work: Awaitable[None]) -> None:

@@ -34,6 +34,8 @@ class Site:
     """The directory that `determined` is imported from."""
     programs: str = ""
     """The directory of the interpreter that tasks run with: what they call `python3` should be the same one."""
+    contained: bool = False
+    """Whether tasks run in containers, whose images say where their programs are."""
 
 
 def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
@@ -74,9 +76,10 @@ def _devices(slots: Sequence[Slot], site: Site) -> dict[str, str]:
 
 def _paths(chosen: Mapping[str, str], site: Site, folder: str) -> dict[str, str]:
     behind = chosen.get("PYTHONPATH", site.inherited.get("PYTHONPATH", ""))
-    path = chosen.get("PATH") or os.pathsep.join(filter(None, [site.programs, site.inherited.get("PATH", os.defpath)]))
+    inherited = site.inherited.get("PATH", "" if site.contained else os.defpath)
+    path = chosen.get("PATH") or os.pathsep.join(filter(None, [site.programs, inherited]))
     return {
-        "PATH": path,
+        **({"PATH": path} if path else {}),
         "DET_RUN_DIR": folder,
         "DET_WORKDIR": f"{folder}/workdir",
         "PYTHONPATH": os.pathsep.join(filter(None, [site.harness, behind])),

@@ -8,23 +8,20 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
-from resolute.agent import shim
-from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
+from resolute.agent import shim, spool
+from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch
 from resolute.agent.warm import WarmParents
 from resolute.service.locks import is_held
 
-CHUNK_BYTES_MAX = 256 * 1024
 LOOK_AGAIN_S = 0.002
 FORK_S = 10.0
 """How long a warm parent may take to fork."""
-_STREAMS = {b"o": "stdout", b"e": "stderr"}
 
 
 class ProcessRuntime:
@@ -95,6 +92,9 @@ class ProcessRuntime:
             await asyncio.sleep(LOOK_AGAIN_S)
         return True
 
+    async def address(self, resources_id: str) -> str:
+        return ""
+
     async def attach(self, resources_id: str) -> bool:
         folder = self._path(resources_id)
         # An agent may have died between the spawn and the shim's first sign of life.
@@ -150,17 +150,15 @@ class ProcessRuntime:
             process.wait()
 
     async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
-        try:
-            with (self._path(resources_id) / "log").open("rb") as log:
-                log.seek(mark)
-                data = log.read(CHUNK_BYTES_MAX)
-        except FileNotFoundError:
-            return Chunk((), mark)
-        records = data[: data.rfind(b"\n") + 1].splitlines(keepends=True)[:limit]
-        return Chunk(tuple(_line(record) for record in records), mark + sum(map(len, records)))
+        return spool.read(self._path(resources_id) / "log", mark, limit)
 
     async def forget(self, resources_id: str) -> None:
         await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
+
+    async def tidy(self, owned: Collection[str]) -> None:
+        for folder in self._root.iterdir():
+            if folder.name not in owned and is_held(folder / "lock"):
+                await self.signal(folder.name, signal.SIGKILL)
 
     def _path(self, resources_id: str) -> Path:
         assert Path(resources_id).name == resources_id, f"{resources_id!r} is no name for a directory"
@@ -187,15 +185,6 @@ async def _readable(pidfd: int) -> None:
         await ended.wait()
     finally:
         loop.remove_reader(pidfd)
-
-
-def _line(record: bytes) -> Line:
-    try:
-        stamp, kind, text = record.rstrip(b"\n").split(b" ", 2)
-        return Line(datetime.fromtimestamp(float(stamp), UTC), _STREAMS[kind], text.decode(errors="replace"))
-    except (ValueError, KeyError, OverflowError):
-        # Half a record, from when the disk was full.
-        return Line(datetime.fromtimestamp(0, UTC), "stdout", record.decode(errors="replace").rstrip("\n"))
 
 
 def _complaint(folder: Path) -> str:

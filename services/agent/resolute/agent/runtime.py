@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from resolute.agent.containers import Container
 from resolute.proto.errors import ResoluteError
 
 
 class CannotStart(ResoluteError):
-    """The task never ran; the message says why."""
+    """The task never ran; the message says why. `hopeless`: and would not run if it were started again."""
 
     code = "cannot_start"
+
+    def __init__(self, message: str, hopeless: bool = False) -> None:
+        super().__init__(message)
+        self.hopeless = hopeless
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class Launch:
     resources_id: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
+    container: Container | None = None
+    """What it runs in, where the runtime is one of containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class Exit:
 
     code: int | None
     reason: str = ""
+    hopeless: bool = False
+    """Whether starting it again would end the same way, whatever its code is."""
 
 
 class TaskRuntime(Protocol):
@@ -64,6 +73,10 @@ class TaskRuntime(Protocol):
         """Find a task that an earlier agent started; alive or ended. False where there never was one."""
         ...
 
+    async def address(self, resources_id: str) -> str:
+        """Where its peers reach a task that runs; empty where that is the host's own address."""
+        ...
+
     async def signal(self, resources_id: str, number: int) -> None:
         """SIGTERM asks it to end, and kills all of it when its time for that is up, also without an agent. SIGKILL
         kills all of it now. Others are passed on. A task that has ended takes no notice."""
@@ -79,4 +92,8 @@ class TaskRuntime(Protocol):
 
     async def forget(self, resources_id: str) -> None:
         """Remove what is kept of a task that has ended."""
+        ...
+
+    async def tidy(self, owned: Collection[str]) -> None:
+        """End and remove every task of this agent that is not `owned`: nobody would stop it otherwise."""
         ...

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
+from resolute.agent.docker_settings import DockerSettings
 from resolute.proto.errors import InvalidConfig
 
 PREFIX = "RESOLUTE_AGENT_"
 
 
-class AgentSettings(BaseSettings):
+class AgentSettings(DockerSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     id: str = Field(default_factory=socket.gethostname, min_length=1)
@@ -28,9 +29,10 @@ class AgentSettings(BaseSettings):
     gpu: bool = True
     """Whether to look for GPUs."""
     work_dir: Path = Path("resolute-agent")
-    runtime: Literal["process"] = "process"
+    runtime: Literal["process", "docker"] = "process"
+    """What tasks are: processes of this host, or containers."""
     python: str = sys.executable
-    """The interpreter that tasks run with."""
+    """The interpreter that processes run with; containers have their own."""
     warm_start: bool = True
     """Whether tasks may be forked from a parent that has imported what they need; see docs/decisions/0023."""
     warm_imports: tuple[str, ...] = ("torch", "torch._dynamo", "determined.pytorch")

@@ -12,11 +12,12 @@ from importlib.metadata import version
 
 import structlog
 
-from resolute.agent import environment, slots
+from resolute.agent import containers, environment, slots
 from resolute.agent.agent import Agent
 from resolute.agent.environment import Site
 from resolute.agent.ledger import Ledger
 from resolute.agent.process_runtime import ProcessRuntime
+from resolute.agent.runtime import TaskRuntime
 from resolute.agent.settings import AgentSettings, cores, host_towards
 from resolute.agent.warm import WarmParents, WarmSettings
 from resolute.bus import Bus
@@ -29,26 +30,42 @@ log_ = structlog.get_logger()
 
 
 def make(bus: Bus, settings: AgentSettings) -> Agent:
-    work_dir = settings.work_dir.absolute()
-    site = Site(
+    return Agent(
+        bus,
+        _runtime(settings),
+        Ledger(settings.work_dir.absolute() / "ledger"),
+        settings,
+        _site(settings),
+        settings.host or host_towards(settings.nats_url),
+        version("resolute"),
+    )
+
+
+def _site(settings: AgentSettings) -> Site:
+    contained = settings.runtime == "docker"
+    return Site(
         agent_id=settings.id,
         cluster_id=settings.cluster_id,
         master_url=settings.master_url,
         slots=slots.detect(settings.slots, settings.artificial, settings.gpu),
         cores=cores(),
-        inherited=environment.inheritable(os.environ),
-        harness=environment.harness_directory(),
-        programs=os.path.dirname(settings.python),
+        inherited={} if contained else environment.inheritable(os.environ),
+        harness=containers.HARNESS_DIR if contained else environment.harness_directory(),
+        programs="" if contained else os.path.dirname(settings.python),
+        contained=contained,
     )
-    return Agent(
-        bus,
-        ProcessRuntime(work_dir / "tasks", settings.grace_s, _warm_parents(settings)),
-        Ledger(work_dir / "ledger"),
-        settings,
-        site,
-        settings.host or host_towards(settings.nats_url),
-        version("resolute"),
-    )
+
+
+def _runtime(settings: AgentSettings) -> TaskRuntime:
+    tasks = settings.work_dir.absolute() / "tasks"
+    if settings.runtime == "process":
+        return ProcessRuntime(tasks, settings.grace_s, _warm_parents(settings))
+    from resolute.agent.docker_engine import Engine  # brings Docker's library along: only those who ask pay for it
+    from resolute.agent.docker_runtime import DockerRuntime
+
+    engine = Engine(str(settings.docker_logins) if settings.docker_logins else None)
+    owner = containers.owner(settings.id, settings.cluster_id)
+    return DockerRuntime(tasks, engine, owner, settings.grace_s, settings.keep_finished)
 
 
 def _warm_parents(settings: AgentSettings) -> WarmParents | None:

@@ -42,7 +42,7 @@ def program() -> list[str]:
 def main(arguments: list[str]) -> int:
     folder, lock_fd, grace_s, *command = arguments
     os.set_inheritable(int(lock_fd), False)
-    Shim(folder, float(grace_s), lambda out, err: _execute(command, out, err)).run()
+    Shim(folder, float(grace_s), lambda out, err: execute(command, out, err)).run()
     return 0
 
 
@@ -173,11 +173,15 @@ class Shim:
         os.rename(f"{self.folder}/pid.new", f"{self.folder}/pid")
 
     def _write_exit(self) -> None:
-        assert self.status is not None
-        code = os.waitstatus_to_exitcode(self.status)
-        told = b"%d %.6f" % (code if code >= 0 else 128 - code, time.time())
+        told = b"%d %.6f" % (self.exit_code(), time.time())
         os.pwrite(self.exit, told.ljust(EXIT_BYTES), 0)
         os.rename(f"{self.folder}/exit.new", f"{self.folder}/exit")
+
+    def exit_code(self) -> int:
+        """As shells have it: 128 + n for a signal n."""
+        assert self.status is not None
+        code = os.waitstatus_to_exitcode(self.status)
+        return code if code >= 0 else 128 - code
 
 
 class Lines:
@@ -241,7 +245,7 @@ def settle(out: int, err: int) -> None:
     os.dup2(err, 2)
 
 
-def _execute(command: list[str], out: int, err: int) -> None:
+def execute(command: list[str], out: int, err: int) -> None:
     """Never returns."""
     try:
         settle(out, err)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -61,8 +62,8 @@ class Task:
         """Whether its end is in the log; it may still have output to hand over."""
         return self.entry.reported_at_s is not None
 
-    async def run(self, launch: Launch | None) -> None:
-        """`launch` starts it; without, it is found where an earlier agent left it."""
+    async def run(self, launch: Callable[[], Launch] | None) -> None:
+        """`launch` says what to start, or raises CannotStart; without, it is found where an earlier agent left it."""
         shipping = asyncio.create_task(self._ship())
         try:
             if not self.reported:
@@ -84,16 +85,17 @@ class Task:
         if not self.entry.stop_reason:
             log_.info("stopping", resources_id=self.entry.resources_id, why=reason)
             self._write(replace(self.entry, stop_reason=reason))
-        if self._begun and not self.ended and not self._asked_to_end:
-            self._asked_to_end = True
+        if not self.ended and not self._asked_to_end:
+            self._asked_to_end = self._begun  # one that is being started may never come to hear it
             await self._office.runtime.signal(self.entry.resources_id, signal.SIGTERM)
 
     # ------------------------------------------------------------ its life
 
-    async def _live(self, launch: Launch | None, shipping: asyncio.Task[None]) -> None:
+    async def _live(self, launch: Callable[[], Launch] | None, shipping: asyncio.Task[None]) -> None:
         found = await self._begin(launch)
         if found is None:
-            await self._report("started")
+            address = await self._office.runtime.address(self.entry.resources_id)
+            await self._report("started", address=address or self._office.address)
             found = await self._office.runtime.exit(self.entry.resources_id)
         self._write(replace(self.entry, last_words=last_words(found, self.entry.stop_reason)))
         self._ended.set()
@@ -101,15 +103,15 @@ class Task:
         await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)
         await self._report_exit(found)
 
-    async def _begin(self, launch: Launch | None) -> Exit | None:
+    async def _begin(self, launch: Callable[[], Launch] | None) -> Exit | None:
         """The end, when there was no beginning."""
         try:
             if launch is not None:
-                await self._office.runtime.start(launch)
+                await self._office.runtime.start(launch())
             elif not await self._office.runtime.attach(self.entry.resources_id):
                 return Exit(None, "the agent was stopped before it could start the task")
         except CannotStart as error:
-            return Exit(CANNOT_START, error.message)
+            return Exit(CANNOT_START, error.message, error.hopeless)
         self._begun = True
         log_.info("running" if launch else "found again", resources_id=self.entry.resources_id)
         if self.entry.stop_reason:
@@ -163,11 +165,14 @@ class Task:
     # ------------------------------------------------------------ what is said about it
 
     async def _report_exit(self, found: Exit) -> None:
-        await self._report("exited", found.code, found.reason or self.entry.stop_reason)
+        reason = found.reason or self.entry.stop_reason
+        await self._report("exited", exit_code=found.code, reason=reason, hopeless=found.hopeless)
         self._write(replace(self.entry, reported_at_s=time.time()))
         log_.info("ended", resources_id=self.entry.resources_id, exit_code=found.code, why=found.reason)
 
-    async def _report(self, what: str, exit_code: int | None = None, reason: str = "") -> None:
+    async def _report(
+        self, what: str, address: str = "", exit_code: int | None = None, reason: str = "", hopeless: bool = False
+    ) -> None:
         settings, entry = self._office.settings, self.entry
         await self._office.desk.report(
             TaskReport(
@@ -176,9 +181,10 @@ class Task:
                 allocation_id=entry.allocation_id,
                 resources_id=entry.resources_id,
                 what=what,
-                address=self._office.address,
+                address=address,
                 exit_code=exit_code,
                 reason=reason,
+                hopeless=hopeless,
             )
         )
 

@@ -92,6 +92,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
+    hopeless: bool = False
     request: AllocationRequested
     state: State
     arrival: int
@@ -158,7 +159,13 @@ def _with_share(allocation: Allocation, share: Share) -> Allocation:
 
 
 def _with_exit(allocation: Allocation, event: ResourcesExited) -> Allocation:
-    share = replace(allocation.shares[event.resources_id], exited=True, exit_code=event.exit_code, reason=event.reason)
+    share = replace(
+        allocation.shares[event.resources_id],
+        exited=True,
+        exit_code=event.exit_code,
+        reason=event.reason,
+        hopeless=event.hopeless,
+    )
     if share.exit_code != 0 and not allocation.ending:
         allocation = replace(allocation, trouble=share)
     return _with_share(allocation, share)
@@ -168,8 +175,9 @@ def exit_of(allocation: Allocation) -> AllocationExited:
     """How it ended, once all of its shares are gone: what happened first tells."""
     code = _worst_code(allocation)
     if allocation.trouble is not None:
-        code = allocation.trouble.exit_code
-        return ended(allocation, "lost" if code is None else "exited", code, allocation.trouble.reason)
+        code, reason = allocation.trouble.exit_code, allocation.trouble.reason
+        how = "lost" if code is None else "exited"
+        return replace(ended(allocation, how, code, reason), hopeless=allocation.trouble.hopeless)
     if allocation.state is State.KILLING:
         outcome = "yielded" if allocation.overdue else "killed"
         return ended(allocation, outcome, code, allocation.killed_because)

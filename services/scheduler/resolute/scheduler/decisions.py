@@ -256,7 +256,10 @@ def _report(story: Story, report: TaskReport) -> None:
             if allocation.state in STARTABLE and share.address is None:
                 _start(story, report)
         case "exited":
-            _exit(story, report.allocation_id, report.resources_id, report.exit_code, report.reason)
+            exited = ResourcesExited(
+                report.allocation_id, report.resources_id, report.exit_code, report.reason, report.hopeless
+            )
+            _exit(story, exited)
         case other:
             raise InvalidConfig(f"what: found {other!r}; started or exited would do")
 
@@ -268,9 +271,9 @@ def _start(story: Story, report: TaskReport) -> None:
         story.happens(AllocationStarted(report.allocation_id))
 
 
-def _exit(story: Story, allocation_id: str, resources_id: str, exit_code: int | None, reason: str) -> None:
-    story.happens(ResourcesExited(allocation_id, resources_id, exit_code, reason))
-    allocation = story.pool.allocations[allocation_id]
+def _exit(story: Story, exited: ResourcesExited) -> None:
+    story.happens(exited)
+    allocation = story.pool.allocations[exited.allocation_id]
     if allocation.gone:
         story.happens(exit_of(allocation))
 
@@ -300,7 +303,7 @@ def _lose(story: Story, wish: ExpireLease) -> None:
 def _lose_agent(story: Story, agent: Agent, reason: str) -> None:
     story.happens(AgentLost(agent.id, reason))
     for resources_id, allocation_id in agent.shares.items():
-        _exit(story, allocation_id, resources_id, None, reason)
+        _exit(story, ResourcesExited(allocation_id, resources_id, None, reason))
 
 
 def _switch_agent(story: Story, wish: EnableAgent | DisableAgent) -> None:

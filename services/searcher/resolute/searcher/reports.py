@@ -73,6 +73,8 @@ def run_ended(experiment: Experiment, fact: AllocationExited, ids: TrialIds) -> 
 
 
 def _outcome(fact: AllocationExited) -> str:
+    if fact.hopeless:
+        return "hopeless"
     if fact.outcome == "exited":
         return "completed" if fact.exit_code == 0 else "failed"
     return fact.outcome

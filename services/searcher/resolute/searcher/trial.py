@@ -268,6 +268,8 @@ def end_after(trial: Trial, ended: TrialRunEnded, max_restarts: int) -> TrialEnd
             return TrialEnded(trial.trial_id, "COMPLETED", "its training is complete")
         case "refused":
             return TrialEnded(trial.trial_id, "ERROR", f"the scheduler refused it: {ended.reason}")
+        case "hopeless":
+            return TrialEnded(trial.trial_id, "ERROR", f"it could not be started, and never could: {ended.reason}")
         case "failed" if trial.no_restart:
             return TrialEnded(trial.trial_id, "ERROR", f"{_failure(ended)}; it is not restarted: {trial.no_restart}")
         case "failed" if trial.restarts >= max_restarts:

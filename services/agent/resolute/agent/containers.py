@@ -1,0 +1,235 @@
+"""What a task's container is to be: worked out from its order, the agent's settings and its slots, and nothing else.
+
+What a configuration may ask of the host (paths, devices, capabilities) is what the agent's settings allow; the rest
+is refused, naming the field, what was found and the setting that would allow it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from resolute.agent.docker_settings import DockerSettings
+from resolute.proto.errors import ResoluteError
+from resolute.proto.pool import Slot, StartTask
+
+LABEL = "ai.resolute."
+RUN_DIR = "/run/determined"
+WORK_DIR = f"{RUN_DIR}/workdir"
+PARCEL_DIR = "/opt/resolute"
+HARNESS_DIR = f"{PARCEL_DIR}/harness"
+SHARED_FS = "/determined_shared_fs"
+SHM_BYTES = 4 * 2**30
+HOST = "host"
+
+
+class NotAllowed(ResoluteError):
+    """The agent's settings do not allow what the configuration asks for."""
+
+    code = "not_allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    source: str
+    """A path of the host, or the name of a volume."""
+    target: str
+    read_only: bool = False
+    propagation: str = "rprivate"
+    volume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    host_path: str
+    container_path: str
+    mode: str = "rwm"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    image: str
+    labels: Mapping[str, str]
+    network: str
+    """Its Docker name; `host`, or `container:NAME`."""
+    own_network: bool = False
+    """Whether it is the cluster's own, made by whoever needs it first."""
+    pull: bool = False
+    """Whether to ask the registry even where the image is there."""
+    login: Mapping[str, str] | None = field(default=None, repr=False)
+    work_dir: str = WORK_DIR
+    user: str = ""
+    """uid:gid; empty for the image's own."""
+    ports: tuple[int, ...] = ()
+    publish_at: str = ""
+    """The address of the host at which the ports are open to others; empty for none."""
+    add_capabilities: tuple[str, ...] = ()
+    drop_capabilities: tuple[str, ...] = ()
+    new_privileges: bool = False
+    devices: tuple[Device, ...] = ()
+    gpus: tuple[str, ...] = ()
+    """NVIDIA's UUIDs."""
+    mounts: tuple[Mount, ...] = ()
+    shm_bytes: int = SHM_BYTES
+    memory_bytes: int | None = None
+    cpus: float | None = None
+    processes: int | None = None
+
+
+def container(
+    order: StartTask, agent_id: str, cluster_id: str, slots: Sequence[Slot], settings: DockerSettings
+) -> Container:
+    """`slots`: the agent's. Raises NotAllowed."""
+    config = order.spec.config if isinstance(order.spec.config, Mapping) else {}
+    environment, resources = config.get("environment") or {}, config.get("resources") or {}
+    own = [slot for slot in slots if slot.id in order.placement.slot_ids]
+    work_dir = config.get("work_dir") or WORK_DIR
+    shares = max(1, len(own))
+    return Container(
+        image=_image(environment.get("image"), device_kind(own)),
+        labels=labels(order, agent_id, cluster_id),
+        network=(network := _network(order, cluster_id, settings)),
+        own_network=network == network_of(cluster_id),
+        pull=bool(environment.get("force_pull_image")),
+        login=environment.get("registry_auth") or None,
+        work_dir=work_dir,
+        user=settings.docker_user,
+        ports=_ports(environment),
+        publish_at=settings.docker_publish,
+        add_capabilities=_capabilities(environment.get("add_capabilities") or (), settings.docker_capabilities),
+        drop_capabilities=tuple(map(_bare, environment.get("drop_capabilities") or ())),
+        new_privileges=settings.docker_new_privileges,
+        devices=_devices(resources.get("devices") or (), settings.docker_devices),
+        gpus=tuple(slot.uuid for slot in own if slot.kind == "cuda"),
+        mounts=(*_bind_mounts(config, work_dir, settings), *_checkpoint_storage(config, settings)),
+        shm_bytes=resources.get("shm_size") or SHM_BYTES,
+        memory_bytes=settings.docker_memory_per_slot and settings.docker_memory_per_slot * shares,
+        cpus=settings.docker_cpus_per_slot and settings.docker_cpus_per_slot * shares,
+        processes=settings.docker_processes,
+    )
+
+
+def device_kind(slots: Sequence[Slot]) -> str:
+    """cuda, rocm or cpu: what images and variables are chosen by."""
+    kinds = {slot.kind for slot in slots}
+    return "cuda" if "cuda" in kinds else "rocm" if "rocm" in kinds else "cpu"
+
+
+def labels(order: StartTask, agent_id: str, cluster_id: str) -> dict[str, str]:
+    spec, placement = order.spec, order.placement
+    found = {
+        **owner(agent_id, cluster_id),
+        "allocation": spec.allocation_id,
+        "task": spec.task_id,
+        "task_type": spec.task_type,
+        "resources": placement.resources_id,
+        "rank": str(order.rank),
+        "slots": ",".join(map(str, placement.slot_ids)),
+    }
+    trial = {} if spec.trial_id is None else {"experiment": str(spec.experiment_id), "trial": str(spec.trial_id)}
+    return {LABEL + key.removeprefix(LABEL): value for key, value in {**found, **trial}.items()}
+
+
+def owner(agent_id: str, cluster_id: str) -> dict[str, str]:
+    """The labels by which an agent knows its containers."""
+    return {f"{LABEL}cluster": cluster_id, f"{LABEL}agent": agent_id}
+
+
+def network_of(cluster_id: str) -> str:
+    return "resolute-" + re.sub(r"[^A-Za-z0-9_.-]", "-", cluster_id)
+
+
+def _network(order: StartTask, cluster_id: str, settings: DockerSettings) -> str:
+    """A bridge is no way to another host."""
+    if settings.docker_network:
+        return settings.docker_network
+    return HOST if order.shares > 1 else network_of(cluster_id)
+
+
+def _image(stated: Any, kind: str) -> str:
+    found = stated.get(kind) if isinstance(stated, Mapping) else stated
+    if not found:
+        raise NotAllowed(f"environment.image: nothing is named for {kind}; name an image, as python:3.11")
+    return str(found)
+
+
+def _ports(environment: Mapping[str, Any]) -> tuple[int, ...]:
+    proxied = (port["proxy_port"] for port in environment.get("proxy_ports") or ())
+    return tuple(sorted({*(environment.get("ports") or {}).values(), *proxied}))
+
+
+def _capabilities(wanted: Iterable[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(map(_bare, wanted))
+    for name in found:
+        if name not in map(_bare, allowed):
+            raise NotAllowed(
+                f"environment.add_capabilities: {name} is not among those that tasks may add here, "
+                f"{_listed(allowed)}; RESOLUTE_AGENT_DOCKER_CAPABILITIES of the agent would allow it"
+            )
+    return found
+
+
+def _bare(capability: str) -> str:
+    return capability.upper().removeprefix("CAP_")
+
+
+def _devices(wanted: Iterable[Mapping[str, str]], allowed: Sequence[str]) -> tuple[Device, ...]:
+    found = []
+    for device in wanted:
+        path = posixpath.normpath(device["host_path"])
+        if not any(_within(path, prefix) for prefix in allowed):
+            raise NotAllowed(
+                f"resources.devices: {path} is not among the devices that tasks may use here, "
+                f"{_listed(allowed)}; RESOLUTE_AGENT_DOCKER_DEVICES of the agent would allow it"
+            )
+        found.append(Device(path, device["container_path"], device.get("mode") or "rwm"))
+    return tuple(found)
+
+
+def _bind_mounts(config: Mapping[str, Any], work_dir: str, settings: DockerSettings) -> list[Mount]:
+    return [
+        _mount(
+            "bind_mounts",
+            mount["host_path"],
+            posixpath.normpath(posixpath.join(work_dir, mount["container_path"])),
+            bool(mount.get("read_only")),
+            mount.get("propagation") or "rprivate",
+            settings.docker_bind_mounts,
+        )
+        for mount in config.get("bind_mounts") or ()
+    ]
+
+
+def _checkpoint_storage(config: Mapping[str, Any], settings: DockerSettings) -> list[Mount]:
+    """A shared file system is the same directory on every host, wherever it is in the container."""
+    storage = config.get("checkpoint_storage") or {}
+    if storage.get("type") != "shared_fs":
+        return []
+    field_, propagation = "checkpoint_storage.host_path", storage.get("propagation") or "rprivate"
+    return [_mount(field_, storage["host_path"], SHARED_FS, False, propagation, settings.docker_bind_mounts)]
+
+
+def _mount(field_: str, source: str, target: str, read_only: bool, propagation: str, allowed: Sequence[str]) -> Mount:
+    path = posixpath.normpath(source)
+    for entry in allowed:
+        prefix, _, volume = entry.partition("=")
+        if volume and path == posixpath.normpath(prefix):
+            return Mount(volume, target, read_only, volume=True)
+        if not volume and _within(path, prefix):
+            return Mount(path, target, read_only, propagation)
+    raise NotAllowed(
+        f"{field_}: {path} is not below any path of the host that tasks may mount here, {_listed(allowed)}; "
+        "RESOLUTE_AGENT_DOCKER_BIND_MOUNTS of the agent would allow it"
+    )
+
+
+def _within(path: str, prefix: str) -> bool:
+    prefix = posixpath.normpath(prefix)
+    return path == prefix or path.startswith(prefix.rstrip("/") + "/")
+
+
+def _listed(allowed: Sequence[str]) -> str:
+    return f"({', '.join(allowed) or 'there are none'})"

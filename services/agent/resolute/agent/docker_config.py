@@ -1,0 +1,104 @@
+"""A task's container in the words of the Docker engine's API."""
+
+from __future__ import annotations
+
+import io
+import math
+import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from resolute.agent.containers import PARCEL_DIR, RUN_DIR, WORK_DIR, Container, Device, Mount
+from resolute.agent.parcel import SHIM
+from resolute.agent.runtime import Launch
+
+UNLIMITED = "1p"
+"""The most the engine keeps of a task's output: what is not there any more cannot be read again."""
+
+
+def config(
+    launch: Launch, container: Container, image: Mapping[str, Any], parcel: str, grace_s: float
+) -> dict[str, Any]:
+    """For `POST /containers/create`. `image`: the configuration of its image; `parcel`: the volume with what is ours.
+
+    The image's own entrypoint runs as it would with `docker run`, with the task as its command; the shim runs both.
+    """
+    bridged = container.network not in ("host", "none") and not container.network.startswith("container:")
+    return {
+        "Image": container.image,
+        "Entrypoint": ["python3", "-I", "-S", f"{PARCEL_DIR}/{SHIM}", str(grace_s)],
+        "Cmd": [*(image.get("Entrypoint") or ()), *launch.command],
+        "Env": _environment(launch.environment, container, image),
+        "Labels": dict(container.labels),
+        "WorkingDir": container.work_dir,
+        "User": container.user,
+        "ExposedPorts": {f"{port}/tcp": {} for port in container.ports} if bridged else {},
+        "StopTimeout": math.ceil(grace_s) + 1,
+        "HostConfig": _host(container, parcel, bridged),
+    }
+
+
+def _environment(own: Mapping[str, str], container: Container, image: Mapping[str, Any]) -> list[str]:
+    theirs = dict(entry.partition("=")[::2] for entry in image.get("Env") or ())
+    found = dict(own)
+    if theirs.get("PYTHONPATH"):
+        found["PYTHONPATH"] = ":".join(filter(None, [own.get("PYTHONPATH", ""), theirs["PYTHONPATH"]]))
+    if not container.gpus:
+        # Where NVIDIA's runtime is the default one, an image that names none would see them all.
+        found["NVIDIA_VISIBLE_DEVICES"] = "void"
+    if container.user:
+        found.setdefault("HOME", WORK_DIR)
+    return [f"{name}={value}" for name, value in found.items()]
+
+
+def _host(container: Container, parcel: str, bridged: bool) -> dict[str, Any]:
+    ports = container.ports if bridged and container.publish_at else ()
+    own = Mount(parcel, PARCEL_DIR, read_only=True, volume=True)
+    return {
+        "NetworkMode": container.network,
+        "PortBindings": {f"{n}/tcp": [{"HostIp": container.publish_at, "HostPort": str(n)}] for n in ports},
+        "Mounts": [mount(one) for one in (own, *container.mounts)],
+        "Devices": [_device(device) for device in container.devices],
+        "DeviceRequests": _gpus(container.gpus),
+        "CapAdd": list(container.add_capabilities),
+        "CapDrop": list(container.drop_capabilities),
+        "SecurityOpt": [] if container.new_privileges else ["no-new-privileges"],
+        "ShmSize": container.shm_bytes,
+        "Memory": container.memory_bytes or 0,
+        "MemorySwap": container.memory_bytes or 0,
+        "NanoCpus": int((container.cpus or 0) * 1e9),
+        "PidsLimit": container.processes,
+        "LogConfig": {"Type": "json-file", "Config": {"max-size": UNLIMITED}},
+    }
+
+
+def mount(what: Mount) -> dict[str, Any]:
+    if what.volume:
+        kind: dict[str, Any] = {"Type": "volume", "VolumeOptions": {"NoCopy": True}}
+    else:
+        kind = {"Type": "bind", "BindOptions": {"Propagation": what.propagation}}
+    return {**kind, "Source": what.source, "Target": what.target, "ReadOnly": what.read_only}
+
+
+def _device(device: Device) -> dict[str, str]:
+    return {
+        "PathOnHost": device.host_path,
+        "PathInContainer": device.container_path,
+        "CgroupPermissions": device.mode,
+    }
+
+
+def _gpus(uuids: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"Driver": "nvidia", "DeviceIDs": list(uuids), "Capabilities": [["gpu"]]}] if uuids else []
+
+
+def run_directory(container: Container) -> bytes:
+    """What is to be in a container before it starts, as an archive for its root: a directory of the task's own."""
+    uid, gid = map(int, container.user.split(":")) if container.user else (0, 0)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in (RUN_DIR, WORK_DIR):
+            member = tarfile.TarInfo(path.lstrip("/"))
+            member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, 0o700, uid, gid
+            tar.addfile(member)
+    return packed.getvalue()

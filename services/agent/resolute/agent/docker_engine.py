@@ -1,0 +1,213 @@
+"""The Docker daemon, as far as an agent needs it: calls that block, and two ways in which they fail.
+
+Away: nobody answers, and the same call may be made again later. Refusal: the daemon says no, in its own words.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+import requests
+import urllib3
+from docker.errors import APIError, DockerException
+
+TIMEOUT_S = 60
+
+
+class Away(Exception):
+    """The daemon does not answer."""
+
+
+class Refusal(Exception):
+    """What the daemon says; `status` is that of HTTP."""
+
+    def __init__(self, words: str, status: int) -> None:
+        super().__init__(words)
+        self.words, self.status = words, status
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Of a container."""
+
+    status: str
+    """created, running, paused, restarting, removing, exited or dead."""
+    exit_code: int
+    out_of_memory: bool
+    """Whether anything in it was killed for want of memory."""
+    memory_bytes: int
+    """What it was allowed; 0 for all there is."""
+    addresses: Mapping[str, str]
+    """By network."""
+    labels: Mapping[str, str]
+
+    @property
+    def begun(self) -> bool:
+        return self.status != "created"
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("exited", "dead", "removing")
+
+
+class Engine:
+    """One for all threads. The connection is made when it is first needed: the daemon may come up after the agent."""
+
+    def __init__(self, logins: str | None = None) -> None:
+        self._logins = logins
+        self._lock = threading.Lock()
+        self._made: docker.APIClient | None = None
+        self.filled: set[str] = set()
+        """Volumes that are known to have all that is to be in them."""
+
+    @property
+    def client(self) -> docker.APIClient:
+        with self._lock:
+            if self._made is None:
+                with _said():
+                    self._made = docker.from_env(version="auto", timeout=TIMEOUT_S).api
+                    if self._logins:
+                        self._made.reload_config(self._logins)
+            return self._made
+
+    def state(self, name: str) -> State | None:
+        """None where there is no such container."""
+        try:
+            with _said():
+                return _state(self.client.inspect_container(name))
+        except Refusal as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+
+    def owned(self, labels: Mapping[str, str]) -> list[tuple[str, Mapping[str, str]]]:
+        """Id and labels of all containers that have `labels`, running or not."""
+        with _said():
+            wanted = [f"{key}={value}" for key, value in labels.items()]
+            found = self.client.containers(all=True, filters={"label": wanted})
+        return [(one["Id"], one["Labels"]) for one in found]
+
+    def create(self, name: str, config: Mapping[str, Any]) -> None:
+        """`config` as the engine's API has it. Raises Refusal, with status 409 where the name is taken."""
+        with _said():
+            self.client.create_container_from_config(dict(config), name)  # type: ignore[no-untyped-call]
+
+    def start(self, name: str) -> None:
+        with _said():
+            self.client.start(name)
+
+    def put(self, name: str, folder: str, archive: bytes) -> None:
+        with _said():
+            self.client.put_archive(name, folder, archive)
+
+    def has(self, name: str, path: str) -> bool:
+        """Whether the container, running or not, has a file there."""
+        try:
+            with _said():
+                stream, _ = self.client.get_archive(name, path)
+                for _ in stream:
+                    continue  # to the end, so that the connection is used again
+        except Refusal as refusal:
+            if refusal.status == 404:
+                return False
+            raise
+        return True
+
+    def kill(self, name: str, signal: str) -> None:
+        """A container that is not there, or does not run, takes no notice."""
+        try:
+            with _said():
+                self.client.kill(name, signal)
+        except Refusal as refusal:
+            if refusal.status not in (404, 409):
+                raise
+
+    def remove(self, name: str) -> None:
+        """With all that runs in it."""
+        try:
+            with _said():
+                self.client.remove_container(name, force=True, v=True)
+        except Refusal as refusal:
+            if refusal.status not in (404, 409):  # 409: it is being removed
+                raise
+
+    def output(self, name: str, follow: bool) -> Iterator[bytes]:
+        """What it has printed on stdout from the beginning on; with `follow`, until it ends."""
+        with _said():
+            stream = self.client.logs(name, stdout=True, stderr=False, stream=True, follow=follow)
+            try:
+                yield from stream
+            finally:
+                stream.close()
+
+    def complaints(self, name: str) -> list[str]:
+        """The last lines of its stderr."""
+        with _said():
+            return self.client.logs(name, stdout=False, stderr=True, tail=20).decode(errors="replace").splitlines()
+
+    # ------------------------------------------------------------ images, networks, volumes
+
+    def image(self, name: str) -> Mapping[str, Any] | None:
+        """Its configuration; None where it is not on this host."""
+        try:
+            with _said():
+                found: Mapping[str, Any] = self.client.inspect_image(name)["Config"] or {}  # type: ignore[no-untyped-call]
+                return found
+        except Refusal as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+
+    def pull(self, name: str, login: Mapping[str, str] | None) -> Iterator[Mapping[str, Any]]:
+        """What the daemon says on the way. Raises Refusal as soon as it says no."""
+        with _said():
+            words = self.client.pull(name, stream=True, decode=True, auth_config=dict(login) if login else None)
+            for word in words:
+                if "error" in word:
+                    raise Refusal(str(word["error"]), 404)
+                yield word
+
+    def make_network(self, name: str, labels: Mapping[str, str], mtu: int | None) -> None:
+        """Unless it is there."""
+        with _said():
+            if any(network["Name"] == name for network in self.client.networks(names=[name])):
+                return
+        options = {"com.docker.network.driver.mtu": str(mtu)} if mtu else {}
+        try:
+            with _said():
+                self.client.create_network(name, "bridge", options, check_duplicate=True, labels=dict(labels))
+        except Refusal as refusal:
+            if refusal.status != 409:  # another agent was faster
+                raise
+
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
+        """The same call twice makes one."""
+        with _said():
+            self.client.create_volume(name, labels=dict(labels))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    try:
+        yield
+    except APIError as error:
+        raise Refusal(str(error.explanation or error), error.status_code or 500) from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, DockerException) as error:
+        raise Away(str(error)) from error
+
+
+def _state(found: Mapping[str, Any]) -> State:
+    state, networks = found["State"], found["NetworkSettings"]["Networks"] or {}
+    return State(
+        status=state["Status"],
+        exit_code=state["ExitCode"],
+        out_of_memory=state["OOMKilled"],
+        memory_bytes=found["HostConfig"]["Memory"] or 0,
+        addresses={name: network["IPAddress"] for name, network in networks.items() if network["IPAddress"]},
+        labels=found["Config"]["Labels"] or {},
+    )

@@ -1,0 +1,172 @@
+"""How a task's container comes to be: its image, what is ours, its network, and the container itself.
+
+All of it may be done again from the beginning, after a daemon that went away in the middle of it: nothing has begun
+until the container is started, and that is the last step.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from resolute.agent import docker_config, spool
+from resolute.agent.containers import LABEL, PARCEL_DIR, Container, Mount
+from resolute.agent.docker_engine import Away, Engine, Refusal
+from resolute.agent.docker_words import Progress, Trouble, pull_trouble, trouble
+from resolute.agent.parcel import parcel
+from resolute.agent.runtime import CannotStart, Launch
+
+PAUSE_S = 0.5
+"""Between tries to reach a daemon that is away."""
+FILLED = ".filled"
+
+
+@dataclass
+class Start:
+    """One try at starting a task; `give_up` may be set at any time by who does not want it any more."""
+
+    engine: Engine
+    name: str
+    launch: Launch
+    container: Container
+    grace_s: float
+    notes: Path
+    """Where lines for the task's log go."""
+    give_up: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Returns when the container runs. Raises CannotStart."""
+        _check(self.launch)
+        told = False
+        while True:
+            self._may_go_on()
+            try:
+                return self._run()
+            except Away as away:
+                if not told:
+                    self._note(f"WARNING: the Docker daemon does not answer, and is waited for: {away}")
+                told = True
+                self.give_up.wait(PAUSE_S)
+            except Refusal as refusal:
+                raise _cannot(trouble(self.container.image, refusal.words)) from refusal
+
+    def _run(self) -> None:
+        state = self.engine.state(self.name)
+        if state is not None and state.begun:
+            raise CannotStart(f"{self.name} was started before")
+        if state is not None:
+            self.engine.remove(self.name)
+        image = self._image()
+        volume = self._parcel()
+        self._network()
+        self._may_go_on()
+        self.engine.create(self.name, docker_config.config(self.launch, self.container, image, volume, self.grace_s))
+        try:
+            self.engine.put(self.name, "/", docker_config.run_directory(self.container))
+            self.engine.start(self.name)
+        except Refusal:
+            self.engine.remove(self.name)
+            raise
+
+    def _may_go_on(self) -> None:
+        if self.give_up.is_set():
+            raise CannotStart("it was stopped before it could start")
+
+    def _note(self, text: str) -> None:
+        spool.note(self.notes, [text])
+
+    # ------------------------------------------------------------ the image
+
+    def _image(self) -> Mapping[str, Any]:
+        name = self.container.image
+        image = self.engine.image(name)
+        if image is not None and not self.container.pull:
+            return image
+        self._pull(name)
+        image = self.engine.image(name)
+        if image is None:
+            raise CannotStart(f"environment.image: {name} was pulled, and is not there")
+        return image
+
+    def _pull(self, name: str) -> None:
+        self._note(f"INFO: pulling {name}")
+        progress = Progress(name)
+        try:
+            for word in self.engine.pull(name, self.container.login):
+                self._may_go_on()
+                for line in progress.lines(word, time.monotonic()):
+                    self._note(line)
+        except Refusal as refusal:
+            raise _cannot(pull_trouble(name, refusal.words)) from refusal
+
+    # ------------------------------------------------------------ what is ours
+
+    def _parcel(self) -> str:
+        """The volume with the harness and the shim, filled by whoever needs it first.
+
+        Filling it twice does no harm: it has the same contents. A container that is never started fills it, so that
+        the daemon may be on a host whose files this agent does not see.
+        """
+        ours = parcel()
+        volume = f"resolute-harness-{ours.digest}"
+        if volume in self.engine.filled:
+            return volume
+        self.engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
+        filler = f"{self.name}-harness"
+        mount = docker_config.mount(Mount(volume, PARCEL_DIR, volume=True))
+        self.engine.remove(filler)
+        self.engine.create(
+            filler,
+            {
+                "Image": self.container.image,
+                "Entrypoint": ["true"],
+                "Labels": {**self.container.labels, f"{LABEL}harness": ours.digest},
+                "HostConfig": {"Mounts": [mount], "NetworkMode": "none"},
+            },
+        )
+        try:
+            if not self.engine.has(filler, f"{PARCEL_DIR}/{FILLED}"):
+                self.engine.put(filler, PARCEL_DIR, ours.archive)
+                self.engine.put(filler, PARCEL_DIR, _filled())
+        finally:
+            self.engine.remove(filler)
+        self.engine.filled.add(volume)
+        return volume
+
+    def _network(self) -> None:
+        if self.container.own_network:
+            cluster = f"{LABEL}cluster"
+            self.engine.make_network(self.container.network, {cluster: self.container.labels[cluster]}, uplink_mtu())
+
+
+def _check(launch: Launch) -> None:
+    for name, value in launch.environment.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise CannotStart(f"cannot start {launch.command[0]}: no process can have the variable {name!r}", True)
+
+
+def _filled() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo(FILLED))
+    return packed.getvalue()
+
+
+def _cannot(found: Trouble) -> CannotStart:
+    return CannotStart(found.words, found.hopeless)
+
+
+def uplink_mtu() -> int | None:
+    """The largest packet that the host's way out takes: a network with larger ones stalls without a word."""
+    try:
+        routes = Path("/proc/net/route").read_text().splitlines()[1:]
+        uplink = next(words[0] for words in map(str.split, routes) if words[1] == "00000000")
+        return int(Path(f"/sys/class/net/{uplink}/mtu").read_text())
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None

@@ -1,0 +1,113 @@
+"""What the Docker engine says, in words for the reader of a trial's log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from resolute.agent.docker_engine import State
+from resolute.agent.runtime import Exit
+from resolute.agent.spool import End
+
+SIGKILL_CODE = 137
+PULL_SAYS_EVERY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What stands in the way of a task. `hopeless`: and will when it is tried again."""
+
+    words: str
+    hopeless: bool
+
+
+_IN_USE = r"(?:Bind for|listen \w+) (\S+?):? .*(?:port is already allocated|address already in use)"
+_NO_DEVICE = r'error gathering device information while adding custom device "([^"]+)"'
+_TROUBLES = (
+    (r'exec: "python3": executable file not found', "environment.image: {image} has no python3 (3.10 or later)"),
+    (r"bind source path does not exist: (\S+)", "bind_mounts: {0} does not exist on this agent's host"),
+    (_IN_USE, "environment.ports: {0} is in use on this agent's host"),
+    (_NO_DEVICE, "resources.devices: {0} cannot be used on this agent's host"),
+    (
+        r'could not select device driver "nvidia"',
+        "this agent's Docker lacks the NVIDIA Container Toolkit, and has no GPUs",
+    ),
+    (r"invalid Cap(?:Add|Drop)", "environment.add_capabilities, drop_capabilities: {said}"),
+    (r"network (\S+) not found", "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no network {0}"),
+)
+
+
+def trouble(image: str, said: str) -> Trouble:
+    """What keeps a container from being made or started."""
+    for pattern, words in _TROUBLES:
+        if found := re.search(pattern, said):
+            return Trouble(words.format(*found.groups(), image=image, said=said), True)
+    return Trouble(f"Docker cannot start a container of {image}: {said}", False)
+
+
+def pull_trouble(image: str, said: str) -> Trouble:
+    lowered = said.lower()
+    if any(word in lowered for word in ("unauthorized", "access denied", "authentication required", "forbidden")):
+        why = f"environment.image: the registry refuses {image}; environment.registry_auth may help. It says: {said}"
+        return Trouble(why, True)
+    if any(word in lowered for word in ("not found", "manifest unknown", "does not exist", "invalid reference")):
+        return Trouble(f"environment.image: there is no image {image}. The registry says: {said}", True)
+    return Trouble(f"environment.image: cannot pull {image}: {said}", False)
+
+
+def ending(end: End | None, state: State | None, asked: bool) -> Exit:
+    """How a task ended. `asked`: whether this agent had told it to.
+
+    A shim that was told to stop, though not by us, was told so with its whole container: by `docker stop`, or when the
+    daemon or the host went down. One that did not come to say anything was killed so.
+    """
+    memory = _out_of_memory(state)
+    if end is None:
+        if memory:
+            return Exit(SIGKILL_CODE, memory)
+        if state is None:
+            return Exit(None, "its container was removed while it ran")
+        return Exit(None, "its container was killed from outside: by a person, or with the Docker daemon or the host")
+    if end.asked and not asked:
+        return Exit(None, "its container was stopped from outside: by a person, or with the Docker daemon or the host")
+    return Exit(end.code, memory if end.code else "")
+
+
+def _out_of_memory(state: State | None) -> str:
+    if state is None or not state.out_of_memory:
+        return ""
+    if not state.memory_bytes:
+        return "out of memory: the host has no more"
+    return f"out of memory: the container was allowed {in_units(state.memory_bytes)}"
+
+
+def in_units(size_bytes: float) -> str:
+    power = min(4, max(0, int(size_bytes).bit_length() - 1) // 10)
+    return f"{size_bytes / 1024**power:.4g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+@dataclass
+class Progress:
+    """What a pull has come to, for a line now and then."""
+
+    image: str
+    layers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Bytes here, and bytes in all, by layer."""
+    said_at: float = float("-inf")
+
+    def lines(self, word: Mapping[str, Any], now: float) -> Iterator[str]:
+        """What to say after `word` of the daemon, at `now` in seconds; mostly nothing."""
+        detail, layer = word.get("progressDetail") or {}, word.get("id")
+        status = str(word.get("status", ""))
+        if layer and status == "Downloading" and detail.get("total"):
+            self.layers[layer] = detail["current"], detail["total"]
+        elif layer in self.layers and status in ("Download complete", "Pull complete"):
+            self.layers[layer] = (self.layers[layer][1],) * 2
+        if status.startswith(("Status:", "Digest:")):
+            yield f"INFO: {status}"
+        elif self.layers and now - self.said_at >= PULL_SAYS_EVERY_S:
+            self.said_at = now
+            here, whole = map(sum, zip(*self.layers.values(), strict=True))
+            yield f"INFO: pulling {self.image}: {in_units(here)} of {in_units(whole)} in {len(self.layers)} layers"

@@ -1,0 +1,92 @@
+"""A task's output as it is kept on this host: a file of records, one a line of output, written by a shim.
+
+A record is the instant, what it is, and the text: `o` and `e` are lines of stdout and stderr. Those of a task in a
+container say more, as nothing else comes out of it: `s` that its shim is up, `x` how the task ended.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from resolute.agent.runtime import Chunk, Line
+
+CHUNK_BYTES_MAX = 256 * 1024
+TAIL_BYTES = 4096
+_STREAMS = {b"o": "stdout", b"e": "stderr"}
+_SIGNS = (b"s", b"x")
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a shim says its task ended."""
+
+    code: int
+    asked: bool
+    """Whether somebody had told the shim to end it."""
+
+
+def read(file: Path, mark: int, limit: int) -> Chunk:
+    """Up to `limit` lines from the byte `mark` on."""
+    try:
+        with file.open("rb") as log:
+            log.seek(mark)
+            data = log.read(CHUNK_BYTES_MAX)
+    except FileNotFoundError:
+        return Chunk((), mark)
+    lines: list[Line] = []
+    for record in data[: data.rfind(b"\n") + 1].splitlines(keepends=True):
+        if len(lines) == limit:
+            break
+        mark += len(record)
+        if not _is_sign(record):
+            lines.append(_line(record))
+    return Chunk(tuple(lines), mark)
+
+
+def is_up(file: Path) -> bool:
+    """Whether the shim that writes it has given its sign of life, which comes first."""
+    try:
+        with file.open("rb") as log:
+            first = log.readline()
+    except FileNotFoundError:
+        return False
+    return first.endswith(b"\n") and _is_sign(first)
+
+
+def end(file: Path) -> End | None:
+    """None for a shim that was killed before it could tell: it writes this last."""
+    try:
+        with file.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES))
+            records = log.read().splitlines(keepends=True)
+    except FileNotFoundError:
+        return None
+    words = records[-1].split(b" ") if records and records[-1].endswith(b"\n") else []
+    if len(words) != 4 or words[1] != b"x":
+        return None
+    return End(int(words[2]), words[3].strip() == b"1")
+
+
+def note(file: Path, texts: Iterable[str]) -> None:
+    """Add lines of our own."""
+    stamp = time.time()
+    with file.open("ab") as log:
+        log.write(b"".join(b"%.6f o %s\n" % (stamp, text.replace("\n", " ").encode()) for text in texts))
+
+
+def _is_sign(record: bytes) -> bool:
+    return record.split(b" ", 2)[1:2] in ([_SIGNS[0]], [_SIGNS[1]])
+
+
+def _line(record: bytes) -> Line:
+    try:
+        stamp, kind, text = record.rstrip(b"\n").split(b" ", 2)
+        return Line(datetime.fromtimestamp(float(stamp), UTC), _STREAMS[kind], text.decode(errors="replace"))
+    except (ValueError, KeyError, OverflowError):
+        # Half a record, from when the disk was full.
+        return Line(datetime.fromtimestamp(0, UTC), "stdout", record.decode(errors="replace").rstrip("\n"))
