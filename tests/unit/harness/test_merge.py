@@ -57,3 +57,13 @@ def test_ranks_that_say_the_same_agree(metadata, ranks):
 
 def test_picking_a_file_brings_the_folders_above_it():
     assert _merge.with_parents({"a/b/c"}) == {"a/", "a/b/", "a/b/c"}
+
+
+def test_machines_that_see_different_files_do_not_share_a_folder():
+    assert _merge.unseen({0: {"a": 1, "b": 2}, 2: {"a": 1, "b": 2}}) == {}
+    assert _merge.unseen({0: {"a": 1}, 2: {"b": 2}}) == {0: ["b"], 2: ["a"]}
+    half_written = _merge.unseen({0: {"a": 7}, 2: {"a": 9}})
+    assert half_written == {0: ["a"]}
+    assert "rank 0 does not see a" in _merge.explain_unseen(half_written)
+    many = {1: [str(number) for number in range(9)]}
+    assert _merge.explain_unseen(many).endswith("rank 1 does not see 0, 1, 2 …")

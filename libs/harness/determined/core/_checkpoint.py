@@ -96,21 +96,22 @@ class CheckpointContext:
         return storage_id
 
     def _upload_shard(self, folder: pathlib.Path | None, metadata: dict[str, Any], selector: Selector | None) -> str:
-        storage_id = self._dist.broadcast(str(uuid.uuid4()))
         with self._together():
             listing = _listing(folder, selector) if self._brings(folder, selector) else {}
         merged = self._agree_on_metadata(metadata)
         mine = self._agree_on_files(folder, listing)
-        with self._together():
-            if self._dist.rank == 0:
-                self._announce(storage_id, merged)
-        with self._together():
-            if folder is not None and mine:
-                self._storage.upload(folder, storage_id, mine)
-        with self._together():
-            if self._dist.rank == 0:
-                self._complete(storage_id, merged)
-        return str(storage_id)
+        with self._staged_by_all() as storage_id:
+            with self._together():
+                if self._dist.rank == 0:
+                    self._announce(storage_id, merged)
+            with self._together():
+                if folder is not None and mine:
+                    self._storage.upload(folder, storage_id, mine)
+            self._agree_on_what_is_staged(storage_id)
+            with self._together():
+                if self._dist.rank == 0:
+                    self._complete(storage_id, merged)
+        return storage_id
 
     def _brings(self, folder: pathlib.Path | None, selector: Selector | None) -> bool:
         """Whether this rank adds files: of ranks that share one folder, the lowest does, unless they select."""
@@ -152,15 +153,38 @@ class CheckpointContext:
                 self._announce(storage_id, metadata or {})
                 self._complete(storage_id, metadata or {})
             return
-        storage_id = self._dist.broadcast(str(uuid.uuid4()))
-        with self._storage.staging(storage_id) as path:
+        with self._staged_by_all() as storage_id, self._storage.staging(storage_id) as path:
             with self._together():
                 yield path, storage_id
             merged = self._agree_on_metadata(metadata or {})
+            self._agree_on_what_is_staged(storage_id)
             with self._together():
                 if self._dist.rank == 0:
                     self._announce(storage_id, merged)
                     self._complete(storage_id, merged)
+
+    @contextlib.contextmanager
+    def _staged_by_all(self) -> Iterator[str]:
+        """The id of a checkpoint to which every rank adds. What is staged goes away when that fails."""
+        storage_id = str(self._dist.broadcast(str(uuid.uuid4())))
+        try:
+            yield storage_id
+        except BaseException:
+            if self._dist.local_rank == 0:
+                self._storage.discard(storage_id)
+            raise
+
+    def _agree_on_what_is_staged(self, storage_id: str) -> None:
+        """Every machine makes sure of its files, and every machine sees those of the others: else the place is a
+        folder of each machine, and what the chief publishes would be a part of the checkpoint."""
+        if self._dist.cross_size == 1:
+            return
+        with self._together():
+            seen = self._storage.settle(storage_id) if self._dist.local_rank == 0 else None
+        by_rank = enumerate(self._dist.allgather(seen))
+        unseen = _merge.unseen({rank: listing for rank, listing in by_rank if listing is not None})
+        if unseen:
+            raise RuntimeError(_merge.explain_unseen(unseen))
 
     @contextlib.contextmanager
     def _staged(self, storage_id: str) -> Iterator[tuple[pathlib.Path, str]]:
@@ -177,7 +201,8 @@ class CheckpointContext:
         try:
             yield
         except BaseException as problem:
-            self._dist.allgather(f"{type(problem).__name__}: {problem}")
+            with contextlib.suppress(RuntimeError):  # the others may have gone, or have failed elsewhere
+                self._dist.allgather(f"{type(problem).__name__}: {problem}")
             raise
         failed = {rank: said for rank, said in enumerate(self._dist.allgather(None)) if said is not None}
         if failed:
@@ -217,11 +242,15 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> Iterator[pathlib.Path]:
-        """The folder of a checkpoint, to read only.
+        """The folder of a checkpoint, to read only. All ranks enter together, unless `download_mode` says otherwise:
+        where one does not find the checkpoint, none goes on without it.
 
         On shared storage this is the place itself: nothing is copied, so `selector` has nothing to leave out.
         """
-        with self._storage.restore_path(storage_id) as path:
+        shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._dist.size > 1
+        with contextlib.ExitStack() as stack:
+            with self._together() if shared else contextlib.nullcontext():
+                path = stack.enter_context(self._storage.restore_path(storage_id))
             yield path
 
     def get_metadata(self, storage_id: str) -> dict[str, Any]:

@@ -88,6 +88,33 @@ def explain(kind: str, conflicts: Mapping[str, Sequence[int]]) -> str:
     return f"the ranks' {kind} of a sharded checkpoint conflict:\n" + "\n".join(lines)
 
 
+def unseen(listings: Mapping[int, Listing]) -> dict[int, list[str]]:
+    """Files of a folder that is to be the same for all machines: which of them each rank asked does not see, in full.
+
+    `listings` has what one rank of each machine sees.
+    """
+    whole: dict[str, int] = {}
+    for listing in listings.values():
+        for path, size in listing.items():
+            whole[path] = max(size, whole.get(path, 0))
+    lacking = {
+        rank: [path for path, size in whole.items() if listing.get(path) != size] for rank, listing in listings.items()
+    }
+    return {rank: paths for rank, paths in lacking.items() if paths}
+
+
+def explain_unseen(unseen: Mapping[int, Sequence[str]]) -> str:
+    """One message, with a few files for each rank."""
+    lines = [
+        f"  rank {rank} does not see {', '.join(sorted(paths)[:3])}{' …' if len(paths) > 3 else ''}"
+        for rank, paths in sorted(unseen.items())
+    ]
+    return (
+        "the machines of this trial do not share their checkpoint storage, so no checkpoint would be whole; "
+        "checkpoint_storage.host_path has to be the same shared folder on all of them:\n" + "\n".join(lines)
+    )
+
+
 def with_parents(paths: set[str]) -> set[str]:
     """`paths` and every folder above them."""
     complete = set(paths)

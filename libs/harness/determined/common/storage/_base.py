@@ -27,6 +27,10 @@ class StorageManager(abc.ABC):
         """Copy `paths` (relative to `source`, folders with a slash) to the staging place."""
 
     @abc.abstractmethod
+    def settle(self, storage_id: str) -> dict[str, int]:
+        """The listing of what is staged as this machine sees it; what this machine wrote is safe by then."""
+
+    @abc.abstractmethod
     def publish(self, storage_id: str, metadata: bytes) -> dict[str, int]:
         """Add metadata.json, make the checkpoint appear; returns its listing (paths to sizes)."""
 

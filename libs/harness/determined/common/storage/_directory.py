@@ -39,13 +39,18 @@ class DirectoryStorageManager(StorageManager):
         with self.staging(storage_id) as folder:
             _copy(source, folder, paths)
 
-    def publish(self, storage_id: str, metadata: bytes) -> dict[str, int]:
+    def settle(self, storage_id: str) -> dict[str, int]:
         with self.staging(storage_id) as folder:
-            (folder / METADATA_FILE).write_bytes(metadata)
             resources = list_resources(folder)
             for path in resources:
                 _sync(folder / path)
             _sync(folder)
+        return resources
+
+    def publish(self, storage_id: str, metadata: bytes) -> dict[str, int]:
+        with self.staging(storage_id) as folder:
+            (folder / METADATA_FILE).write_bytes(metadata)
+            resources = self.settle(storage_id)
             folder.rename(self._finished(storage_id))
         _sync(self.root)
         return resources
