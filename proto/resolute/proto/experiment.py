@@ -270,8 +270,8 @@ class TrialRunEnded(ExperimentEvent):
     trial_id: int
     run_id: int
     outcome: str
-    """completed, yielded (checkpointed and gave its slots back), failed, killed, lost (its host went away) or
-    refused (no pool can ever hold it)."""
+    """completed, yielded (checkpointed and gave its slots back), failed, killed, lost (its host went away),
+    refused (no pool can ever hold it) or hopeless (it could not be started, and never could)."""
     exit_code: int | None
     reason: str
 

@@ -1,4 +1,4 @@
-"""A cluster whose agents run trials in containers, each agent a process that a test starts, settles and kills itself."""
+"""A cluster whose agents run trials in containers; each agent is a process that a test starts, settles and kills."""
 
 from __future__ import annotations
 

@@ -56,6 +56,7 @@ def _run_ended(data: Data) -> str:
         "killed": "was killed",
         "lost": "was lost with its host",
         "refused": "was refused by the scheduler",
+        "hopeless": "could not be started, and never could,",
     }.get(data["outcome"], data["outcome"])
     return f"run {data['run_id']} of trial {data['trial_id']} {told}{_code(data)}{_because(data['reason'])}"
 
