@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from resolute.eventlog.line import NEVER_FITS, Told, what_counts
 from resolute.proto.checkpoint import CheckpointDeletionRequested
 from resolute.proto.experiment import (
     ExperimentDeletionFailed,
@@ -24,6 +27,11 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
+from resolute.scheduler import reasons
+from resolute.scheduler.allocation import HELD_BACK
+from resolute.scheduler.policies import Policy, policy_for
+from resolute.scheduler.pool import Pool, evolve
+from resolute.scheduler.settings import SchedulerSettings
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import SimulatedCluster
@@ -39,6 +47,9 @@ def everything_has_a_reason(cluster: SimulatedCluster) -> None:
     if not any(isinstance(recorded.event, AllocationWaits) for recorded in cluster.log.story):
         return
     assert (dark := next(waiting_in_the_dark(cluster), None)) is None, f"it waited, and nothing says why: {dark}"
+    settings = SchedulerSettings(pools=cluster.setup.pools)
+    for name in settings.pool_names:
+        _check_told(cluster.log.streams.get(f"pool-{name}", []), policy_for(settings.pool(name)))
 
 
 def said(event: Event) -> str | None:
@@ -81,3 +92,64 @@ def waiting_in_the_dark(cluster: SimulatedCluster) -> Iterator[Event]:
             told = SlotsAssigned, AllocationWaits, AllocationHeldBack, AllocationExited
             if not any(isinstance(event, told) and event.allocation_id == wanted for event in beside):
                 yield recorded.event
+
+
+LOOKS = 60
+"""How many moments of a pool's story are looked at: each costs as much as there is that waits."""
+
+
+def _check_told(history: list[Recorded], policy: Policy) -> None:
+    """Whoever had asked why it waits, at any moment, would have been told what held it then, and who held the slots:
+    from the log alone, without asking who decides."""
+    state, told = Pool(), Waiting()
+    units = [list(unit) for _, unit in groupby(history, key=lambda recorded: recorded.cause.id)]
+    for at, unit in enumerate(units):
+        for recorded in unit:
+            evolve(state, recorded.event)
+            told.hear(recorded.event)
+        if at % (len(units) // LOOKS + 1) == 0:
+            for allocation_id, rule in told.rules().items():
+                now = reasons.rule_of(state, state.allocations[allocation_id], policy)
+                now = NEVER_FITS if now == HELD_BACK else now
+                assert rule == now, f"{allocation_id} is told {rule} after {unit[-1]}, and it is {now}"
+            assert +told.held == Counter({job_id: -slots for slots, job_id in state.holding})
+
+
+class Waiting:
+    """Who waits, and what they were told, as whoever explains reads it off the log."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, AllocationRequested] = {}
+        self._told: dict[str, Told] = {}
+        self._assigned: set[str] = set()
+        self.held = Counter[str]()
+        """Slots by job."""
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case AllocationRequested(allocation_id=allocation_id):
+                self._asked[allocation_id] = event
+            case AllocationWaits(allocation_id=allocation_id, rule=rule, line=line):
+                self._hear(allocation_id, rule, line)
+            case AllocationHeldBack(allocation_id=allocation_id, line=line):
+                self._hear(allocation_id, NEVER_FITS, line)
+            case SlotsAssigned(allocation_id=allocation_id):
+                self._told.pop(allocation_id, None)
+                self._assigned.add(allocation_id)
+                self._count(allocation_id, +1)
+            case AllocationExited(allocation_id=allocation_id):
+                self._told.pop(allocation_id, None)
+                if allocation_id in self._assigned:
+                    self._count(allocation_id, -1)
+
+    def _hear(self, allocation_id: str, rule: str, line: str) -> None:
+        asked = self._asked[allocation_id]
+        self._told[allocation_id] = Told(allocation_id, asked.job_id, asked.slots, line, rule)
+
+    def _count(self, allocation_id: str, sign: int) -> None:
+        asked = self._asked[allocation_id]
+        self.held[asked.job_id] += sign * asked.slots
+
+    def rules(self) -> dict[str, str]:
+        told = list(self._told.values())
+        return {one.allocation_id: what_counts(one, told).rule for one in told}

@@ -41,6 +41,9 @@ class Lines:
     async def stream(self, name: str) -> Sequence[Fact]:
         return self.facts
 
+    async def of_types(self, stream: str, *types: str) -> Sequence[Fact]:
+        return [fact for fact in self.facts if fact.type in types]
+
 
 def causes(log: Lines) -> list[str]:
     return [fact.type for fact in asyncio.run(causes_of(log.facts[-1], log))]

@@ -133,13 +133,16 @@ class AllocationHeldBack(PoolEvent):
 
     allocation_id: str
     reason: str
+    line: str = ""
+    """See AllocationWaits."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationWaits(PoolEvent):
-    """Why it waits: recorded as it is queued, and whenever another rule comes to hold it.
+    """Why it waits: recorded as it is queued, and whenever that changes for it itself.
 
-    Those further back keep the reason they were queued with until they are first in line.
+    Those further back are in line, and stay so until they are first: what the line waits for is what its first was
+    told last. `resolute.eventlog.line` tells who that is.
     """
 
     allocation_id: str
@@ -149,7 +152,7 @@ class AllocationWaits(PoolEvent):
     making_room (slots are being given back for it), starting (first in line, and instances are on their way),
     suspended (first in line, and too many instances in a row could not be started)."""
     reason: str
-    """In a sentence, with the numbers."""
+    """In a sentence, which stays true for as long as the rule holds it."""
     since: datetime
     slots_needed: int
     slots_free: int
@@ -160,6 +163,8 @@ class AllocationWaits(PoolEvent):
     """The first few of them."""
     holders: tuple[Holder, ...] = ()
     """Who holds the slots it waits for: those who hold most, the first few."""
+    line: str = ""
+    """The kind of demand: those who ask for the same wait in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +225,13 @@ class ResourcesExited(PoolEvent):
     resources_id: str
     exit_code: int | None
     reason: str
+    hopeless: bool = False
+    """See TaskReport."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationExited(PoolEvent):
     """The last of it is gone and its slots are free. An allocation that waited may exit without ever starting."""
-    hopeless: bool = False
-    """See TaskReport."""
 
     allocation_id: str
     outcome: str
@@ -238,13 +243,13 @@ class AllocationExited(PoolEvent):
     task_id: str
     experiment_id: int | None
     trial_id: int | None
+    hopeless: bool = False
+    """Whether it never ran, and would not if it were tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobChanged(PoolEvent):
     """New queue settings for all allocations of a job, present and future, by field: priority, weight,
-    hopeless: bool = False
-    """Whether it never ran, and would not if it were tried again."""
     max_slots."""
 
     job_id: str
@@ -532,14 +537,14 @@ class TaskReport:
     address: str = ""
     exit_code: int | None = None
     reason: str = ""
+    hopeless: bool = False
+    """Whether it never ran, for a reason that trying again cannot mend: there is no such image, a mount that is not
+    allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
     """One line of a task's output. (task_id, rank, sequence) is unique, so that sending it twice stores it once.
-    hopeless: bool = False
-    """Whether it never ran, for a reason that trying again cannot mend: there is no such image, a mount that is not
-    allowed."""
 
     Every run and every share of a task counts its own lines, so `sequence` is made of all three: see
     `resolute.agent.log_lines.sequence`.

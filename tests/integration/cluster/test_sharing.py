@@ -84,9 +84,18 @@ def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: Lo
     cluster.det("job", "update", jobs[third], "--ahead-of", jobs[second])
     assert [int(job["entityId"]) for job in queue(cluster, "gpu")] == [first, third, second]
     said = cluster.det("job", "explain", str(second))
-    assert "[in_line]" in said or "1 jobs ahead" in said
+    assert "[in_line]" in said, "it was first, and is told that it is no more"
+    assert "it waits: 1 job comes first; " in said
+    assert f"ahead: {jobs[third]} (third ({third}), determined)" in said
+    assert f"in its line: job {jobs[third]} (third ({third}), determined) waits: first in the queue" in said
     assert "1 slot by job" in said
     assert f"(first ({first}), determined)" in said
+
+    [waiting] = cluster.trials(second)
+    why = cluster.resolute("log", "why", f"trial-{waiting['id']}", "waits").splitlines()
+    assert "came first" in why[0]
+    assert "in its line" in why[1]
+    assert "first in the queue at priority 50" in why[1]
 
     cluster.det("job", "update", jobs[third], "--resource-pool", "small")
     assert cluster.ended(third) == "STATE_COMPLETED"

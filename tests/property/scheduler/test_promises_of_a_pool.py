@@ -29,7 +29,8 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
-from resolute.scheduler.allocation import HOLDING, State
+from resolute.scheduler import reasons
+from resolute.scheduler.allocation import HELD_BACK, HOLDING, State
 from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, Wish
 from resolute.scheduler.demands import kind_of
 from resolute.scheduler.placement import Fitting
@@ -273,6 +274,15 @@ def test_whoever_waits_has_a_recorded_reason(script, policy):
     for story in tell(script, policy):
         for allocation in story.pool.allocations.values():
             assert (allocation.state is State.WAITING) == bool(allocation.why_waiting)
+
+
+@hypothesis.given(SCRIPTS, POLICIES)
+def test_whoever_asks_why_it_waits_is_told_what_holds_it_now(script, policy):
+    for story in tell(script, policy):
+        for allocation_id, rule in story.explained().items():
+            allocation = story.pool.allocations[allocation_id]
+            now = reasons.rule_of(story.pool, allocation, policy)
+            assert rule == ("never_fits" if now == HELD_BACK else now), allocation_id
 
 
 @hypothesis.given(SCRIPTS, POLICIES)

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from resolute.eventlog.line import Told, what_counts
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationWaits, RequestAllocation, Slot, TaskReport
+from resolute.scheduler.allocation import HELD_BACK, Allocation
 from resolute.scheduler.decisions import Wish, decide
+from resolute.scheduler.demands import kind_of, line_of
 from resolute.scheduler.policies import Policy, Priority
 from resolute.scheduler.pool import Pool, evolve
 
@@ -60,6 +63,17 @@ class PoolStory:
             if allocation.shares:
                 found[allocation.id] = tuple(s.placement.agent_id for s in allocation.shares.values())
         return found
+
+    def explained(self) -> dict[str, str]:
+        """Of all that wait, the rule that they are told when they ask."""
+        waiting = [told(allocation) for allocation in self.pool.allocations.values() if allocation.rule_waiting]
+        return {one.allocation_id: what_counts(one, waiting).rule for one in waiting}
+
+
+def told(allocation: Allocation) -> Told:
+    rule = "never_fits" if allocation.rule_waiting == HELD_BACK else allocation.rule_waiting
+    request = allocation.request
+    return Told(allocation.id, request.job_id, request.slots, line_of(kind_of(request)), rule)
 
 
 def given(*wishes: Wish) -> PoolStory:

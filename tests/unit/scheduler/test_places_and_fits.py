@@ -144,7 +144,7 @@ def test_a_reason_names_who_comes_first_and_who_holds_the_slots():
     reason = next(e for e in story.events if isinstance(e, AllocationWaits) and e.allocation_id == "d")
     assert (reason.rule, reason.jobs_ahead, reason.ahead) == ("in_line", 2, ("job-of-b", "job-of-c"))
     assert [(holder.job_id, holder.slots) for holder in reason.holders] == [("job-of-a", 1)]
-    assert reason.reason == "2 jobs come first (job-of-b, job-of-c); it needs 1 of 1 slots, 0 are free"
+    assert reason.reason == "2 jobs came first (job-of-b, job-of-c) when it got in line"
     assert reason.since == story.now
 
 

@@ -206,6 +206,10 @@ class PostgresEventLog:
         """One stream undecoded."""
         return [row_from(columns) for columns in await self._fetch(READ["read_stream"], stream, 0, None)]
 
+    async def rows_of_types(self, stream: str, types: Sequence[str]) -> list[Row]:
+        """What one stream has of these types, undecoded."""
+        return [row_from(columns) for columns in await self._fetch(READ["read_types"], stream, list(types))]
+
     async def rows_mentioning(self, fields: Sequence[str], *values: str) -> list[Row]:
         """Every event with one of `values` in one of these fields of its data, whatever its stream. Walks the whole
         log."""

@@ -42,6 +42,9 @@ class LogHistory:
             self._streams[name] = [Fact.of(row) for row in await self._log.stream_rows(name)]
         return self._streams[name]
 
+    async def of_types(self, stream: str, *types: str) -> Sequence[Fact]:
+        return [Fact.of(row) for row in await self._log.rows_of_types(stream, types)]
+
 
 def for_people(name: str, answer: Answer) -> Iterator[str]:
     if answer.otherwise is not None and answer.otherwise.position > answer.fact.position:
@@ -49,6 +52,8 @@ def for_people(name: str, answer: Answer) -> Iterator[str]:
     elif answer.otherwise is not None:
         yield f"{name}, before that: {_sentence(answer.otherwise)}"
     yield f"{name}: {_sentence(answer.fact)}"
+    if answer.line is not None:
+        yield f"{name}, in its line: {_sentence(answer.line)}"
     yield ""
     for fact in answer.chain:
         yield f"{instant(fact.row.recorded_at)}  {fact.row.actor:<16} {_sentence(fact)}"
@@ -79,6 +84,7 @@ def for_programs(name: str, answer: Answer) -> str:
             "question": answer.question,
             "answer": _shown(answer.fact, answer),
             "otherwise": _shown(answer.otherwise, answer) if answer.otherwise is not None else None,
+            "line": _shown(answer.line, answer) if answer.line is not None else None,
             "chain": [_shown(fact, answer) for fact in answer.chain],
         }
     ).decode()

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import orjson
 
 from resolute.eventlog.chain import Row
+from resolute.eventlog.line import IN_LINE, NEVER_FITS, Told, what_counts
 from resolute.eventlog.sentences import sentence
 from resolute.proto.errors import InvalidConfig, NotFound
 
@@ -60,6 +61,10 @@ class History(Protocol):
 
     async def stream(self, name: str) -> Sequence[Fact]: ...
 
+    async def of_types(self, stream: str, *types: str) -> Sequence[Fact]:
+        """Of a stream, the events of these types, in order."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -72,6 +77,8 @@ class Answer:
     """By position: the positions of what led to it directly."""
     otherwise: Fact | None = None
     """What it has become since, when that is not what was asked about."""
+    line: Fact | None = None
+    """Of one that waits in line: why the first of it waits, as that was told last."""
 
 
 # ---------------------------------------------------------------- what is asked
@@ -142,7 +149,8 @@ async def _answer(name: str, kind: str, facts: Sequence[Fact], question: str, hi
         last = f"; the latest is: {sentence(latest.row, latest.data)}" if latest is not None else ""
         raise NotFound(f"{name}: nothing like that is recorded{last} (`resolute log show {name}` shows all of it)")
     chain, because = await _chain(found, history)
-    return Answer(question, found, chain, because, latest if latest is not None and latest is not found else None)
+    otherwise = latest if latest is not None and latest is not found else None
+    return Answer(question, found, chain, because, otherwise, await _of_line(found, history))
 
 
 def _last(facts: Sequence[Fact], types: Sequence[str]) -> Fact | None:
@@ -158,6 +166,35 @@ async def _story(kind: str, identity: str, history: History) -> Sequence[Fact]:
         allocations = {fact.data["allocation_id"] for fact in facts.values() if fact.data.get("allocation_id")}
         facts |= {fact.position: fact for fact in await history.mentioning("allocation_id", *sorted(allocations))}
     return [facts[position] for position in sorted(facts)]
+
+
+_WAITS = ("AllocationRequested", "AllocationHeldBack", "AllocationWaits")
+_WAITS_NO_MORE = ("SlotsAssigned", "AllocationExited")
+
+
+async def _of_line(fact: Fact, history: History) -> Fact | None:
+    """What counts for one that was told that it is in line, and still is."""
+    if fact.type != "AllocationWaits" or fact.data["rule"] != IN_LINE:
+        return None
+    waiting, jobs = dict[str, Fact](), dict[str, str]()
+    for one in await history.of_types(fact.row.stream, *_WAITS, *_WAITS_NO_MORE):
+        allocation_id = one.data["allocation_id"]
+        if one.type == "AllocationRequested":
+            jobs[allocation_id] = one.data["job_id"]
+        elif one.type in _WAITS_NO_MORE:
+            waiting.pop(allocation_id, None)
+        else:
+            waiting[allocation_id] = one
+    told = [_told(one, jobs) for one in waiting.values()]
+    mine = next((one for one in told if one.allocation_id == fact.data["allocation_id"]), None)
+    counts = what_counts(mine, told).told if mine is not None else None
+    return waiting[counts.allocation_id] if counts is not None and counts is not mine else None
+
+
+def _told(fact: Fact, jobs: Mapping[str, str]) -> Told:
+    data = fact.data
+    rule, slots = data.get("rule", NEVER_FITS), data.get("slots_needed", 0)
+    return Told(data["allocation_id"], jobs.get(data["allocation_id"], ""), slots, data.get("line", ""), rule)
 
 
 # ---------------------------------------------------------------- what led to it

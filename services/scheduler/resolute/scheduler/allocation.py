@@ -75,6 +75,10 @@ HOLDING = frozenset({State.ASSIGNED, State.RUNNING, State.PREEMPTING, State.YIEL
 PREEMPTIBLE = frozenset({State.ASSIGNED, State.RUNNING})
 
 HELD_BACK = "held_back"
+IN_LINE, MAX_SLOTS, MAKING_ROOM = "in_line", "max_slots", "making_room"
+
+OF_THE_FIRST = frozenset({HELD_BACK, "busy", "whole_agents", "fair_share", "starting", "suspended"})
+"""Rules that are told to the first of a line, and count for those behind as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +92,11 @@ class Share:
     exited: bool = False
     exit_code: int | None = None
     reason: str = ""
+    hopeless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    hopeless: bool = False
     request: AllocationRequested
     state: State
     arrival: int
@@ -101,6 +105,8 @@ class Allocation:
     rule_waiting: str = ""
     """Which rule was recorded to hold it while it waits: see AllocationWaits; HELD_BACK where none of those."""
     why_waiting: str = ""
+    waits_since: datetime | None = None
+    """When that rule came to hold it."""
     deadline_at: datetime | None = None
     overdue: bool = False
     killed_because: str = ""
@@ -137,12 +143,12 @@ def evolve(allocation: Allocation, event: Event) -> Allocation:
     allocation = replace(allocation, state=FLOW[allocation.state, type(event)])
     match event:
         case AllocationHeldBack(reason=reason):
-            return replace(allocation, rule_waiting=HELD_BACK, why_waiting=reason)
-        case AllocationWaits(rule=rule, reason=reason):
-            return replace(allocation, rule_waiting=rule, why_waiting=reason)
+            return replace(allocation, rule_waiting=HELD_BACK, why_waiting=reason, waits_since=None)
+        case AllocationWaits(rule=rule, reason=reason, since=since):
+            return replace(allocation, rule_waiting=rule, why_waiting=reason, waits_since=since)
         case SlotsAssigned(placements=placements):
             shares = {p.resources_id: Share(p, rank) for rank, p in enumerate(placements)}
-            return replace(allocation, shares=shares, rule_waiting="", why_waiting="")
+            return replace(allocation, shares=shares, rule_waiting="", why_waiting="", waits_since=None)
         case ResourcesStarted(resources_id=resources_id, address=address):
             return _with_share(allocation, replace(allocation.shares[resources_id], address=address))
         case PreemptionRequested(deadline_at=deadline_at, reason=reason, for_allocation=other):

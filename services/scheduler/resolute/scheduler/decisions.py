@@ -46,7 +46,7 @@ from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
 from resolute.scheduler.policies import Assign, Policy, Preempt, plan
 from resolute.scheduler.policies.passes import preemption
-from resolute.scheduler.pool import Pool, evolve
+from resolute.scheduler.pool import Pool, evolve, job_of
 from resolute.scheduler.provisioner.fleet import LEAVING
 from resolute.scheduler.provisioner.plan import Provision
 from resolute.scheduler.provisioner.plan import plan as plan_instances
@@ -92,10 +92,14 @@ class Story:
         self.pool = pool.draft()
         self.now = now
         self.events: list[Event] = []
+        self.jobs: dict[str, None] = {}
+        """Those that the events are about."""
 
     def happens(self, event: Event) -> None:
+        before = job_of(self.pool, event)
         evolve(self.pool, event)
         self.events.append(event)
+        self.jobs |= dict.fromkeys(job_id for job_id in (before, job_of(self.pool, event)) if job_id)
 
 
 def decide(
@@ -140,10 +144,10 @@ def _schedule(story: Story, policy: Policy) -> None:
                 victim = story.pool.allocations[allocation_id]
                 deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
                 story.happens(preemption(decision, deadline_at))
-    unkept = bool(list(story.pool.ripe))
-    for event in list(reasons.changed(story.pool, story.events, policy, story.now)):
+    promised = len(story.pool.promised)
+    for event in list(reasons.changed(story.pool, story.events, story.jobs, policy, story.now)):
         story.happens(event)
-    if unkept:  # room was made, and is not enough any more: those it was meant for are in line again
+    if len(story.pool.promised) < promised:  # room that was made is not enough: who it was for is in line again
         _schedule(story, policy)
 
 

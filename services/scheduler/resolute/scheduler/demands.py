@@ -23,6 +23,12 @@ def kind_of(request: AllocationRequested) -> Kind:
     return Kind(request.slots, request.single_agent, request.blocked_agents)
 
 
+def line_of(kind: Kind) -> str:
+    """What a kind is called in reasons: those of one kind wait in one line."""
+    blocked = f", not on {', '.join(kind.blocked)}" if kind.blocked else ""
+    return f"{kind.slots}{' on one agent' if kind.single_agent else ''}{blocked}"
+
+
 AFTER = float("inf")
 """Comes after every number a queue is ordered by."""
 

@@ -127,6 +127,9 @@ class Order(Generic[K]):
         gone = sum(1 for entry in self._removed if start <= cast(Any, entry) < stop)
         return own + self._beneath.count(start, stop) - gone
 
+    def __len__(self) -> int:
+        return len(self._added) + (len(self._beneath) - len(self._removed) if self._beneath is not None else 0)
+
     def __reversed__(self) -> Iterator[K]:
         if self._beneath is None:
             return iter(reversed(self._added))

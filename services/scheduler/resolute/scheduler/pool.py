@@ -30,7 +30,7 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import allocation as allocations
 from resolute.scheduler.agents import Agent, hold, joined, release
-from resolute.scheduler.allocation import Allocation, State
+from resolute.scheduler.allocation import MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
 from resolute.scheduler.demands import Kind, kind_of
 from resolute.scheduler.jobs import Job, Queued, lined_up, waits
 from resolute.scheduler.overlay import Order, Table
@@ -39,9 +39,6 @@ from resolute.scheduler.provisioner.fleet import Fleet
 from resolute.scheduler.shares import Shares
 
 FINISHED_REMEMBERED = 10_000
-
-MAKING_ROOM = "making_room"
-"""The rule that holds one that waits for those who were asked to go."""
 
 Waiting = tuple[str, int, bool, tuple[str, ...], bool, int, str]
 """One that waits: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
@@ -96,6 +93,10 @@ class Pool:
     """(allocation id) of those whose victims are all gone: now they fit, or the promise ends."""
     kept: Table[str, int] = field(default_factory=Table)
     """How many promises an agent is part of, by its id."""
+    told_first: Order[tuple[str]] = field(default_factory=Order)
+    """(allocation id) of those that wait, and were told what only the first of a line is told."""
+    told_limit: Order[tuple[str, str]] = field(default_factory=Order)
+    """(job id, allocation id) of those that were told of their job's own limit."""
     deadlines: Order[tuple[datetime, str]] = field(default_factory=Order)
     """(when, allocation id) of those asked to give their slots back."""
     room: Order[tuple[int, str]] = field(default_factory=Order)
@@ -191,10 +192,21 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
             placement = before.shares[resources_id].placement
             agent = pool.agents[placement.agent_id]
             _put_agent(pool, release(agent, resources_id, placement.slot_ids))
+    _keep_told(pool, before, after)
     _keep_victim(pool, before, after)
     _keep_deadline(pool, before, after)
     if isinstance(event, AllocationExited):
         _finish(pool, before)
+
+
+def job_of(pool: Pool, event: Event) -> str | None:
+    """The job that an event is about; of a preemption for another, that other's."""
+    job_id: str | None = getattr(event, "job_id", None)
+    if job_id is not None:
+        return job_id
+    allocation_id = getattr(event, "for_allocation", None) or getattr(event, "allocation_id", None)
+    allocation = pool.allocations.get(allocation_id) if allocation_id is not None else None
+    return allocation.request.job_id if allocation is not None else None
 
 
 def _allocation_id(event: Event) -> str:
@@ -290,6 +302,17 @@ def _put_victim_job(pool: Pool, job_id: str, job: Job) -> None:
         pool.victim_jobs.add(place)
     else:
         pool.victim_jobs.discard(place)
+
+
+def _keep_told(pool: Pool, before: Allocation, after: Allocation) -> None:
+    """Who was told what. One that waits no longer was told nothing."""
+    was, told = (one.rule_waiting if one.state is State.WAITING else "" for one in (before, after))
+    if was == told:
+        return
+    if (was in OF_THE_FIRST) != (told in OF_THE_FIRST):
+        (pool.told_first.add if told in OF_THE_FIRST else pool.told_first.discard)((after.id,))
+    if MAX_SLOTS in (was, told):
+        (pool.told_limit.add if told == MAX_SLOTS else pool.told_limit.discard)((after.request.job_id, after.id))
 
 
 def _keep_deadline(pool: Pool, before: Allocation, after: Allocation) -> None:

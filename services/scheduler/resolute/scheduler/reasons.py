@@ -1,13 +1,14 @@
 """Why an allocation waits: worked out by those who decide, when they decide, and recorded.
 
-A reason is recorded when a request is queued, and when another rule comes to hold what is first in line, by kind of
-demand, or first of its job. Those further back keep the reason they were queued with, so that ten thousand who wait
-cost no more than the few who might be next.
+What holds an allocation itself is told to it: room is being made for it, or it is the first of a line (of those who
+ask for the same) or of its job, and a rule holds that. All others are in line, which stays true until they are first:
+what they wait for is what the first of their line was told last (`resolute.eventlog.line`). So every reason counts at
+any moment, and ten thousand who wait cost no more than the few who are first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 
@@ -23,126 +24,149 @@ from resolute.proto.pool import (
     Holder,
     SlotDisabled,
     SlotEnabled,
-    SlotsAssigned,
 )
 from resolute.scheduler import fit, placement
-from resolute.scheduler.allocation import HELD_BACK, Allocation, State
-from resolute.scheduler.demands import Kind, kind_of
-from resolute.scheduler.policies.passes import without_slots
+from resolute.scheduler.allocation import HELD_BACK, IN_LINE, MAKING_ROOM, MAX_SLOTS, Allocation, State
+from resolute.scheduler.demands import Kind, kind_of, line_of
+from resolute.scheduler.policies.passes import ahead_without_slots, without_slots
 from resolute.scheduler.policies.policy import Policy
-from resolute.scheduler.pool import MAKING_ROOM, Pool
+from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.outlook import outlook
 
 NAMED = 5
 """How many jobs a reason names."""
 
-AT_ONCE = 1_000
-"""How many are told at once that the pool has become too small for them, or large enough: others are when they are
-first in line."""
-
 OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled)
 
-IN_LINE, BUSY, WHOLE_AGENTS = "in_line", "busy", "whole_agents"
-MAX_SLOTS, FAIR_SHARE = "max_slots", "fair_share"
+BUSY, WHOLE_AGENTS, FAIR_SHARE = "busy", "whole_agents", "fair_share"
 STARTING, SUSPENDED = "starting", "suspended"
 
+Reason = AllocationHeldBack | AllocationWaits
 
-def changed(pool: Pool, events: Iterable[Event], policy: Policy, now: datetime) -> Iterator[Event]:
-    """The reasons that are to be recorded after `events`, which made `pool` what it is."""
-    heads = {head.id: head for head in (*policy.heads(pool), *without_slots(pool))}
-    ripe = [pool.allocations[allocation_id] for (allocation_id,) in pool.ripe]
-    concerned = {one.id: one for one in (*ripe, *_concerned(pool, events), *_with_other_agents(pool, events, policy))}
-    for allocation in (concerned | heads).values():
+
+def changed(
+    pool: Pool, events: Iterable[Event], jobs: Iterable[str], policy: Policy, now: datetime
+) -> Iterator[Reason]:
+    """The reasons that are to be recorded after `events`, which were about `jobs` and made `pool` what it is."""
+    at_the_front = firsts(pool, policy)
+    told_before = {one: pool.allocations[one] for (one,) in pool.told_first}
+    concerned = {one.id: one for one in (*_concerned(pool, events), *_of_jobs(pool, jobs))}
+    for allocation in (concerned | told_before | at_the_front).values():
         if allocation.state is State.WAITING:
-            told = _reason(pool, allocation, policy, allocation.id in heads, now)
+            rule = _rule_told(pool, allocation, policy, at_the_front)
+            told = _reason(pool, allocation, policy, rule, now)
             if _is_news(allocation, told):
                 yield told
 
 
+def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
+    """By id, the first of every line that is looked at by itself. Where the order is strict, all wait behind one; but
+    what the pool cannot hold at all is passed over."""
+    found: dict[str, Allocation] = {}
+    behind = False
+    for head in policy.heads(pool):
+        able = placement.could_ever_fit(pool, kind_of(head.request), policy.fitting)
+        if not (able and behind):
+            found[head.id] = head
+        behind = behind or (able and policy.strict)
+    return found | {head.id: head for head in without_slots(pool)}
+
+
+def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
+    """The rule that holds it now, whatever it was told: what holds it itself, its job, or its line."""
+    at_the_front, kind = firsts(pool, policy), kind_of(allocation.request)
+    told = _rule_told(pool, allocation, policy, at_the_front)
+    if told != IN_LINE or allocation.id in at_the_front:
+        return told
+    if pool.jobs[allocation.request.job_id].at_its_limit(kind.slots):
+        return MAX_SLOTS
+    of_line = [one for one in at_the_front.values() if kind_of(one.request) == kind]
+    rules = {_rule_told(pool, one, policy, at_the_front) for one in of_line}
+    return next((rule for rule in (HELD_BACK, FAIR_SHARE) if rule in rules), IN_LINE)
+
+
 def _concerned(pool: Pool, events: Iterable[Event]) -> Iterator[Allocation]:
-    """Those just queued; those for whom room is made; and the first of the jobs that were given slots."""
+    """Those just queued, and those for whom room is made, or was to be made."""
+    yield from (pool.allocations[allocation_id] for (allocation_id,) in pool.ripe)
+    if any(isinstance(event, OTHER_AGENTS) for event in events):
+        yield from (pool.allocations[entry[-1]] for entry in pool.promised)
     for event in events:
-        match event:
-            case AllocationRequested(allocation_id=allocation_id):
-                yield from _known(pool, allocation_id)
-            case SlotsAssigned(allocation_id=allocation_id):
-                for allocation in _known(pool, allocation_id):
-                    yield from _first_of_job(pool, allocation.request.job_id)
-            case _:
-                if (beneficiary := getattr(event, "for_allocation", None)) is not None:
-                    yield from _known(pool, beneficiary)
-
-
-def _with_other_agents(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
-    """Those whom the pool can hold now and could not before, or the other way about: many of them, if not all."""
-    if not any(isinstance(event, OTHER_AGENTS) for event in events):
-        return
-    fits: dict[Kind, bool] = {}
-    news = 0
-    for entry in pool.waiting:
-        kind, allocation = Kind(*entry[1:4]), pool.allocations[entry[-1]]
-        if kind not in fits:
-            fits[kind] = placement.could_ever_fit(pool, kind, policy.fitting)
-        if fits[kind] == (allocation.rule_waiting == HELD_BACK) and news < AT_ONCE:
-            news += 1
+        queued = event.allocation_id if isinstance(event, AllocationRequested) else None
+        allocation = pool.allocations.get(queued or getattr(event, "for_allocation", None) or "")
+        if allocation is not None:
             yield allocation
 
 
-def _known(pool: Pool, allocation_id: str) -> Iterator[Allocation]:
-    allocation = pool.allocations.get(allocation_id)
-    if allocation is not None:
-        yield allocation
+def _of_jobs(pool: Pool, jobs: Iterable[str]) -> Iterator[Allocation]:
+    """Of jobs that their own limit holds the first of each kind, and those that were told of it."""
+    for job_id in jobs:
+        for kind in pool.jobs[job_id].lines:
+            if pool.jobs[job_id].at_its_limit(kind.slots):
+                yield pool.first_of(job_id, kind)
+        for owner, allocation_id in pool.told_limit.since((job_id, "")):
+            if owner != job_id:
+                break
+            yield pool.allocations[allocation_id]
 
 
-def _first_of_job(pool: Pool, job_id: str) -> Iterator[Allocation]:
-    entry = pool.waiting.first((job_id,))
-    if entry is not None and entry[0] == job_id:
-        yield pool.allocations[entry[-1]]
-
-
-def _is_news(allocation: Allocation, told: AllocationHeldBack | AllocationWaits) -> bool:
-    before = allocation.rule_waiting
+def _is_news(allocation: Allocation, told: Reason) -> bool:
     if isinstance(told, AllocationHeldBack):
-        return told.reason != allocation.why_waiting
-    # How the free slots lie changes by the minute; that they are too few, or lie wrongly, is one story.
-    return told.rule != before and not (told.rule == BUSY and before == WHOLE_AGENTS)
+        return (allocation.rule_waiting, allocation.why_waiting) != (HELD_BACK, told.reason)
+    if told.rule == IN_LINE:  # how many came first is a thing of the time when it was told
+        return allocation.rule_waiting != IN_LINE
+    return (allocation.rule_waiting, allocation.why_waiting) != (told.rule, told.reason)
 
 
-def _reason(
-    pool: Pool, allocation: Allocation, policy: Policy, is_head: bool, now: datetime
-) -> AllocationHeldBack | AllocationWaits:
+def _reason(pool: Pool, allocation: Allocation, policy: Policy, rule: str, now: datetime) -> Reason:
     kind = kind_of(allocation.request)
-    if not placement.could_ever_fit(pool, kind, policy.fitting):
+    if rule == HELD_BACK:
         why, coming = fit.why_not(pool, kind, policy.fitting), outlook(pool.fleet)
-        return AllocationHeldBack(allocation.id, f"{why}; {coming}" if coming else why)
-    rule = _rule(pool, allocation, policy, kind, is_head)
-    count, ahead = policy.ahead(pool, allocation, NAMED) if rule == IN_LINE else (0, [])
+        return AllocationHeldBack(allocation.id, f"{why}; {coming}" if coming else why, line_of(kind))
+    news = rule != allocation.rule_waiting
+    count, ahead = _ahead(pool, allocation, policy) if rule == IN_LINE and news else (0, [])
     return AllocationWaits(
         allocation_id=allocation.id,
         rule=rule,
         reason=_sentence(pool, allocation, policy, rule, count, ahead),
-        since=now,
+        since=now if news or allocation.waits_since is None else allocation.waits_since,
         slots_needed=kind.slots,
         slots_free=pool.slots_free,
         jobs_ahead=count,
         ahead=tuple(ahead),
         holders=_holders(pool, allocation, rule),
+        line=line_of(kind),
     )
 
 
-def _rule(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, is_head: bool) -> str:
-    job = pool.jobs[allocation.request.job_id]
-    if (promise := pool.promises.get(allocation.id)) is not None and promise.victims:
-        return MAKING_ROOM
+def _ahead(pool: Pool, allocation: Allocation, policy: Policy) -> tuple[int, list[str]]:
+    if not allocation.request.slots:
+        return ahead_without_slots(pool, allocation, NAMED)
+    return policy.ahead(pool, allocation, NAMED)
+
+
+def _rule_told(pool: Pool, allocation: Allocation, policy: Policy, at_the_front: Mapping[str, Allocation]) -> str:
+    kind, job = kind_of(allocation.request), pool.jobs[allocation.request.job_id]
+    promise = pool.promises.get(allocation.id)
+    if promise is not None:
+        if not placement.could_ever_fit(pool, kind, policy.fitting):
+            return HELD_BACK
+        if promise.victims:
+            return MAKING_ROOM
     if job.at_its_limit(kind.slots):
-        return MAX_SLOTS
-    if is_head and kind.slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting):
+        first = pool.first_of(allocation.request.job_id, kind) if kind in job.lines else None
+        return MAX_SLOTS if first is None or first.id == allocation.id else IN_LINE
+    if allocation.id not in at_the_front:
         return IN_LINE
-    # Whoever has its share waits for that, though others come first: it would wait just so if nobody did.
-    if kind.slots and (is_head or kind.slots > pool.slots_free) and policy.has_its_share(pool, allocation):
+    return _rule_of_first(pool, allocation, policy, kind)
+
+
+def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind) -> str:
+    if not placement.could_ever_fit(pool, kind, policy.fitting):
+        return HELD_BACK
+    if kind.slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting):
+        return IN_LINE
+    if kind.slots and policy.has_its_share(pool, allocation):
         return FAIR_SHARE
-    if not is_head:
-        return IN_LINE
     if pool.fleet.suspended:
         return SUSPENDED
     if pool.fleet.coming:
@@ -151,29 +175,31 @@ def _rule(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, is_hea
 
 
 def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, count: int, ahead: list[str]) -> str:
+    """True as long as the rule holds it: how many slots are free at the moment is told by whoever is asked."""
     request, job = allocation.request, pool.jobs[allocation.request.job_id]
-    free = f"{pool.slots_free} {'is' if pool.slots_free == 1 else 'are'} free"
-    needs = f"it needs {request.slots} of {pool.slots} slots, {free}"
     match rule:
         case "making_room":
-            others = len(pool.promises[allocation.id].victims)
-            return f"room is being made for it: {others} {'other was' if others == 1 else 'others were'} asked to go"
+            where = ", ".join(sorted(pool.promises[allocation.id].agents))
+            return f"room is being made for it on {where}: others were asked to go"
         case "max_slots":
-            return f"job {request.job_id} holds {job.slots_held} slots, and its max_slots is {job.max_slots}"
+            held = job.slots_held + job.slots_promised
+            return f"job {request.job_id} holds {held} slots, and its max_slots is {job.max_slots}"
         case "in_line" if not count:
-            return f"others of its own job come first; {needs}"
+            return "others of its own job come first, or have room kept for them"
         case "in_line":
             who = ", ".join(ahead) + (" …" if count > len(ahead) else "")
-            return f"{count} {'job comes' if count == 1 else 'jobs come'} first ({who}); {needs}"
-        case "fair_share":
-            return f"{policy.standing(pool, allocation)}; {needs}"
-        case "whole_agents":
-            return f"{policy.standing(pool, allocation)}; {needs}, but not where it could use them"
-        case "starting" | "suspended":
-            return f"{policy.standing(pool, allocation)}; {needs}; {outlook(pool.fleet)}"
+            return f"{count} {'job' if count == 1 else 'jobs'} came first ({who}) when it got in line"
     if not request.slots:
         return "every agent runs as many tasks without slots as it may"
-    return f"{policy.standing(pool, allocation)}; {needs}"
+    needs = f"it needs {request.slots} {'slot' if request.slots == 1 else 'slots'}"
+    match rule:
+        case "whole_agents":
+            needs += ", and those that are free are not where it could use them"
+        case "starting" | "suspended":
+            needs += f"; {outlook(pool.fleet)}"
+        case "busy":
+            needs += ", and others hold them"
+    return f"{policy.claims(pool, allocation)}; {needs}"
 
 
 def _holders(pool: Pool, allocation: Allocation, rule: str) -> tuple[Holder, ...]:

@@ -122,14 +122,16 @@ def _waits(waits: dict[str, Any]) -> Iterator[str]:
     yield f"  waits since {times.shown(waits['since'])}: {waits['reason']}{_rule(waits)}"
     free = waits.get("slotsFree")
     if free is not None:
-        were = "was" if free == 1 else "were"
-        yield f"  needs {output.counted(waits['slotsNeeded'], 'slot')}; {free} {were} free when this was recorded"
+        are = "is" if free == 1 else "are"
+        yield f"  needs {output.counted(waits['slotsNeeded'], 'slot')}; {free} {are} free"
     for holder in waits["holders"]:
         yield f"  held: {output.counted(holder['slots'], 'slot')} by job {holder['jobId']} ({_who(holder)})"
     if waits["ahead"]:
         more = f" and {waits['jobsAhead'] - len(waits['ahead'])} more" * (waits["jobsAhead"] > len(waits["ahead"]))
         first = ", ".join(f"{job['jobId']} ({_who(job)})" for job in waits["ahead"])
         yield f"  ahead: {first}{more}"
+    if of_line := waits.get("first"):
+        yield f"  in its line: job {of_line['jobId']} ({_who(of_line)}) waits: {of_line['reason']}{_rule(of_line)}"
     if waits["help"]:
         yield f"  what would help: {waits['help']}"
 

@@ -5,6 +5,11 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
        traceparent, recorded_at, prev_hash
   FROM eventlog.events WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3;
 
+-- name: read_types
+SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
+       traceparent, recorded_at, prev_hash
+  FROM eventlog.events WHERE stream = $1 AND type = ANY ($2::text[]) ORDER BY version;
+
 -- name: read_all
 SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
        traceparent, recorded_at, prev_hash

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import asyncpg
@@ -11,6 +11,8 @@ from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views import explain
 from resolute.api.views.jobs import job_json, job_of, policies, selecting
+from resolute.api.views.standing import Line, Waits
+from resolute.eventlog.line import IN_LINE
 from resolute.proto.errors import NotFound
 
 EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments WHERE job_id = $1"
@@ -18,7 +20,8 @@ EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments W
 
 async def explain_job(call: Call) -> dict[str, Any]:
     """What each allocation of a job waits for, by which rule, who holds the slots, since when and what would help;
-    or why it was placed where it is; or by whom it was asked to go. All as the scheduler recorded it."""
+    or why it was placed where it is; or by whom it was asked to go. All as the scheduler recorded it; who comes first
+    and who holds the slots is counted when somebody asks."""
     read, settings = call.gateway.read, call.gateway.settings
     job_id = await job_of(read, call.path["jobId"])
     experiment = await read.row(EXPERIMENT, job_id)
@@ -30,17 +33,19 @@ async def explain_job(call: Call) -> dict[str, Any]:
     before = {row["task_id"]: row for row in await read.rows(explain.PREVIOUS, live)}
     known = [*rows, *before.values()]
     shares = await read.rows(explain.SHARES, [row["allocation_id"] for row in known])
-    who = await _who(call, known)
+    waits = await _waits(call, rows)
+    who = await _who(call, known, waits.values())
 
     def shown(row: asyncpg.Record) -> dict[str, Any]:
         of_it = [share for share in shares if share["allocation_id"] == row["allocation_id"]]
-        return explain.allocation_json(row, of_it, settings.scheduler_of(row["pool"]), who)
+        waiting = waits.get(row["allocation_id"])
+        return explain.allocation_json(row, of_it, settings.scheduler_of(row["pool"]), who, waiting)
 
     return {
         "jobId": job_id,
         "job": job_json(jobs[0]) if jobs else None,
         "schedulerType": settings.scheduler_of(_pool(experiment, rows)).type,
-        "says": _says(experiment, rows),
+        "says": _says(experiment, rows, waits),
         "allocations": [
             shown(row) | ({"previous": shown(before[row["task_id"]])} if row["task_id"] in before else {})
             for row in rows
@@ -52,16 +57,24 @@ def _pool(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
     return str(rows[0]["pool"] if rows or experiment is None else experiment["resource_pool"])
 
 
-async def _who(call: Call, rows: list[asyncpg.Record]) -> Mapping[str, Mapping[str, Any]]:
+async def _waits(call: Call, rows: list[asyncpg.Record]) -> dict[str, Waits]:
+    """How those of `rows` that wait stand now, by their ids."""
+    read, settings = call.gateway.read, call.gateway.settings
+    waiting = [row for row in rows if row["state"] == "QUEUED"]
+    lines = {pool: Line(read, pool, settings.scheduler_of(pool)) for pool in {row["pool"] for row in waiting}}
+    return {row["allocation_id"]: await lines[row["pool"]].waits(row) for row in waiting}
+
+
+async def _who(call: Call, rows: list[asyncpg.Record], waits: Collection[Waits]) -> Mapping[str, Mapping[str, Any]]:
     """Jobs and allocations that reasons speak of, by their ids, as people know them."""
     read = call.gateway.read
-    jobs, allocations = explain.mentioned(rows)
+    jobs, allocations = explain.mentioned(rows, waits)
     owners = {row["allocation_id"]: row["job_id"] for row in await read.rows(explain.OF_ALLOCATIONS, allocations)}
     known = explain.named(await read.rows(explain.NAMES, sorted({*jobs, *owners.values()})))
     return {**known, **{allocation: known[job] for allocation, job in owners.items()}}
 
 
-def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
+def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record], waits: Mapping[str, Waits]) -> str:
     """How the job stands, in a sentence."""
     live = [row for row in rows if row["ended_at"] is None]
     if not live:
@@ -72,10 +85,11 @@ def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
     waiting = [row for row in live if row["state"] == "QUEUED"]
     if not waiting:
         return f"all of its {len(live)} allocations hold their slots" if len(live) > 1 else "it holds its slots"
-    # Each keeps the reason it was told when the rule last changed for it; the newest says how the job stands now.
-    newest = max(waiting, key=explain.told_at)["why"]
+    # What is first of it tells what it waits for: the others are in line behind.
+    oldest = sorted(waiting, key=lambda row: (waits[row["allocation_id"]].rule == IN_LINE, row["requested_at"]))
+    why = waits[oldest[0]["allocation_id"]].sentence
     held = len(live) - len(waiting)
-    return f"{len(waiting)} of its {len(live)} allocations wait: {newest}" if held else f"it waits: {newest}"
+    return f"{len(waiting)} of its {len(live)} allocations wait: {why}" if held else f"it waits: {why}"
 
 
 ROUTES = (Route("ExplainJob", "GET", "/api/v1/jobs/{jobId}/explain", explain_job, SIGNED_IN.to("task.view")),)

@@ -114,8 +114,8 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                     for share, placement in enumerate(placements)
                 ),
             ]
-        case AllocationHeldBack(allocation_id=allocation_id, reason=reason):
-            waits = _told(recorded, rule="never_fits", reason=reason, since=at)
+        case AllocationHeldBack(allocation_id=allocation_id, reason=reason, line=line):
+            waits = _told(recorded, rule="never_fits", reason=reason, since=at, line=line)
             return [_allocation(allocation_id, why=reason, waits=waits)]
         case AllocationWaits(allocation_id=allocation_id, reason=reason):
             return [_allocation(allocation_id, why=reason, waits=_told(recorded, **_fields(recorded.event)))]

@@ -163,6 +163,7 @@ CREATE TABLE read_v1.allocations (
 CREATE INDEX allocations_task ON read_v1.allocations (task_id);
 CREATE INDEX allocations_live ON read_v1.allocations (experiment_id) WHERE ended_at IS NULL;
 CREATE INDEX allocations_job ON read_v1.allocations (job_id) WHERE ended_at IS NULL;
+CREATE INDEX allocations_waiting ON read_v1.allocations (pool) WHERE state = 'QUEUED';
 CREATE INDEX allocations_trial ON read_v1.allocations (trial_id);
 
 CREATE TABLE read_v1.jobs (

@@ -1,18 +1,19 @@
 """Why a job waits, runs where it runs, or was asked to go: recorded reasons, and what a person can do about them.
 
-The reasons are the scheduler's own, as it recorded them when it decided; nothing here guesses. Only the advice is
-worked out now, from the rule that holds the allocation.
+The reasons are the scheduler's own, as it recorded them when it decided; nothing here guesses. How the line stands is
+counted when somebody asks (`standing`), and the advice is worked out from the rule that holds the allocation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import asyncpg
 import orjson
 
+from resolute.api.views.standing import Waits
 from resolute.api.wire import timestamp
 from resolute.config.pools import Scheduler
 
@@ -53,18 +54,21 @@ def reasons(row: asyncpg.Record) -> dict[str, Reason]:
     return {name: orjson.loads(row[name]) for name in ("waits", "placed", "preempted", "killed") if row[name]}
 
 
-def mentioned(rows: Sequence[asyncpg.Record]) -> tuple[list[str], list[str]]:
-    """The jobs and the allocations that the reasons of `rows` speak of."""
-    jobs, allocations = set(), set()
-    for told in (reason for row in rows for reason in reasons(row).values()):
-        jobs |= {*told.get("ahead", ()), *(holder["job_id"] for holder in told.get("holders", ()))}
-        if told.get("for_allocation"):
-            allocations.add(told["for_allocation"])
+def mentioned(rows: Sequence[asyncpg.Record], waits: Collection[Waits]) -> tuple[list[str], list[str]]:
+    """The jobs and the allocations that the reasons of `rows` speak of, and those before them in line."""
+    jobs = {job_id for one in waits for job_id in (*one.ahead, *(holder for holder, _ in one.holders))}
+    jobs |= {one.first["job_id"] for one in waits if one.first is not None}
+    told = (reason for row in rows for reason in reasons(row).values())
+    allocations = {reason["for_allocation"] for reason in told if reason.get("for_allocation")}
     return sorted(jobs), sorted(allocations)
 
 
 def allocation_json(
-    row: asyncpg.Record, shares: Iterable[asyncpg.Record], scheduler: Scheduler, who: Mapping[str, Mapping[str, Any]]
+    row: asyncpg.Record,
+    shares: Iterable[asyncpg.Record],
+    scheduler: Scheduler,
+    who: Mapping[str, Mapping[str, Any]],
+    waits: Waits | None,
 ) -> dict[str, Any]:
     """`who` knows jobs and allocations by their ids."""
     told = reasons(row)
@@ -77,8 +81,8 @@ def allocation_json(
         "resourcePool": row["pool"],
         "requestedTime": timestamp(row["requested_at"]),
     }
-    if row["state"] == "QUEUED":
-        shown["waits"] = _waits_json(row, told.get("waits"), scheduler, who)
+    if waits is not None:
+        shown["waits"] = _waits_json(row, waits, scheduler, who)
     if "placed" in told:
         where = [{"agentId": share["agent_id"], "slotIds": share["slot_ids"]} for share in shares]
         shown["placed"] = {**_reason_json(told["placed"]), "agents": where}
@@ -90,13 +94,6 @@ def allocation_json(
         end = {"endTime": timestamp(row["ended_at"]), "outcome": row["outcome"], "reason": row["why"]}
         shown["ended"] = end | ({} if row["exit_code"] is None else {"exitCode": row["exit_code"]})
     return shown
-
-
-def told_at(row: asyncpg.Record) -> datetime:
-    """When what waits was last told why."""
-    told = reasons(row).get("waits")
-    at: datetime = datetime.fromisoformat(told["at"]) if told else row["requested_at"]
-    return at
 
 
 def _reason_json(reason: Reason) -> dict[str, Any]:
@@ -113,20 +110,31 @@ def _instant(text: str) -> str | None:
 
 
 def _waits_json(
-    row: asyncpg.Record, reason: Reason | None, scheduler: Scheduler, who: Mapping[str, Mapping[str, Any]]
+    row: asyncpg.Record, waits: Waits, scheduler: Scheduler, who: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    if reason is None:
-        reason = {"rule": "", "reason": "no reason is recorded", "at": row["requested_at"].isoformat(), "actor": ""}
-    return {
-        **_reason_json(reason),
-        "since": _instant(reason["since"]) if reason.get("since") else timestamp(row["requested_at"]),
-        "slotsNeeded": reason.get("slots_needed", row["slots"]),
-        "slotsFree": reason.get("slots_free"),
-        "jobsAhead": reason.get("jobs_ahead", 0),
-        "ahead": [_whom(job_id, who) for job_id in reason.get("ahead", ())],
-        "holders": [{**_whom(holder["job_id"], who), "slots": holder["slots"]} for holder in reason.get("holders", ())],
-        "help": advice(reason["rule"], scheduler, row, [holder["job_id"] for holder in reason.get("holders", ())]),
+    holders = [{**_whom(job_id, who), "slots": slots} for job_id, slots in waits.holders]
+    shown = {
+        "rule": waits.rule,
+        "reason": waits.sentence,
+        "time": _instant(waits.recorded["at"]),
+        "by": waits.recorded["actor"],
+        "since": _instant(waits.since),
+        "slotsNeeded": row["slots"],
+        "slotsFree": waits.free,
+        "jobsAhead": waits.jobs_ahead,
+        "ahead": [_whom(job_id, who) for job_id in waits.ahead],
+        "holders": holders,
+        "help": advice(waits.rule, scheduler, row, [job_id for job_id, _ in waits.holders]),
     }
+    if waits.first is not None:
+        first = orjson.loads(waits.first["waits"])
+        shown["first"] = {
+            "allocationId": waits.first["allocation_id"],
+            **_whom(waits.first["job_id"], who),
+            **_reason_json(first),
+            "since": _instant(first["since"]),
+        }
+    return shown
 
 
 def _preempted_json(reason: Reason, who: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -80,6 +80,13 @@ class FairShare:
         group = shares.groups.get(name)
         return self._told(name, group, shares.level(pool.slots)) if group is not None else f"{self._who(name)} is new"
 
+    def claims(self, pool: Pool, allocation: Allocation) -> str:
+        shares, name = self.shares(pool), self.group(pool, allocation)
+        group, level = shares.groups[name], shares.level(pool.slots)
+        if group.committed < group.share(level) - NEARLY:
+            return f"{self._who(name)} holds less than its share at weight {group.weight / WEIGHT_UNIT:g}"
+        return self._told(name, group, level)
+
     def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
         shares = self.shares(pool)
         group = shares.groups[self.group(pool, allocation)]
@@ -87,7 +94,9 @@ class FairShare:
 
     def ahead(self, pool: Pool, allocation: Allocation, most: int) -> tuple[int, list[str]]:
         shares, name = self.shares(pool), self.group(pool, allocation)
-        group = shares.groups[name]
+        group = shares.groups.get(name)
+        if group is None:
+            return 0, []  # its own limit leaves it nothing: nobody is before it
         mine, count, first = (group.rate, group.turn), 0, list[Rated]()
         for head in firsts(shares.below):
             count += shares.below.count((*head[:3], -AFTER), (*head[:3], *mine))

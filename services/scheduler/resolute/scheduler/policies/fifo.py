@@ -36,6 +36,9 @@ class Fifo:
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         return "first in the queue"
 
+    def claims(self, pool: Pool, allocation: Allocation) -> str:
+        return self.standing(pool, allocation)
+
     def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
         return False
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice, takewhile
 
 from resolute.proto.pool import Placement, PreemptionRequested, SlotsAssigned
 from resolute.scheduler import placement
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import Kind, firsts, kind_of
+from resolute.scheduler.demands import AFTER, Kind, firsts, kind_of
+from resolute.scheduler.jobs import Queued
 from resolute.scheduler.policies import victims
 from resolute.scheduler.policies.policy import Assign, Claim, Decision, Policy, Preempt
 from resolute.scheduler.pool import Pool, evolve
@@ -169,3 +171,15 @@ def without_slots(pool: Pool) -> Iterator[Allocation]:
         if entry[0]:
             return
         yield pool.first_of(entry[-1], Kind(*entry[:3]))
+
+
+def ahead_without_slots(pool: Pool, allocation: Allocation, most: int) -> tuple[int, list[str]]:
+    """Of one that needs no slots: how many jobs come before its own, and the first few of them."""
+    mine, count, found = pool.jobs[allocation.request.job_id].rank, 0, list[Queued]()
+    for head in firsts(pool.queue):
+        if head[0]:
+            break
+        before = (*head[:3], -AFTER), (*head[:3], *mine)
+        count += pool.queue.count(*before)
+        found += takewhile(lambda entry, stop=before[1]: entry < stop, islice(pool.queue.since(before[0]), most))  # type: ignore[misc]
+    return count, [entry[-1] for entry in sorted(found, key=lambda entry: entry[3:])[:most]]

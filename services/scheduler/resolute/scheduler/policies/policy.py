@@ -83,6 +83,9 @@ class Policy(Protocol):
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         """Why it is where it is in the queue, in part of a sentence, with the numbers."""
 
+    def claims(self, pool: Pool, allocation: Allocation) -> str:
+        """What its place in the queue is, in part of a sentence that stays true while it is first of its line."""
+
     def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
         """Whether it would be more than its share."""
 

@@ -39,6 +39,9 @@ class Priority:
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         return f"first in the queue at priority {pool.jobs[allocation.request.job_id].priority}"
 
+    def claims(self, pool: Pool, allocation: Allocation) -> str:
+        return self.standing(pool, allocation)
+
     def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
         return False
 
