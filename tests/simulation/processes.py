@@ -280,10 +280,11 @@ class ProcessBus:
         return self._owned(await (await self._bus()).serve(service, handled))
 
     async def publish_fact(self, recorded: Recorded) -> bool:
-        return await (await self._bus()).publish_fact(recorded)
+        fresh = await (await self._bus()).publish_fact(recorded)
         await self.process.step()
         if not self.process.machinery.outcome_is_known():
             raise Unavailable("no acknowledgement came")
+        return fresh
 
     async def last_fact(self) -> int:
         return await (await self._bus()).last_fact()
