@@ -116,3 +116,10 @@ def test_a_task_finds_the_interpreter_it_runs_with_first():
     site = replace(SITE, programs="/venv/bin")
     assert of(site=site)["PATH"] == "/venv/bin:/bin"
     assert of(site=site, PATH="/mine")["PATH"] == "/mine"
+
+
+def test_a_task_is_told_by_which_certificate_it_knows_the_gateway():
+    told = of(site=replace(SITE, master_url="https://gateway:8080", master_cert="/run/determined/master.crt"))
+    assert (told["DET_MASTER"], told["DET_USE_TLS"]) == ("https://gateway:8080", "true")
+    assert told["DET_MASTER_CERT_FILE"] == "/run/determined/master.crt"
+    assert "DET_MASTER_CERT_FILE" not in of()

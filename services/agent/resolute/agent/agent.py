@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 
 import structlog
 
@@ -179,7 +180,7 @@ class Agent:
             container = containers.container(order, settings.id, site.cluster_id, site.slots, settings)
         except containers.NotAllowed as error:
             raise CannotStart(error.message, hopeless=True) from error
-        return Launch(resources_id, command, variables, container)
+        return Launch(resources_id, command, variables, replace(container, trusted=site.trusted))
 
     def _slots_taken(self, entry: Entry) -> bool:
         """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""

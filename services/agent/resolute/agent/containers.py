@@ -19,6 +19,7 @@ from resolute.proto.pool import Slot, StartTask
 LABEL = "ai.resolute."
 RUN_DIR = "/run/determined"
 WORK_DIR = f"{RUN_DIR}/workdir"
+MASTER_CERT = f"{RUN_DIR}/master.crt"
 PARCEL_DIR = "/opt/resolute"
 HARNESS_DIR = f"{PARCEL_DIR}/harness"
 SHARED_FS = "/determined_shared_fs"
@@ -77,6 +78,8 @@ class Container:
     memory_bytes: int | None = None
     cpus: float | None = None
     processes: int | None = None
+    trusted: str = ""
+    """The certificate by which the task knows the gateway, where it is given one."""
 
 
 def container(

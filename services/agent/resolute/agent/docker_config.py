@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resolute.agent.containers import PARCEL_DIR, RUN_DIR, WORK_DIR, Container, Device, Mount
+from resolute.agent.containers import MASTER_CERT, PARCEL_DIR, RUN_DIR, WORK_DIR, Container, Device, Mount
 from resolute.agent.parcel import SHIM
 from resolute.agent.runtime import Launch
 
@@ -101,4 +101,8 @@ def run_directory(container: Container) -> bytes:
             member = tarfile.TarInfo(path.lstrip("/"))
             member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, 0o700, uid, gid
             tar.addfile(member)
+        if container.trusted:
+            certificate = tarfile.TarInfo(MASTER_CERT.lstrip("/"))
+            certificate.size, certificate.mode = len(container.trusted.encode()), 0o444
+            tar.addfile(certificate, io.BytesIO(container.trusted.encode()))
     return packed.getvalue()

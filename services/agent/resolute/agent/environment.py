@@ -36,6 +36,10 @@ class Site:
     """The directory of the interpreter that tasks run with: what they call `python3` should be the same one."""
     contained: bool = False
     """Whether tasks run in containers, whose images say where their programs are."""
+    master_cert: str = ""
+    """Where tasks find the certificate by which they know the gateway; empty where they need none."""
+    trusted: str = ""
+    """Its text, where they have to be given it."""
 
 
 def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
@@ -57,7 +61,7 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
         **_devices(slots, site),
         **order.spec.environment,
         **_paths(order.spec.environment, site, folder),
-        **_master(site.master_url),
+        **_master(site.master_url, site.master_cert),
         **_identity(order, site),
         **(_trial(order.spec) if order.spec.trial_id is not None else {}),
         **_ports(order),
@@ -87,7 +91,7 @@ def _paths(chosen: Mapping[str, str], site: Site, folder: str) -> dict[str, str]
     }
 
 
-def _master(url: str) -> dict[str, str]:
+def _master(url: str, cert: str) -> dict[str, str]:
     parts = urlsplit(url)
     tls = parts.scheme == "https"
     return {
@@ -96,6 +100,7 @@ def _master(url: str) -> dict[str, str]:
         "DET_MASTER_ADDR": parts.hostname or "",
         "DET_MASTER_PORT": str(parts.port or (443 if tls else 80)),
         "DET_USE_TLS": "true" if tls else "false",
+        **({"DET_MASTER_CERT_FILE": cert} if cert else {}),
     }
 
 

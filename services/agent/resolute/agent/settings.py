@@ -46,6 +46,8 @@ class AgentSettings(DockerSettings):
     """The file with the agent's own nkey seed; None where NATS asks nobody."""
     master_url: str = "http://127.0.0.1:8080"
     """Where tasks find the gateway."""
+    master_cert_file: Path | None = None
+    """The certificate of the gateway, or of the authority behind it, where tasks would not trust it of themselves."""
     cluster_id: str = "resolute"
     host: str = ""
     """The address at which the tasks of other agents reach this host; left empty: the one NATS is reached from."""

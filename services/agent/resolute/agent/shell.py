@@ -9,6 +9,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 import structlog
 
@@ -42,7 +43,7 @@ def make(bus: Bus, settings: AgentSettings) -> Agent:
 
 
 def _site(settings: AgentSettings) -> Site:
-    contained = settings.runtime == "docker"
+    contained, cert = settings.runtime == "docker", settings.master_cert_file
     return Site(
         agent_id=settings.id,
         cluster_id=settings.cluster_id,
@@ -53,7 +54,18 @@ def _site(settings: AgentSettings) -> Site:
         harness=containers.HARNESS_DIR if contained else environment.harness_directory(),
         programs="" if contained else os.path.dirname(settings.python),
         contained=contained,
+        master_cert="" if cert is None else containers.MASTER_CERT if contained else str(cert.absolute()),
+        trusted=_text(cert) if cert is not None else "",
     )
+
+
+def _text(cert: Path) -> str:
+    try:
+        return cert.read_text()
+    except (OSError, ValueError) as error:
+        raise InvalidConfig(
+            f"master_cert_file (RESOLUTE_AGENT_MASTER_CERT_FILE): cannot read {cert}: {error}"
+        ) from error
 
 
 def _runtime(settings: AgentSettings) -> TaskRuntime:
