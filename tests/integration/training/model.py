@@ -1,6 +1,7 @@
 """A trial for real ranks: trains a small network through every scenario asked for, and leaves its weights in files.
 
-`python model.py FOLDER SCENARIO...`; started alone or as one of several ranks, by whichever launcher.
+`python model.py FOLDER SCENARIO...`; started alone or as one of several ranks, by whichever launcher. With
+`python model.py FOLDER --part STOP_AFTER [UUID]` it trains ELASTIC that far, from the checkpoint UUID on.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "resumed": {"stop_after": 5, "schedule": True},
     "resumed within an aggregation": {"stop_after": 5, "aggregation_frequency": 2, "clip": 0.05, "schedule": True},
     "compressed": {"compress": True},
+}
+
+# On whatever number of slots; not a whole number of batches, and one that is not divided by 3 or 4.
+ELASTIC = {
+    "resources": {"slots_per_trial": {"min": 1, "max": 4}},
+    "global_batch_size": 22,
+    "aggregation_frequency": 2,
+    "clip": 0.05,
+    "schedule": True,
 }
 
 
@@ -137,6 +147,13 @@ def run(name: str, folder: pathlib.Path) -> None:
     leave(trial, notes, training + notes.training, folder / f"{name}.{trial.context.distributed.rank}.json")
 
 
+def run_part(folder: pathlib.Path, stop_after: int, latest_checkpoint: str | None) -> None:
+    """To the end when that is there: without being asked to stop."""
+    stop = {"stop_after": stop_after} if stop_after < BATCHES else {}
+    trial, notes = fit({**ELASTIC, **stop}, latest_checkpoint)
+    leave(trial, notes, notes.training, folder / f"until-{stop_after}.{trial.context.distributed.rank}.json")
+
+
 def leave(trial: Trial, notes: Notes, training: list[dict[str, Any]], path: pathlib.Path) -> None:
     weights = torch.cat([parameter.detach().reshape(-1) for parameter in trial.model.parameters()])
     state = [state["momentum_buffer"].reshape(-1) for state in trial.optimizer.state_dict()["state"].values()]
@@ -153,5 +170,9 @@ def leave(trial: Trial, notes: Notes, training: list[dict[str, Any]], path: path
 if __name__ == "__main__":
     place = pathlib.Path(sys.argv[1])
     place.mkdir(parents=True, exist_ok=True)
-    for wanted in sys.argv[2:]:
-        run(wanted, place)
+    match sys.argv[2:]:
+        case ["--part", stop_after, *latest]:
+            run_part(place, int(stop_after), latest[0] if latest else None)
+        case scenarios:
+            for wanted in scenarios:
+                run(wanted, place)

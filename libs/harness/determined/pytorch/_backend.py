@@ -182,8 +182,14 @@ def launched_by_horovod() -> bool:
 def from_environment() -> core.DistributedContext | None:
     """Who this process is among the ranks that a launcher started, None when it was started alone.
 
-    Raises InvalidExperimentException where Horovod's launcher was used and there is no Horovod to import.
+    Raises InvalidExperimentException where Horovod's launcher was used and there is no Horovod to import, and for
+    DeepSpeed's, under which a trial class cannot train.
     """
+    if os.environ.get("USE_DEEPSPEED", "").lower() in Truth:
+        raise errors.InvalidExperimentException(
+            "determined.launch.deepspeed cannot train a PyTorchTrial: start it with "
+            "determined.launch.torch_distributed, or use DeepSpeed in a script of your own, by the Core API"
+        )
     if launched_by_horovod():
         return core.DistributedContext.from_horovod(_horovod())
     if os.environ.get("USE_TORCH_DISTRIBUTED", "").lower() in Truth:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from determined import core, errors
-from determined.pytorch import _backend, _data
+from determined.pytorch import _backend, _data, _shares
 from determined.pytorch._experimental_context import PyTorchExperimentalContext
 from determined.pytorch._lr_scheduler import LRScheduler, StepMode
 from determined.pytorch._reducers import _PyTorchReducerContext
@@ -100,11 +100,33 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         return dict(self.get_experiment_config().get("data") or {})
 
     def get_global_batch_size(self) -> int:
-        """Records of a batch over all slots: what the slots share evenly of the hyperparameter."""
-        return self.get_per_slot_batch_size() * self._slots_per_trial
+        """Records of a batch over all slots: what the slots share evenly of the hyperparameter, or all of it where
+        resources.slots_per_trial is a range."""
+        return sum(self._shares())
 
     def get_per_slot_batch_size(self) -> int:
-        """The hyperparameter global_batch_size divided by the slots, rounded down."""
+        """The hyperparameter global_batch_size divided by the slots, rounded down. Where resources.slots_per_trial is a
+        range, which keeps the whole batch, some slots take one record more."""
+        return self._shares()[self.distributed.rank]
+
+    def _shares(self) -> list[int]:
+        size = self._global_batch_size()
+        if not self._is_elastic():
+            size -= size % self._slots_per_trial
+        return _shares.shares(size, self._slots_per_trial)
+
+    def _is_elastic(self) -> bool:
+        """Whether the trial may come back on another number of slots."""
+        return _shares.is_elastic(self._exp_conf)
+
+    def _weight(self) -> float:
+        """What this slot's gradients count in the mean over all slots: as much as its records, 1 for an even share."""
+        if not self._is_elastic():
+            return 1.0
+        shares = self._shares()
+        return shares[self.distributed.rank] * len(shares) / sum(shares)
+
+    def _global_batch_size(self) -> int:
         if self._hparams is None:
             raise ValueError("there are no hyperparameters; pass hparams with global_batch_size")
         size = self._hparams.get("global_batch_size")
@@ -117,7 +139,7 @@ class PyTorchTrialContext(_PyTorchReducerContext):
                 f"hyperparameters.global_batch_size has to be greater or equal to the number of slots "
                 f"({self._slots_per_trial}), found {size}"
             )
-        return size // self._slots_per_trial
+        return size
 
     def get_experiment_id(self) -> int:
         return self._core.info.trial.experiment_id if self._on_cluster() and self._core.info else 1
@@ -277,6 +299,8 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         create_graph: bool = False,
     ) -> None:
         """Instead of loss.backward()."""
+        if (weight := self._weight()) != 1:
+            loss = loss * weight
         if self._scaler is not None:
             loss = self._scaler.scale(loss)
         torch.autograd.backward(loss, gradient, retain_graph, create_graph)

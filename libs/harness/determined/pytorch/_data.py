@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch.utils import data
 
+from determined import errors
+from determined.pytorch._shares import ShareSampler
 from determined.pytorch.samplers import DistributedBatchSampler, RepeatBatchSampler, SkipBatchSampler
 
 logger = logging.getLogger("determined.pytorch")
@@ -85,9 +87,33 @@ class DataLoader:
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
     ) -> data.DataLoader[Any]:
         """torch's loader for one of `num_replicas` ranks, `skip` of this rank's batches into the data."""
+        return self._loader(adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank))
+
+    def _dealt_out(self, shares: Sequence[int], rank: int, skip: int) -> data.DataLoader[Any]:
+        """The endless training loader of one of the ranks that take `shares` of each batch: whatever their number,
+        together they see the same records in the same order.
+
+        Raises InvalidExperimentException for batches that are not of this rank's share.
+        """
+        if self.sampler is None or self.batch_size != shares[rank]:
+            raise errors.InvalidExperimentException(
+                f"resources.slots_per_trial is a range, so hyperparameters.global_batch_size {sum(shares)} is dealt out"
+                f" to the {len(shares)} slots of today, of which this one takes {shares[rank]} records: build the "
+                "training data loader with batch_size=context.get_per_slot_batch_size() and without a batch_sampler"
+            )
+        part = ShareSampler(self.sampler, shares, rank, drop_last=self.drop_last)
+        return self._loader(SkipBatchSampler(part, skip))
+
+    def _of_one_size(self, shares: Sequence[int], rank: int) -> data.BatchSampler:
+        """The batches to validate on, of the smallest share where they would be of each rank's own."""
+        if self.sampler is None or self.batch_size != shares[rank]:
+            return self.batch_sampler
+        return data.BatchSampler(self.sampler, min(shares), self.drop_last)
+
+    def _loader(self, batch_sampler: data.BatchSampler) -> data.DataLoader[Any]:
         return data.DataLoader(
             self.dataset,
-            batch_sampler=adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank),
+            batch_sampler=batch_sampler,
             num_workers=self.num_workers,
             collate_fn=self.collate_fn,
             pin_memory=self.pin_memory,

@@ -22,13 +22,15 @@ from determined._invalid_hp import InvalidHP
 from determined.pytorch import _save, _state, _validate
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
-from determined.pytorch._data import DataLoader
+from determined.pytorch._data import DataLoader, adapt_batch_sampler
 from determined.pytorch._plan import FitPlan
 from determined.pytorch._reducers import averages
+from determined.pytorch._shares import ShareSampler
 from determined.pytorch._state import TrialState
 from determined.pytorch._targets import Target, worth
 from determined.pytorch._trial import AnyLoader, PyTorchTrial, overrides
 from determined.pytorch._units import is_due, progress
+from determined.pytorch.samplers import RepeatBatchSampler
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -113,6 +115,8 @@ class TrainLoop:
         whole = not repeat and overrides(self._trial, "evaluate_full_dataset")
         if isinstance(loader, DataLoader):
             size, rank = self._context.distributed.size, self._context.distributed.rank
+            if self._context._is_elastic():
+                return self._elastic_loader(loader, size, rank, repeat=repeat, whole=whole)
             return loader.get_data_loader(
                 repeat=repeat,
                 skip=self._state.batches_trained if repeat else 0,
@@ -126,6 +130,15 @@ class TrainLoop:
                 "context.experimental.disable_dataset_reproducibility_checks()"
             )
         return loader
+
+    def _elastic_loader(
+        self, loader: DataLoader, size: int, rank: int, *, repeat: bool, whole: bool
+    ) -> data.DataLoader[Any]:
+        shares = self._context._shares()
+        if repeat:
+            return loader._dealt_out(shares, rank, self._state.batches_trained)
+        batches = loader._of_one_size(shares, rank)
+        return loader._loader(batches if whole else adapt_batch_sampler(batches, num_replicas=size, rank=rank))
 
     def _restore(self, saved: dict[str, Any], same_trial: bool) -> None:
         self._each("on_checkpoint_load_start", saved)
@@ -255,6 +268,7 @@ class TrainLoop:
         batch = next(self._batches)
         if context.experimental._auto_to_device:
             batch = context.to_device(batch)
+        weight = _validate.weight(self._trial, batch)
         with context._batch():
             metrics = self._trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
         context._after_batch(batch_idx)
@@ -262,7 +276,7 @@ class TrainLoop:
         if context.is_epoch_end():
             self._state.epochs_trained = epoch_idx + 1
             self._each("on_training_epoch_end", epoch_idx)
-        return _metrics_of(metrics), _validate.weight(self._trial, batch)
+        return _metrics_of(metrics), weight
 
     def _epoch_started(self, epoch_idx: int) -> None:
         for callback in self._callbacks.values():
@@ -350,12 +364,10 @@ def _length(loader: data.DataLoader[Any]) -> int | None:
 
 def endless(loader: data.DataLoader[Any], skip: int) -> Iterator[Any]:
     """Batches without end. Ours repeats and skips by itself; torch's own is gone round again and again."""
-    from determined.pytorch.samplers import RepeatBatchSampler
-
     sampler: Any = loader.batch_sampler
     while hasattr(sampler, "batch_sampler") and not isinstance(sampler, RepeatBatchSampler):
         sampler = sampler.batch_sampler
-    if isinstance(sampler, RepeatBatchSampler):
+    if isinstance(sampler, RepeatBatchSampler | ShareSampler):
         return iter(loader)
     length = _length(loader)
     return _rounds(loader, skip % length if length else 0)
