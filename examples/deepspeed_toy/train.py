@@ -1,7 +1,8 @@
 """Training with DeepSpeed's ZeRO 1 as a trial: every rank holds a share of the optimizer's state, and stores it itself.
 
 The Core API does the rest: metrics, checkpoints of which each rank brings its part, preemption on which all ranks
-agree, and resuming. On a cluster determined.launch.deepspeed starts the ranks; by itself it also runs: `python3 train.py`.
+agree, and resuming. On a cluster determined.launch.deepspeed starts the ranks; by itself it also runs:
+`python3 train.py`.
 """
 
 from __future__ import annotations
