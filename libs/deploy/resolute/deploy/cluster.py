@@ -15,7 +15,7 @@ from uuid import uuid4
 from resolute import codec
 from resolute.bus import roles
 from resolute.config.pools import ResourcePool
-from resolute.deploy import nats_server, postgres
+from resolute.deploy import containers, nats_server, postgres
 from resolute.deploy.args import SERVICES
 from resolute.deploy.places import Places, write_private
 from resolute.deploy.plan import Child
@@ -51,6 +51,8 @@ class Cluster:
     agents: tuple[AgentPart, ...] = ()
     separate: bool = False
     """Whether every service is a process of its own."""
+    task_host: str = ""
+    """Where tasks in containers reach this machine; empty where there are none."""
     replicas: dict[str, int] = field(default_factory=dict)
     """How many processes of a service, where it is not one."""
     restart: bool = True
@@ -71,6 +73,10 @@ class Cluster:
     @property
     def url(self) -> str:
         return f"http://{'127.0.0.1' if self.host in ('0.0.0.0', '::') else self.host}:{self.port}"
+
+    def url_of(self, agent: AgentPart) -> str:
+        """Where the agent's tasks find the gateway."""
+        return f"http://{self.task_host}:{self.port}" if agent.runtime == "docker" else self.url
 
     @property
     def pool_names(self) -> tuple[str, ...]:
@@ -182,6 +188,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_PROVIDER_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_HOST": cluster.host,
         "RESOLUTE_API_PORT": str(cluster.port),
+        "RESOLUTE_API_TASK_HOST": cluster.task_host,
         "RESOLUTE_API_REUSE_PORT": json.dumps(cluster.replicas.get("api", 1) > 1),
         "RESOLUTE_API_POOLS": json.dumps(cluster.pools),
         "RESOLUTE_API_DEFAULT_POOL": cluster.compute_pool,
@@ -203,13 +210,28 @@ def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dic
         "RESOLUTE_AGENT_POOL": agent.pool,
         "RESOLUTE_AGENT_NATS_URL": cluster.nats_url,
         "RESOLUTE_AGENT_NATS_SEED_FILE": str(nats_server.agent_seed_file(places, agent.name)),
-        "RESOLUTE_AGENT_MASTER_URL": cluster.url,
+        "RESOLUTE_AGENT_MASTER_URL": cluster.url_of(agent),
         "RESOLUTE_AGENT_CLUSTER_ID": cluster.id,
         "RESOLUTE_AGENT_WORK_DIR": str(places.agent(agent.name)),
         "RESOLUTE_AGENT_RUNTIME": agent.runtime,
         "RESOLUTE_AGENT_GPU": json.dumps(agent.gpu),
         "RESOLUTE_AGENT_LOG_FORMAT": "json",
         **({"RESOLUTE_AGENT_SLOTS": str(agent.slots)} if agent.slots is not None else {}),
+        **(_of_containers(cluster) if agent.runtime == "docker" else {}),
+    }
+
+
+def _of_containers(cluster: Cluster) -> dict[str, str]:
+    """All agents are on one host: their tasks meet on the cluster's network. They may mount what the cluster's own
+    configuration mounts, and nothing else."""
+    administrators = cluster.task_container_defaults.get("bind_mounts") or ()
+    allowed = [cluster.storage, *(mount["host_path"] for mount in administrators)]
+    if cluster.checkpoint_storage and "host_path" in cluster.checkpoint_storage:
+        allowed.append(cluster.checkpoint_storage["host_path"])
+    return {
+        "RESOLUTE_AGENT_DOCKER_NETWORK": containers.network_of(cluster.id),
+        "RESOLUTE_AGENT_DOCKER_BIND_MOUNTS": json.dumps(allowed),
+        "RESOLUTE_AGENT_HOST": cluster.task_host,
     }
 
 

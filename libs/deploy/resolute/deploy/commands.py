@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.config.pools import ResourcePool
-from resolute.deploy import checks, cluster, nats_server, plan, postgres, processes, tails
+from resolute.deploy import checks, cluster, containers, nats_server, plan, postgres, processes, tails
 from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
@@ -40,6 +40,9 @@ def cluster_up(args: ClusterUp) -> int:
     wanted, password = _described(args, places, known)
     checks.port_is_free(wanted.host, wanted.port)
     checks.data_directory(places)
+    if args.runtime == "docker":
+        wanted = replace(wanted, task_host=containers.network(wanted.id))
+        checks.port_is_free(wanted.task_host, wanted.port)
     if args.delete_db:
         _forget(places)
     if known is None and (aside := postgres.set_aside(places)) is not None:
@@ -96,7 +99,14 @@ def agent_up(args: AgentUp) -> int:
     pool = args.resource_pool or known.compute_pool
     if pool not in known.pool_names:
         raise NotFound(f"--agent-resource-pool: no pool {pool!r}; there are {', '.join(known.pool_names)}")
+    if args.runtime == "docker" and not known.task_host:
+        raise Refused(
+            f"cannot start an agent with --runtime docker: the gateway of {known.name!r} listens where containers do "
+            "not reach it; start the cluster with `cluster-up --runtime docker`, with --agents 0 if need be"
+        )
     agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart)
+    if args.runtime == "docker":
+        containers.network(known.id)
     changed = cluster.with_agent(known, agent)
     make_private(places.agent(agent.name))
     before = marks(places)
@@ -119,6 +129,8 @@ def agent_down(args: AgentDown) -> int:
         raise NotFound(f"no agent {args.agent_name!r} here; there are: {', '.join(sorted(names)) or 'none'}")
     changed = cluster.without_agents(known, doomed)
     _change_agents(places, changed)
+    if known.task_host:
+        containers.remove(known.id, doomed)
     processes.stop_tasks(known.id, doomed)
     _tell_nats(places, changed)
     for name in sorted(doomed):
@@ -156,10 +168,8 @@ def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> Resource
 
 
 def _check_supported(args: ClusterUp | AgentUp) -> None:
-    if args.runtime != "process":
-        raise Refused(f"cannot use --runtime {args.runtime}: this release runs trials as processes (--runtime process)")
     if isinstance(args, ClusterUp) and args.auto_work_dir is not None:
-        raise Refused("cannot use --auto-work-dir: it is for trials in containers, and this release runs processes")
+        raise Refused("cannot use --auto-work-dir: bind_mounts and work_dir of an experiment's configuration say more")
     if isinstance(args, AgentUp) and args.agent_config_path is not None:
         raise Refused("cannot use --agent-config-path here: RESOLUTE_AGENT_* variables and options say the same")
 
@@ -219,8 +229,12 @@ def _stop_all(places: Places, known: Cluster) -> bool:
     """Whether anything ran."""
     stopped = processes.stop_supervisor(places)
     left = processes.stop_leftovers(places)
+    contained = 0
+    if known.task_host:
+        contained = containers.remove(known.id)
+        containers.remove_network(known.id)
     tasks = processes.stop_tasks(known.id)
-    return bool(stopped or left or tasks)
+    return bool(stopped or left or contained or tasks)
 
 
 def _change_agents(places: Places, changed: Cluster) -> None:

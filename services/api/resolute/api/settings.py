@@ -22,6 +22,9 @@ class ApiSettings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = 8080
+    task_host: str = ""
+    """A further address to listen at, where tasks in containers reach this machine. A blank password opens nothing
+    there, whatever the gateway is called."""
     reuse_port: bool = False
     """Whether further gateways of this host may listen on the same port: the kernel gives each new connection to one
     of those that live."""

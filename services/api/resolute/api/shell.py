@@ -125,13 +125,16 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
     )
     await runner.setup()
     try:
-        try:
-            shared = settings.reuse_port or None  # None: as the platform likes it
-            await web.TCPSite(runner, settings.host, settings.port, ssl_context=secure, reuse_port=shared).start()
-        except OSError as error:
-            raise InvalidConfig(
-                f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another host or port"
-            ) from error
+        for host in filter(None, (settings.host, settings.task_host)):
+            try:
+                # None: as the platform likes it.
+                await web.TCPSite(
+                    runner, host, settings.port, ssl_context=secure, reuse_port=settings.reuse_port or None
+                ).start()
+            except OSError as error:
+                raise InvalidConfig(
+                    f"cannot listen on {host}:{settings.port}: {error.strerror}; choose another host or port"
+                ) from error
         yield runner.addresses[0][:2]
     finally:
         await runner.cleanup()

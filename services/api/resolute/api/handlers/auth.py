@@ -33,7 +33,7 @@ async def login(call: Call) -> web.StreamResponse:
         raise WireError(
             wire.PERMISSION_DENIED,
             f"a blank password is taken only from who calls the gateway localhost or 127.0.0.1; found "
-            f"{call.request.host!r}. Set a password, then any name will do",
+            f"{call.request.host!r}, at {_reached_at(call)}. Set a password, then any name will do",
         )
     if not user["active"]:
         raise WireError(wire.PERMISSION_DENIED, "user is not active")
@@ -41,12 +41,19 @@ async def login(call: Call) -> web.StreamResponse:
 
 
 def _called_by_its_own_name(call: Call) -> bool:
-    """A page of the web may give its own name the address 127.0.0.1, and a proxy may lend the gateway another name:
-    neither must open what is open only to this machine."""
+    """A page of the web may give its own name the address 127.0.0.1, a proxy may lend the gateway another name, and
+    tasks reach it at another address: none of them must open what is open only to this machine."""
     try:
-        return is_loopback(urlsplit(f"//{call.request.host}").hostname)
+        return is_loopback(_reached_at(call)) and is_loopback(urlsplit(f"//{call.request.host}").hostname)
     except ValueError:
         return False
+
+
+def _reached_at(call: Call) -> str:
+    """The address of ours that the caller has connected to."""
+    transport = call.request.transport
+    found = transport.get_extra_info("sockname") if transport is not None else None
+    return str(found[0]) if found else "an unknown address"
 
 
 async def _guessed(gateway: Gateway, username: str, address: str, form: str) -> asyncpg.Record:
