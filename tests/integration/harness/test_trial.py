@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 
@@ -94,24 +93,18 @@ def test_a_gateway_that_restarts_in_the_middle_goes_unnoticed(master, task, tgz,
     assert [steps for steps, _ in master.metrics("training")] == list(range(10, 301, 10))
 
 
-def test_two_slots_train_one_model(master, task, tgz, free_ports):
+def test_two_slots_train_one_model(master, task, tgz):
     master.context = tgz({"model_def.py": SMALL})
     config = {**CONFIG, "resources": {"slots_per_trial": 2}}
     config["searcher"] = {"name": "single", "metric": "loss", "max_length": {"batches": 20}}
-    code, output = task(config, DET_SLOT_IDS="[0, 1]", C10D_PORT=str(free_ports)).run(within_s=100)
+    code, output = task(config, DET_SLOT_IDS="[0, 1]").run(within_s=100)
     assert code == 0, output
     assert "[rank=1] " in output
     assert [steps for steps, _ in master.metrics("training")] == [10, 20]
     assert [one["metadata"]["steps_completed"] for one in master.checkpoints()] == [20]
 
 
-@pytest.fixture
-def free_ports() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def test_two_machines_train_one_model(master, task, tgz, free_ports):
+def test_two_machines_train_one_model(master, task, tgz):
     master.context = tgz({"model_def.py": SMALL})
     config = {**CONFIG, "resources": {"slots_per_trial": 2}}
     config["searcher"] = {"name": "single", "metric": "loss", "max_length": {"batches": 20}}
@@ -120,8 +113,7 @@ def test_two_machines_train_one_model(master, task, tgz, free_ports):
         master.answers[f"/container-{rank}/rendezvous"] = (200, {"rendezvousInfo": place})
     machines = []
     for rank in (0, 1):
-        ports = {"C10D_PORT": str(free_ports), "INTER_TRAIN_PROCESS_COMM_PORT_1": str(free_ports + 1)}
-        one = task(config, DET_RESOURCES_ID=f"container-{rank}", **ports)
+        one = task(config, DET_RESOURCES_ID=f"container-{rank}")
         # Each machine has folders of its own; only the storage is shared.
         for name, folder in (("DET_RUN_DIR", f"run{rank}"), ("DET_WORKDIR", f"work{rank}")):
             (one.folder / folder).mkdir()

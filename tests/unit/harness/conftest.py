@@ -38,6 +38,7 @@ class Master:
         self.targets: list[int] = []
         """What the search would have the trial train to, one after another; then nothing more."""
         self.rendezvous: dict[str, Any] = {}
+        self.gathered: dict[str, Any] = {}
         self._preempt = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -65,6 +66,7 @@ class Master:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._asked = asyncio.Event()
+        self._came = asyncio.Condition()
         app = web.Application(client_max_size=1 << 28)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -91,9 +93,9 @@ class Master:
                 return web.json_response(answer, status=status)
         if request.path.endswith("/metrics") and (steps := body["metrics"].get("stepsCompleted")) in self.refused_steps:
             return web.json_response({"error": {"error": f"not at step {steps}"}}, status=400)
-        return await self._usual(request)
+        return await self._usual(request, body)
 
-    async def _usual(self, request: web.Request) -> web.Response:
+    async def _usual(self, request: web.Request, body: Any) -> web.Response:
         if request.path.endswith("/signals/preemption"):
             return web.json_response({"preempt": await self._preemption(request)})
         if request.path.endswith("/searcher/operation"):
@@ -106,9 +108,21 @@ class Master:
             return web.json_response({"metric": self.best})
         if request.path.endswith("/rendezvous"):
             return web.json_response({"rendezvousInfo": self.rendezvous})
+        if request.path.endswith("/all_gather"):
+            return web.json_response({"data": await self._gather(body)})
         if request.path.endswith("/runs/start"):
             return web.json_response({"storageId": 3})
         return web.json_response({})
+
+    async def _gather(self, body: Any) -> list[Any]:
+        """Every so many calls are a round; each is answered once its round is complete."""
+        peers, mine = int(body["numPeers"]), body["requestUuid"]
+        self.gathered.setdefault(mine, body["data"])
+        first = list(self.gathered).index(mine) // peers * peers
+        async with self._came:
+            self._came.notify_all()
+            await self._came.wait_for(lambda: len(self.gathered) >= first + peers)
+        return list(self.gathered.values())[first : first + peers]
 
     def _operation(self) -> dict[str, Any]:
         reached = len(self.posted("/searcher/completed_operation"))

@@ -27,6 +27,11 @@ def test_an_entrypoint_is_an_argv_a_shell_line_or_a_trial_class(entrypoint, slot
     assert interpret(entrypoint, slots, "python3") == job
 
 
+def test_a_trial_class_with_several_slots_is_started_by_horovod_where_it_is_there():
+    found = interpret("model_def:MNistTrial", 2, "python3", "horovod")
+    assert found == Command(("python3", "-m", "determined.launch.horovod", "--", "--trial", "model_def:MNistTrial"))
+
+
 @pytest.mark.parametrize("entrypoint", [None, "", "  ", [], [1], 5])
 def test_anything_else_is_refused_by_name(entrypoint):
     with pytest.raises(ValueError, match="entrypoint"):

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from determined import _info
+from determined.exec._entrypoint import missing
 from determined.launch import _horovod_plan, _layout, autohorovod, deepspeed, horovod, torch_distributed, wrap_rank
-from determined.launch._command_line import missing, parse
+from determined.launch._command_line import parse
 from determined.launch._gang import Gang, Place, Refused
 from tests import needs
 
@@ -64,7 +65,10 @@ def test_a_script_that_is_not_there_is_named(tmp_path, monkeypatch):
     (tmp_path / "train.py").touch()
     assert missing(["python3", "train.py"]) is None
     assert "no file 'tarin.py'" in str(missing(["python3", "tarin.py"]))
-    assert "no program 'pyhton3'" in str(missing(["pyhton3", "train.py"]))
+    assert "cannot run 'pyhton3'" in str(missing(["pyhton3", "train.py"]))
+    assert "cannot run 'nosuch'" in str(missing(("sh", "-c", "nosuch --fast")))
+    for line in ("echo hello", "MINE=5 nosuch", "test -e x && nosuch", "cd sub; nosuch"):
+        assert missing(("sh", "-c", line)) is None
 
 
 def gang(*slots: int, me: int = 0, config: dict | None = None) -> Gang:
@@ -101,11 +105,11 @@ def test_horovod_counts_ranks_as_we_do(slots):
 @needs.horovod
 def test_horovods_flags_become_what_its_workers_read():
     optimizations = {"tensor_fusion_threshold": 64, "tensor_fusion_cycle_time": 1, "auto_tune_tensor_fusion": False}
-    words = [*_horovod_plan.words_of(optimizations), "--fusion-threshold-mb", "1", "--timeline-filename", "t.json"]
-    found = horovod._tuning(words, 4)
+    overrides = ["--fusion-threshold-mb", "1", "--timeline-filename", "t.json"]
+    found = horovod._tuning(_horovod_plan.words_of(optimizations), overrides, 4)
     expected = {"HOROVOD_FUSION_THRESHOLD": str(1 << 20), "HOROVOD_CYCLE_TIME": "1.0", "HOROVOD_TIMELINE": "t.json"}
     assert expected.items() <= found.items()
-    tuned = horovod._tuning(_horovod_plan.words_of({**optimizations, "auto_tune_tensor_fusion": True}), 4)
+    tuned = horovod._tuning(_horovod_plan.words_of({**optimizations, "auto_tune_tensor_fusion": True}), [], 4)
     assert tuned["HOROVOD_AUTOTUNE"] == "1"
     assert "HOROVOD_FUSION_THRESHOLD" not in tuned, "Horovod does not tune what is set"
 
@@ -122,7 +126,7 @@ def test_horovods_flags_become_what_its_workers_read():
 )
 def test_flags_of_horovod_that_cannot_be_honoured_are_refused(words, message):
     with pytest.raises(Refused, match=message):
-        horovod._tuning(words, 4)
+        horovod._tuning([], words, 4)
 
 
 def test_deepspeeds_workers_find_what_it_reads():

@@ -173,6 +173,13 @@ def test_workers_that_were_asked_to_end_did_not_fail():
     assert case.verdict(10.0).code == 143
 
 
+def test_a_failure_is_told_although_the_cluster_stops_the_rest_of_the_gang_at_once():
+    case = Case(2)
+    case.failed(BOOM, 10.0)
+    case.stopped("agent-0")
+    assert case.verdict(10.0).line.endswith("ValueError: boom")
+
+
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
     1 / 0
@@ -181,12 +188,13 @@ ZeroDivisionError: division by zero
 """.splitlines()
 
 
-def test_last_words_are_the_error_that_a_traceback_ends_in():
+@pytest.mark.parametrize("prefix", ["", "[rank2]: "])
+def test_last_words_are_the_error_that_a_traceback_ends_in(prefix):
     words = LastWords()
     words.hear("loading", 1.0)
     assert words.at_end(2.0) == ("loading", 2.0)
     for line in TRACEBACK:
-        words.hear(line, 3.0)
+        words.hear(prefix + line, 3.0)
     assert words.at_end(3.5) == ("ZeroDivisionError: division by zero", 3.0)
 
 

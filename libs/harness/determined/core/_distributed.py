@@ -56,7 +56,7 @@ class DistributedContext:
         if local_size > 1 and one_machine:
             self._local = self._all
         elif local_size > 1:
-            self._local = open_local_star(f"{pull_port}-{cross_rank}", local_rank, local_size)
+            self._local = open_local_star(f"{pull_port}-{_machine(cross_rank)}", local_rank, local_size)
 
     def _check(self) -> None:
         facts = {
@@ -167,6 +167,12 @@ class DistributedContext:
     def broadcast_local(self, stuff: Any = None) -> Any:
         """The object of local rank 0 on every rank of the machine."""
         return self._local.broadcast(stuff) if self._local else stuff
+
+
+def _machine(cross_rank: int) -> str:
+    """A name that the ranks of one machine agree on. Where machines have unequal numbers of ranks, `cross_rank` is
+    none: it counts only those that have a rank of this local rank."""
+    return os.environ.get("DET_RESOURCES_ID") or str(cross_rank)
 
 
 class DummyDistributedContext(DistributedContext):

@@ -8,6 +8,7 @@ pickled, so nobody else may be let in.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import logging
 import os
@@ -123,9 +124,18 @@ def open_star(host: str, port: int, rank: int, size: int) -> Star:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if rank != 0:
         return Star(rank, {0: _join(family, (host, port), rank, secret)})
-    bind_to = host if host in ("127.0.0.1", "::1", "localhost") else ""
-    with socket.create_server((bind_to, port), family=family, backlog=size) as listener:
+    with _listen(host, port, family, size) as listener:
         return Star(rank, _admit(listener, size, secret))
+
+
+def _listen(host: str, port: int, family: int, size: int) -> socket.socket:
+    """At the address that the others call, or at all of this machine's where that address is translated on the way."""
+    try:
+        return socket.create_server((host, port), family=family, backlog=size)
+    except OSError as problem:
+        if problem.errno != errno.EADDRNOTAVAIL:
+            raise RuntimeError(f"rank 0 cannot listen for the others at {host}:{port}: {problem.strerror}") from problem
+    return socket.create_server(("", port), family=family, backlog=size)
 
 
 def _admit(listener: socket.socket, size: int, secret: bytes) -> dict[int, socket.socket]:

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from determined import constants, util
+from determined import constants, errors, util
 from determined._info import ClusterInfo, get_cluster_info
+from determined.exec import _hopeless
 
 if TYPE_CHECKING:
     from determined.pytorch import PyTorchTrial
@@ -40,7 +41,12 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         _train(load_trial_class(spec), info)
     except NoSuchTrial as problem:
+        _hopeless.tell(info)
         logger.error("%s", problem)
+        return 1
+    except errors.InvalidExperimentException:
+        _hopeless.tell(info)
+        logger.exception("the trial and its configuration do not fit")
         return 1
     except Exception:
         logger.exception("the trial failed")
@@ -74,18 +80,16 @@ def load_trial_class(spec: str) -> type[PyTorchTrial]:
 
 
 def _train(trial_class: type[PyTorchTrial], info: ClusterInfo) -> None:
-    from determined import core, pytorch
+    from determined import pytorch
+    from determined.pytorch._backend import from_environment
     from determined.pytorch._from_config import fit_arguments
 
     config = info.trial._config
-    distributed = None
-    if os.environ.get("USE_TORCH_DISTRIBUTED"):
-        distributed = core.DistributedContext.from_torch_distributed()
     optimizations = config.get("optimizations") or {}
     with pytorch.init(
         hparams=info.trial.hparams,
         exp_conf=config,
-        distributed=distributed,
+        distributed=from_environment(),
         aggregation_frequency=int(optimizations.get("aggregation_frequency") or 1),
     ) as context:
         trainer = pytorch.Trainer(trial_class(context), context)

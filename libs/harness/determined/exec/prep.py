@@ -31,11 +31,11 @@ HOOK = "startup-hook.sh"
 
 
 class CannotStart(Exception):
-    """The task cannot begin; the message says why, `code` is the exit code."""
+    """The task cannot begin; the message says why, `code` is the exit code. `hopeless`: nor could it another time."""
 
-    def __init__(self, message: str, code: int = 1) -> None:
+    def __init__(self, message: str, code: int = 1, *, hopeless: bool = False) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.hopeless = code, hopeless
 
 
 def main(words: Sequence[str], warm: bool = False) -> NoReturn:
@@ -45,8 +45,7 @@ def main(words: Sequence[str], warm: bool = False) -> NoReturn:
     try:
         job = prepare(words)
     except CannotStart as reason:
-        print(f"ERROR: {reason}", file=sys.stderr, flush=True)
-        sys.exit(reason.code)
+        _give_up(reason)
     # A hook may have changed what only the start of an interpreter takes note of, or packages that are imported.
     hooked = _python_settings() != python_settings or (warm and os.path.isfile(HOOK))
     may_inline = not hooked and not (warm and _inline.hides_a_module(os.getcwd()))
@@ -54,6 +53,16 @@ def main(words: Sequence[str], warm: bool = False) -> NoReturn:
         _inline.look_again()
         atexit.register(_note_imports, inherited)
     run(job, may_inline)
+
+
+def _give_up(reason: CannotStart) -> NoReturn:
+    info = _info.read_cluster_info(os.environ) if reason.hopeless else None
+    if info is not None:
+        from determined.exec import _hopeless
+
+        _hopeless.tell(info)
+    print(f"ERROR: {reason}", file=sys.stderr, flush=True)
+    sys.exit(reason.code)
 
 
 def _note_imports(inherited: int) -> None:
@@ -113,17 +122,28 @@ def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = Tr
     try:
         os.execvp(job.argv[0], job.argv)
     except OSError as problem:
-        print(f"ERROR: entrypoint: cannot run {job.argv[0]!r}: {problem.strerror}", file=sys.stderr, flush=True)
-        sys.exit(127 if isinstance(problem, FileNotFoundError) else 126)
+        code = 127 if isinstance(problem, FileNotFoundError) else 126
+        _give_up(CannotStart(f"entrypoint: cannot run {job.argv[0]!r}: {problem.strerror}", code, hopeless=True))
 
 
 def _job(words: Sequence[str], info: _info.ClusterInfo, slots: int) -> _entrypoint.Command | _entrypoint.TrialClass:
     config = info.trial._config if info.task_type == "TRIAL" else {}
     try:
         entrypoint = _entrypoint.from_command_line(words, config.get("entrypoint"))
-        return _entrypoint.interpret(entrypoint, slots, os.environ.get("DET_PYTHON_EXECUTABLE") or "python3")
+        python = os.environ.get("DET_PYTHON_EXECUTABLE") or "python3"
+        job = _entrypoint.interpret(entrypoint, slots, python, _launcher() if slots > 1 else "")
     except ValueError as problem:
-        raise CannotStart(str(problem)) from problem
+        raise CannotStart(str(problem), hopeless=True) from problem
+    if isinstance(job, _entrypoint.Command) and (what := _entrypoint.missing(job.argv)):
+        raise CannotStart(f"entrypoint: {what}", 127, hopeless=True)
+    return job
+
+
+def _launcher() -> str:
+    """What starts the workers of a trial class: Horovod where it can, as it always did."""
+    from determined.launch import _horovod_plan
+
+    return "horovod" if _horovod_plan.is_here_for_torch() else "torch_distributed"
 
 
 def _fetch_context(session: Session, task_id: str, workdir: pathlib.Path) -> None:
@@ -134,7 +154,8 @@ def _fetch_context(session: Session, task_id: str, workdir: pathlib.Path) -> Non
     try:
         unpack(archive, workdir)
     except (UnsafeArchive, OSError, EOFError) as problem:
-        raise CannotStart(f"the context directory cannot be unpacked: {problem}") from problem
+        hopeless = isinstance(problem, UnsafeArchive)  # a disk that is full may have room another time
+        raise CannotStart(f"the context directory cannot be unpacked: {problem}", hopeless=hopeless) from problem
     # A checkpoint carries the model definition as it was submitted, whatever the program does to its files.
     kept = _run_dir() / constants.CONTEXT_ARCHIVE
     if kept.parent.is_dir():
@@ -159,7 +180,9 @@ def _slots_asked(info: _info.ClusterInfo) -> int:
     if info.task_type != "TRIAL":
         return 1
     resources: Mapping[str, Any] = info.trial._config.get("resources") or {}
-    return int(resources.get("slots_per_trial") or 1)
+    asked = resources.get("slots_per_trial") or 1
+    # A range: only the rendezvous knows how many there are this time.
+    return int(asked["max"] if isinstance(asked, Mapping) else asked)
 
 
 def _write_info_files(info: _info.ClusterInfo) -> None:
@@ -197,7 +220,7 @@ def _run_hook(hook: pathlib.Path) -> None:
                 variables = pipe.read()
             code = process.wait()
     except FileNotFoundError as problem:
-        raise CannotStart(f"{HOOK} needs bash, which is not installed here", 127) from problem
+        raise CannotStart(f"{HOOK} needs bash, which is not installed here", 127, hopeless=True) from problem
     if code != 0:
         raise CannotStart(f"{HOOK} ended with exit code {code}", code if code > 0 else 128 - code)
     fresh = dict(entry.partition(b"=")[::2] for entry in variables.split(b"\0") if entry)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
@@ -55,12 +53,3 @@ def _refuse(parser: argparse.ArgumentParser, reason: str) -> NoReturn:
     parser.print_usage(sys.stderr)
     print(f"{parser.prog}: {reason}", file=sys.stderr)
     raise SystemExit(1)
-
-
-def missing(script: Sequence[str]) -> str | None:
-    """What of `script` is not there, in words; None where it can be run as far as one can see."""
-    if shutil.which(script[0]) is None:
-        return f"there is no program {script[0]!r} here"
-    if os.path.basename(script[0]).startswith("python") and len(script) > 1 and script[1].endswith(".py"):
-        return None if os.path.isfile(script[1]) else f"there is no file {script[1]!r} in {os.getcwd()}"
-    return None

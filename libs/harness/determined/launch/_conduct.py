@@ -54,6 +54,8 @@ class Case:
 
     def verdict(self, now: float) -> Verdict | None:
         """None while it is open."""
+        if self._stopped_by and any(not one.is_echo for one in self._failures):
+            return verdict(self._failures)  # that is why the cluster stops the rest of them
         if self._stopped_by:
             return Verdict(ASKED_TO_END, f"INFO: the workers end, as the launcher on {self._stopped_by} was asked to")
         if self._first_heard_at is not None:
@@ -184,7 +186,9 @@ class Member:
 
     def stopped(self) -> None:
         self._tell({"kind": "stopped"}, time.monotonic())
-        self._verdict = self._verdict or Verdict(ASKED_TO_END, "INFO: the workers end, as this launcher was asked to")
+        if not any(not one.is_echo for one in self._failures):  # otherwise the chief knows why
+            line = "INFO: the workers end, as this launcher was asked to"
+            self._verdict = self._verdict or Verdict(ASKED_TO_END, line)
 
     def look_again_s(self, now: float) -> float:
         return BEAT_S

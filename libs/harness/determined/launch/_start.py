@@ -9,16 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from determined._info import ClusterInfo, get_cluster_info
-from determined.common.api import Session
-from determined.common.api._retry import ONCE
 from determined.common.api.errors import BadRequestException, BadResponseException
+from determined.exec import _entrypoint, _hopeless
 from determined.launch import _command_line
 from determined.launch._command_line import Job
 from determined.launch._conduct import conduct
 from determined.launch._gang import Gang, Refused, Unlucky, meet
 from determined.launch._workers import Worker
-
-MISCONFIGURED = "EXITED_REASON_MISCONFIGURED"
 
 Facts = dict[str, Any]
 
@@ -57,33 +54,26 @@ def _together(framework: Framework, job: Job, info: ClusterInfo) -> int:
         facts: Facts = {}
         refusal = None
         try:
-            if job.trial is None and (what := _command_line.missing(job.script)):
+            if job.trial is None and (what := _entrypoint.missing(job.script)):
                 raise Refused(f"entrypoint: {what}")
             facts = framework.prepare(gang, job)
         except Refused as reason:
             refusal = f"{reason} (on {gang.here.name})"
         found = conduct(gang, framework.workers(gang, job, gang.agree(facts, refusal)))
+        # In the log view a line belongs to a rank: here to the first of this container's.
+        line = found.line and f"[rank={gang.ranks_here[0].rank}] {found.line}"
     if found.hopeless:
-        return give_up(info, found.line, found.code)
-    if found.line:
-        print(found.line, file=sys.stderr, flush=True)
+        _hopeless.tell(info)
+    if line:
+        print(line, file=sys.stderr, flush=True)
     return found.code
 
 
-def give_up(info: ClusterInfo, reason: str, code: int = 1) -> int:
+def give_up(info: ClusterInfo, reason: str) -> int:
     """Say why this trial cannot run, here and to the cluster, which then does not try again; the exit code."""
-    session = Session(
-        info.master_url, info.session_token, cert_file=info.master_cert_file, cert_name=info.master_cert_name
-    )
-    try:
-        path = f"/api/v1/trials/{info.trial.trial_id}/early_exit"
-        session.post(path, {"reason": MISCONFIGURED}, retry=ONCE)
-    except (BadRequestException, BadResponseException) as problem:
-        print(f"WARNING: nobody heard that starting this again is of no use: {problem}", file=sys.stderr)
-    finally:
-        session.close()
-    print(reason if reason.startswith("ERROR: ") else f"ERROR: {reason}", file=sys.stderr, flush=True)
-    return code
+    _hopeless.tell(info)
+    print(f"ERROR: {reason}", file=sys.stderr, flush=True)
+    return 1
 
 
 def _alone(job: Job) -> int:

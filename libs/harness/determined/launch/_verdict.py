@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 SETTLE_S = 0.3
 """How long to listen on after the first failure: news of an earlier one may still be under way."""
-ECHO_S = 2.0
-"""The same while all failures known are of those that only see others go."""
+ECHO_S = 5.0
+"""The same while all failures known are of ranks that only saw others go: what they saw go takes its time to end."""
 
 GOT_OVER_S = 10.0
 """A traceback older than this at a program's end is not what it ended of."""
@@ -22,6 +22,7 @@ _ECHO = re.compile(
     r"HorovodInternalError|Horovod has been shut down|Connection (reset|closed) by peer|Broken pipe|rank \d+ has gone"
     r"|DistNetworkError|DistBackendError|NCCL.*(remote process|Socket)|[Cc]onnection was closed|Connect(ed)? timeout"
 )
+_TORCHS_PREFIX = re.compile(r"^\[rank\d+\]: ?")  # torch.distributed prints tracebacks that way
 _ASKED_TO_END = frozenset(128 + number for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 
 
@@ -94,7 +95,7 @@ class LastWords:
         self._inside = False
 
     def hear(self, line: str, now: float) -> None:
-        line = line.rstrip()
+        line = _TORCHS_PREFIX.sub("", line.rstrip())
         if line.startswith("Traceback (most recent call last)"):
             self._inside, self._since, self._error = True, now, ""
         elif self._inside and line and not line[0].isspace():

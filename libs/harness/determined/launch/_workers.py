@@ -6,6 +6,7 @@ says when its rank begins and how it ends; when the connection breaks, it ends i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -16,7 +17,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from determined.launch._verdict import Failure
@@ -33,6 +34,7 @@ class Worker(NamedTuple):
     name: str
     argv: tuple[str, ...]
     variables: Mapping[str, str]
+    starts_ranks: bool = False
 
 
 def wrapped(rank: str, argv: Sequence[str]) -> tuple[str, ...]:
@@ -47,7 +49,6 @@ class Workers:
         self._where = where
         self.failures: list[Failure] = []
         self.begun: set[int] = set()
-        self._told: set[int] = set()
         self._processes: dict[int, tuple[Worker, subprocess.Popen[bytes]]] = {}
         # An abstract name: it leaves no file behind, and who connects is asked for its user below.
         self._name = f"\0determined-{secrets.token_hex(16)}"
@@ -55,7 +56,7 @@ class Workers:
         self._listener.bind(self._name)
         self._listener.listen(128)
         self._wrappers: set[socket.socket] = set()
-        self._hang_up = False
+        self._hanging_up = False
 
     def start(self, workers: Iterable[Worker]) -> None:
         line = {LINE: self._name[1:]}
@@ -84,10 +85,12 @@ class Workers:
     def _admit(self) -> None:
         wrapper, _ = self._listener.accept()
         _, user, _ = struct.unpack("3i", wrapper.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        if user == os.getuid() and not self._hang_up:
-            self._wrappers.add(wrapper)
-        else:
+        if user != os.getuid():
             wrapper.close()
+            return
+        self._wrappers.add(wrapper)
+        if self._hanging_up:
+            _hang_up(wrapper)
 
     def _hear_wrapper(self, wrapper: socket.socket) -> None:
         try:
@@ -103,16 +106,15 @@ class Workers:
     def _note(self, told: dict[str, Any]) -> None:
         rank = int(told["rank"])
         self.begun.add(rank)
-        if (code := told.get("code")) is not None:
-            self._told.add(rank)
-            if code != 0:
-                at = time.monotonic() - float(told["age_s"])
-                self.failures.append(Failure(f"rank {rank}", self._where, int(code), str(told["words"]), at))
+        if told.get("code", 0) != 0:
+            at = time.monotonic() - float(told["age_s"])
+            self.failures.append(Failure(f"rank {rank}", self._where, int(told["code"]), str(told["words"]), at))
 
     def _reap(self, pidfd: int) -> None:
         # What its wrappers had to say came before it ended, and says more.
-        for wrapper in select.select(list(self._wrappers), [], [], 0)[0]:
-            self._hear_wrapper(wrapper)
+        while ready := select.select(list(self._wrappers), [], [], 0)[0]:
+            for wrapper in ready:
+                self._hear_wrapper(wrapper)
         worker, process = self._processes.pop(pidfd)
         os.close(pidfd)
         code = process.wait()
@@ -135,26 +137,31 @@ class Workers:
         while self._processes and (left := deadline - time.monotonic()) > 0:
             self.hear(select.select(self.sources(), [], [], min(left, 0.2))[0])
 
-    def _ask_to_end(self) -> None:
-        """SIGTERM to the ranks by their wrappers, which are told by hanging up; to the process where there are none."""
-        for wrapper in self._wrappers:
-            wrapper.close()
-        self._wrappers.clear()
-        if not self.begun:
-            self._signal(signal.SIGTERM)
-
     def end(self) -> None:
         """All of them, whatever it takes; returns when none is left."""
-        self._hang_up = True
-        self._ask_to_end()
-        self._wait(GRACE_S + 1.0)
+        self._hanging_up = True
+        # A framework's launcher would find that its ranks fail now, and say so at length, after the one that did.
+        self._signal(signal.SIGSTOP, [worker for worker, _ in self._processes.values() if worker.starts_ranks])
+        for wrapper in self._wrappers:
+            _hang_up(wrapper)
+        deadline = time.monotonic() + GRACE_S + 1.0
+        while self._alive() and (left := deadline - time.monotonic()) > 0:
+            self.hear(select.select(self.sources(), [], [], min(left, 0.2))[0])
         self._signal(signal.SIGKILL)
-        for pidfd, (_, process) in self._processes.items():
-            process.wait()
-            os.close(pidfd)
-        self._processes.clear()
+        self._wait(GRACE_S)
         self._listener.close()
 
-    def _signal(self, number: int) -> None:
-        for _, process in self._processes.values():
-            process.send_signal(number)
+    def _alive(self) -> bool:
+        """Whether there are ranks, or may yet be."""
+        return bool(self._wrappers) or any(not worker.starts_ranks for worker, _ in self._processes.values())
+
+    def _signal(self, number: int, only: Collection[Worker] | None = None) -> None:
+        for worker, process in self._processes.values():
+            if only is None or worker in only:
+                process.send_signal(number)
+
+
+def _hang_up(wrapper: socket.socket) -> None:
+    """It is told to end its rank; that it has, is heard when it hangs up in turn."""
+    with contextlib.suppress(OSError):  # it is gone
+        wrapper.shutdown(socket.SHUT_WR)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from determined.launch import _gang, _horovod_plan, _workers
+from determined.launch import _gang, _horovod_plan, _own_name, _workers
 from determined.launch._command_line import Job
 from determined.launch._gang import Gang, Refused
 from determined.launch._start import Facts, Framework, start
@@ -32,36 +32,49 @@ def main(words: Sequence[str] | None = None) -> int:
 def prepare(gang: Gang, job: Job) -> Facts:
     if (why := _horovod_plan.why_not_here()) is not None:
         raise Refused(why)
+    if gang.spans_hosts:
+        _name_this_host(gang.here.address)
     config = gang.info.trial._config
-    words = [*_horovod_plan.words_of(config.get("optimizations") or {}), *job.overrides]
-    tuning = _tuning(words, sum(place.slots for place in gang.places))
+    defaults = _horovod_plan.words_of(config.get("optimizations") or {})
+    tuning = _tuning(defaults, job.overrides, sum(place.slots for place in gang.places))
     if not gang.is_chief:
         return {}
     return {"rendezvous_port": _serve(gang), "tuning": tuning, **_gang.ports(gang)}
 
 
-def _tuning(words: Sequence[str], size: int) -> dict[str, str]:
-    """Horovod's own flags as the variables that its workers read."""
+def _name_this_host(address: str) -> None:
+    try:
+        warning = _own_name.let_it_stand_for(address)
+    except _own_name.Unreachable as problem:
+        raise Refused(f"the ranks on other hosts could not reach those here: {problem}") from problem
+    if warning:
+        print(f"WARNING: {warning}", file=sys.stderr, flush=True)
+
+
+def _tuning(defaults: Sequence[str], overrides: Sequence[str], size: int) -> dict[str, str]:
+    """Horovod's own flags as the variables that its workers read; `overrides` win."""
     from horovod.runner.common.util import config_parser
 
     tuning: dict[str, str] = {}
-    config_parser.set_env_from_args(tuning, _parsed(words, size))
+    config_parser.set_env_from_args(tuning, _parsed(defaults, overrides, size))
     return tuning
 
 
-def _parsed(words: Sequence[str], size: int) -> argparse.Namespace:
+def _parsed(defaults: Sequence[str], overrides: Sequence[str], size: int) -> argparse.Namespace:
     """As `horovodrun` reads them. Raises Refused with what it has to say, and for what only the cluster decides."""
     from horovod.runner.launch import parse_args
 
     said = io.StringIO()
     before = sys.argv
-    sys.argv = ["horovod", "-np", str(size), *words, "--", "true"]
+    sys.argv = ["horovod", "-np", str(size), *defaults, *overrides, "--", "true"]
     try:
         with contextlib.redirect_stderr(said):
             parsed = parse_args()
     except SystemExit as problem:
         told = said.getvalue().strip().splitlines()
-        raise Refused(f"Horovod does not understand {' '.join(words)}: {told[-1] if told else problem}") from problem
+        raise Refused(
+            f"Horovod does not understand {' '.join(overrides)}: {told[-1] if told else problem}"
+        ) from problem
     finally:
         sys.argv = before
     if surplus := _horovod_plan.decided_by_the_cluster(vars(parsed), size):

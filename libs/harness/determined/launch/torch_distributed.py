@@ -60,7 +60,7 @@ def _must_be_free(address: str, port: int) -> None:
 def workers(gang: Gang, job: Job, facts: Facts) -> Sequence[Worker]:
     variables = {"USE_TORCH_DISTRIBUTED": "True", **_gang.variables(gang), **_gang.port_variables(facts)}
     argv = (*torch_run(gang, int(facts["master_port"]), job.overrides), *_workers.wrapped("RANK", job.program))
-    return [Worker(LAUNCHER, argv, variables)]
+    return [Worker(LAUNCHER, argv, variables, starts_ranks=True)]
 
 
 def torch_run(gang: Gang, port: int, overrides: Sequence[str]) -> tuple[str, ...]:
