@@ -36,6 +36,16 @@ class ExperimentNumbered(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentUser:
+    """Whom a user's tasks run as on the agents' hosts: names and numbers that are theirs."""
+
+    user: str
+    uid: int
+    group: str
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentCreated(ExperimentEvent):
     experiment_id: int
     job_id: str
@@ -53,6 +63,8 @@ class ExperimentCreated(ExperimentEvent):
     parent_id: int | None = None
     unmanaged: bool = False
     external_id: str | None = None
+    agent_user: AgentUser | None = None
+    """The owner's, as it was when this was submitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +332,7 @@ class CreateExperiment(SearcherCommand):
     parent_id: int | None = None
     unmanaged: bool = False
     external_id: str | None = None
+    agent_user: AgentUser | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,3 +501,5 @@ class TaskSpec:
     target_reached: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     """Variables the user's configuration adds."""
+    agent_user: AgentUser | None = None
+    """Whom it runs as where the runtime can; None for whomever the agent or the image says."""

@@ -33,15 +33,15 @@ class Host:
     def __init__(self, cluster: LocalCluster, name: str, slots: int, **settings: Any) -> None:
         self.cluster, self.name = cluster, name
         self._places = Places.of("test", cluster.data)
-        part = described.AgentPart(name, slots, False, "docker")
+        part = described.AgentPart(name, slots, gpu=False)
         changed = described.with_agent(described.load(self._places), part)
         commands._tell_nats(self._places, changed)
         self.cluster_id = changed.id
-        told = {key.upper(): value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
         self._env = {
             **os.environ,
             **described.agent_environment(self._places, changed, part),
-            **{f"RESOLUTE_AGENT_{key}": value for key, value in told.items()},
+            "RESOLUTE_AGENT_RUNTIME": "docker",
+            **_variables(settings),
         }
         self.log = cluster.home / f"{name}.log"
         self.process: subprocess.Popen[bytes] | None = None
@@ -51,6 +51,19 @@ class Host:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "resolute.agent"], env=self._env, stderr=log, stdout=log
             )
+
+    @contextmanager
+    def settled(self, **settings: Any) -> Iterator[None]:
+        """With other settings, for a while."""
+        usual, self._env = self._env, {**self._env, **_variables(settings)}
+        self.kill(signal.SIGTERM)
+        self.start()
+        try:
+            yield
+        finally:
+            self._env = usual
+            self.kill(signal.SIGTERM)
+            self.start()
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         assert self.process is not None, "it was started"
@@ -73,6 +86,11 @@ class Host:
             self.kill()
         if left := self.containers():
             docker("rm", "-f", "-v", *left)
+
+
+def _variables(settings: dict[str, Any]) -> dict[str, str]:
+    told = {key.upper(): value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
+    return {f"RESOLUTE_AGENT_{key}": value for key, value in told.items()}
 
 
 @contextmanager

@@ -61,7 +61,10 @@ def summary(kind: Any) -> str:
 
 
 def _class_named(name: str, user: Any) -> Any:
-    found = getattr(sys.modules[user.__module__], name)
+    """What a message of `user`'s kind holds, itself or deeper down; then it may be of another module."""
+    others = sorted(module for module in sys.modules if module.startswith("resolute.proto."))
+    homes = (vars(sys.modules[module]) for module in (user.__module__, *others))
+    found = next((names[name] for names in homes if name in names), None)
     assert is_dataclass(found), f"{name} in {user.__module__} is no message"
     return found
 

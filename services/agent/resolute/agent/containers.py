@@ -14,6 +14,7 @@ from typing import Any
 
 from resolute.agent.docker_settings import DockerSettings
 from resolute.proto.errors import ResoluteError
+from resolute.proto.experiment import AgentUser
 from resolute.proto.pool import Slot, StartTask
 
 LABEL = "ai.resolute."
@@ -62,8 +63,8 @@ class Container:
     """Whether to ask the registry even where the image is there."""
     login: Mapping[str, str] | None = field(default=None, repr=False)
     work_dir: str = WORK_DIR
-    user: str = ""
-    """uid:gid; empty for the image's own."""
+    user: AgentUser | None = None
+    """None for the image's own, mostly root."""
     ports: tuple[int, ...] = ()
     publish_at: str = ""
     """The address of the host at which the ports are open to others; empty for none."""
@@ -99,7 +100,7 @@ def container(
         pull=bool(environment.get("force_pull_image")),
         login=environment.get("registry_auth") or None,
         work_dir=work_dir,
-        user=settings.docker_user,
+        user=order.spec.agent_user or _user(settings.docker_user),
         ports=_ports(environment),
         publish_at=settings.docker_publish,
         add_capabilities=_capabilities(environment.get("add_capabilities") or (), settings.docker_capabilities),
@@ -150,6 +151,11 @@ def _network(order: StartTask, cluster_id: str, settings: DockerSettings) -> str
     if settings.docker_network:
         return settings.docker_network
     return HOST if order.shares > 1 else network_of(cluster_id)
+
+
+def _user(setting: str) -> AgentUser | None:
+    uid, _, gid = setting.partition(":")
+    return AgentUser("", int(uid), "", int(gid)) if setting else None
 
 
 def _image(stated: Any, kind: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from resolute.agent.containers import MASTER_CERT, PARCEL_DIR, RUN_DIR, WORK_DIR, Container, Device, Mount
 from resolute.agent.parcel import SHIM
 from resolute.agent.runtime import Launch
+from resolute.proto.experiment import AgentUser
 
 UNLIMITED = "1p"
 """The most the engine keeps of a task's output: what is not there any more cannot be read again."""
@@ -31,7 +32,7 @@ def config(
         "Env": _environment(launch.environment, container, image),
         "Labels": dict(container.labels),
         "WorkingDir": container.work_dir,
-        "User": container.user,
+        "User": f"{container.user.uid}:{container.user.gid}" if container.user else "",
         "ExposedPorts": {f"{port}/tcp": {} for port in container.ports} if bridged else {},
         "StopTimeout": math.ceil(grace_s) + 1,
         "HostConfig": _host(container, parcel, bridged),
@@ -46,8 +47,10 @@ def _environment(own: Mapping[str, str], container: Container, image: Mapping[st
     if not container.gpus:
         # Where NVIDIA's runtime is the default one, an image that names none would see them all.
         found["NVIDIA_VISIBLE_DEVICES"] = "void"
-    if container.user:
-        found.setdefault("HOME", WORK_DIR)
+    if container.user is not None:
+        # An image knows neither a name nor a home of that number.
+        name = name_of(container.user)
+        found = {"HOME": WORK_DIR, "USER": name, "LOGNAME": name, **found}
     return [f"{name}={value}" for name, value in found.items()]
 
 
@@ -92,17 +95,36 @@ def _gpus(uuids: Sequence[str]) -> list[dict[str, Any]]:
     return [{"Driver": "nvidia", "DeviceIDs": list(uuids), "Capabilities": [["gpu"]]}] if uuids else []
 
 
-def run_directory(container: Container) -> bytes:
-    """What is to be in a container before it starts, as an archive for its root: a directory of the task's own."""
-    uid, gid = map(int, container.user.split(":")) if container.user else (0, 0)
+def run_directory(user: AgentUser | None, trusted: str = "") -> bytes:
+    """What is to be in a container before it starts, as an archive for its root: a directory of the task's own.
+
+    With `user` also what the image cannot know: the names of that user and that group, where images of Determined
+    look for them (libnss_determined). `trusted`: the certificate by which the task knows the gateway.
+    """
     packed = io.BytesIO()
+    uid, gid = (user.uid, user.gid) if user else (0, 0)
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in (RUN_DIR, WORK_DIR):
             member = tarfile.TarInfo(path.lstrip("/"))
             member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, 0o700, uid, gid
             tar.addfile(member)
-        if container.trusted:
-            certificate = tarfile.TarInfo(MASTER_CERT.lstrip("/"))
-            certificate.size, certificate.mode = len(container.trusted.encode()), 0o444
-            tar.addfile(certificate, io.BytesIO(container.trusted.encode()))
+        certificate = {MASTER_CERT: trusted} if trusted else {}
+        accounts = {f"{RUN_DIR}/etc/{name}": text for name, text in (_accounts(user) if user else {}).items()}
+        for path, text in {**certificate, **accounts}.items():
+            member = tarfile.TarInfo(path.lstrip("/"))
+            member.size, member.mode = len(text), 0o644
+            tar.addfile(member, io.BytesIO(text.encode()))
     return packed.getvalue()
+
+
+def _accounts(user: AgentUser) -> dict[str, str]:
+    name, group = name_of(user), user.group or str(user.gid)
+    return {
+        "passwd": f"{name}:x:{user.uid}:{user.gid}::{WORK_DIR}:/bin/bash\n",
+        "shadow": f"{name}:!!:::::::\n",
+        "group": f"{group}:x:{user.gid}:\n",
+    }
+
+
+def name_of(user: AgentUser) -> str:
+    return user.user or str(user.uid)

@@ -68,7 +68,7 @@ class Start:
         self._may_go_on()
         self.engine.create(self.name, docker_config.config(self.launch, self.container, image, volume, self.grace_s))
         try:
-            self.engine.put(self.name, "/", docker_config.run_directory(self.container))
+            self.engine.put(self.name, "/", docker_config.run_directory(self.container.user, self.container.trusted))
             self.engine.start(self.name)
         except Refusal:
             self.engine.remove(self.name)

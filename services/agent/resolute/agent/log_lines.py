@@ -57,10 +57,12 @@ def understand(text: str) -> tuple[int | None, str, str]:
     return rank, level, text
 
 
-def last_words(found: Exit, stop_reason: str) -> str:
+def last_words(found: Exit, stop_reason: str, began: bool = True) -> str:
     """The line that closes a task's log; empty for a task that ended well."""
     if found.code == 0:
         return ""
+    if not began and found.code is not None:
+        return f"{'INFO' if stop_reason else 'ERROR'}: the task could not be started: {found.reason}"
     if stop_reason:
         return f"INFO: the task was stopped ({stop_reason}) and {_ended(found)}"
     return f"ERROR: the task {_ended(found)}"

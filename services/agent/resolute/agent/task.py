@@ -97,7 +97,7 @@ class Task:
             address = await self._office.runtime.address(self.entry.resources_id)
             await self._report("started", address=address or self._office.address)
             found = await self._office.runtime.exit(self.entry.resources_id)
-        self._write(replace(self.entry, last_words=last_words(found, self.entry.stop_reason)))
+        self._write(replace(self.entry, last_words=last_words(found, self.entry.stop_reason, self._begun)))
         self._ended.set()
         # The last lines should be there before the end is known; but no exit waits for them for ever.
         await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)

@@ -12,6 +12,7 @@ from typing import Any
 
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import (
+    AgentUser,
     ExperimentActivated,
     ExperimentArchived,
     ExperimentContinued,
@@ -115,6 +116,7 @@ class Experiment:
     job_id: str = ""
     name: str = ""
     owner: str = ""
+    agent_user: AgentUser | None = None
     seed: int = 0
     reason: str = ""
     """Why it is stopping, or ended."""
@@ -195,7 +197,7 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
 
 def _create(experiment: Experiment, event: ExperimentCreated) -> None:
     experiment.experiment_id, experiment.job_id = event.experiment_id, event.job_id
-    experiment.name, experiment.owner = event.name, event.owner
+    experiment.name, experiment.owner, experiment.agent_user = event.name, event.owner, event.agent_user
     experiment.seed, experiment.config = event.seed, event.config
     experiment.project_id, experiment.unmanaged = event.project_id, event.unmanaged
     experiment._settings = Settings.of(event.config)

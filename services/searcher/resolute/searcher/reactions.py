@@ -109,6 +109,7 @@ def describe(experiment: Experiment, command: DescribeRun) -> TaskSpec:
         target=trial.target,
         target_reached=trial.target_reached,
         environment=_variables(experiment.config),
+        agent_user=experiment.agent_user,
     )
 
 

@@ -51,6 +51,7 @@ def _created(command: CreateExperiment, experiment_id: int) -> ExperimentCreated
         parent_id=command.parent_id,
         unmanaged=command.unmanaged,
         external_id=command.external_id,
+        agent_user=command.agent_user,
     )
 
 

@@ -11,6 +11,7 @@ from resolute.api.call import Call
 from resolute.api.handlers.admission import admitted
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.experiments import experiment_of
+from resolute.api.views.users import agent_user_of
 from resolute.api.wire import timestamp
 from resolute.config import ClusterDefaults, ExperimentConfig, check_entrypoint, load_yaml, masked, parse_experiment
 from resolute.config.context import of_model_definition, to_tgz
@@ -69,6 +70,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
             parent_id=parent.experiment_id if parent else None,
             unmanaged=unmanaged,
             external_id=config.merged.get("external_experiment_id"),
+            agent_user=await agent_user_of(call.gateway.read, call.principal.user_id),
         )
     )
     experiment = await experiment_of(call.gateway.read, int(reply.data["experiment_id"]))

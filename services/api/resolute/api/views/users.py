@@ -10,6 +10,7 @@ import orjson
 from resolute.api.readmodel import ReadModel
 from resolute.api.wire import timestamp
 from resolute.proto.errors import NotFound
+from resolute.proto.experiment import AgentUser
 
 SELECT = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
 FROM read_v1.users"""
@@ -37,3 +38,13 @@ async def user_of(read: ReadModel, user_id: int) -> dict[str, Any]:
     if row is None:
         raise NotFound(f"user {user_id} not found")
     return user_json(row)
+
+
+async def agent_user_of(read: ReadModel, user_id: int) -> AgentUser | None:
+    """Whom the user's tasks run as, where an administrator has said so."""
+    row = await read.row(f"{SELECT} WHERE id = $1", user_id)
+    group = orjson.loads(row["agent_user_group"]) if row is not None and row["agent_user_group"] else {}
+    uid, gid = group.get("agentUid"), group.get("agentGid")
+    if uid is None or gid is None:
+        return None
+    return AgentUser(group.get("agentUser") or "", uid, group.get("agentGroup") or "", gid)
