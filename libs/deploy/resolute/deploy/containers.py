@@ -22,6 +22,12 @@ REMEDY = (
 )
 
 
+def answers() -> None:
+    """Raises Refused, saying what to do, where no Docker daemon answers."""
+    with _docker() as api:
+        api.ping()
+
+
 def network_of(cluster_id: str) -> str:
     return f"resolute-{cluster_id}"
 
@@ -91,13 +97,13 @@ def _docker() -> Iterator[Any]:
     try:
         client = docker.from_env(version="auto", timeout=TIMEOUT_S)
     except (DockerException, requests.RequestException, OSError) as error:
-        raise Refused(f"cannot use --runtime docker: no Docker daemon answers ({error}); {REMEDY}") from error
+        raise Refused(f"cannot run containers: no Docker daemon answers ({error}); {REMEDY}") from error
     try:
         yield client.api
     except APIError as error:
-        raise Refused(f"cannot use --runtime docker: Docker says: {error.explanation or error}") from error
+        raise Refused(f"cannot run containers: Docker says: {error.explanation or error}") from error
     except (requests.RequestException, OSError) as error:
-        raise Refused(f"cannot use --runtime docker: Docker went away ({error}); {REMEDY}") from error
+        raise Refused(f"cannot run containers: Docker went away ({error}); {REMEDY}") from error
     finally:
         client.close()
 

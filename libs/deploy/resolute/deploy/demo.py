@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,40 +48,59 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     began_at = time.monotonic()
     try:
-        url = bring_up(args.data_dir)
+        url = bring_up(ClusterUp(cluster_name=NAME, agents=1, slots=2, gpu=False, data_dir=args.data_dir))
         try:
-            ended_well = train(url, args.example, args.config, args.data_dir, began_at)
+            trained = train(url, [str(args.example / args.config), str(args.example)])
+            if trained is not None:
+                show(trained)
+                print(
+                    f"{how_it_ended(trained.experiment)}, {time.monotonic() - began_at:.0f} s after you started this.\n"
+                )
+                where_next(trained, url, NAME, args.data_dir)
         finally:
             if args.down:
                 commands.cluster_down(ClusterDown(NAME, args.data_dir))
     except ResoluteError as error:
         print(f"make demo: {error.message}", file=sys.stderr)
         return 1
-    return 0 if ended_well else 1
+    return 0 if trained is not None and trained.completed else 1
 
 
-def bring_up(data_dir: Path) -> str:
+def bring_up(wanted: ClusterUp) -> str:
     """The address of the demo's cluster, which may be up from an earlier demo."""
-    places = Places.of(NAME, data_dir)
+    places = Places.of(wanted.cluster_name, wanted.data_dir)
     known = cluster.load(places)
     if known is not None and processes.supervisor_pid(places) is not None:
         print(f"the cluster of an earlier demo is up at {known.url}")
         return known.url
     port = checks.free_port(known.port if known else 8080)
-    commands.cluster_up(ClusterUp(cluster_name=NAME, master_port=port, agents=1, slots=2, gpu=False, data_dir=data_dir))
+    commands.cluster_up(replace(wanted, master_port=port))
     return f"http://127.0.0.1:{port}"
 
 
-def train(url: str, example: Path, config: str, data_dir: Path, began_at: float) -> bool:
+@dataclass(frozen=True)
+class Trained:
+    """An experiment that has ended, and whom to ask about it."""
+
+    session: Session
+    experiment: Any
+    trials: Sequence[Any]
+
+    @property
+    def completed(self) -> bool:
+        return str(self.experiment["state"]) == COMPLETED
+
+
+def train(url: str, words: Sequence[str]) -> Trained | None:
+    """Submit an experiment by `det experiment create`, whose arguments are `words`, and show its log until it ends."""
     det = [str(Path(sys.executable).parent / "det"), "-m", url, "-u", USER]
-    experiment_id = submit_and_follow([*det, "experiment", "create", str(example / config), str(example), "-f"])
+    experiment_id = submit_and_follow([*det, "experiment", "create", *words, "-f"])
     if experiment_id is None:
-        return False
+        return None
     session = Session(url)
     session.token = session.post("/api/v1/auth/login", {"username": USER, "password": ""})["token"]
     ended = wait_for_end(session, experiment_id)
-    show(session, ended, url, data_dir, time.monotonic() - began_at)
-    return str(ended["state"]) == COMPLETED
+    return Trained(session, ended, session.get(f"/api/v1/experiments/{experiment_id}/trials")["trials"])
 
 
 def submit_and_follow(command: Sequence[str]) -> int | None:
@@ -107,18 +126,22 @@ def wait_for_end(session: Session, experiment_id: int, within_s: float = 60) -> 
         time.sleep(0.2)
 
 
-def show(session: Session, experiment: Any, url: str, data_dir: Path, took_s: float) -> None:
-    console = Console()
-    trials = session.get(f"/api/v1/experiments/{experiment['id']}/trials")["trials"]
+def show(trained: Trained) -> None:
+    """The validations of each trial over time, and the best checkpoint."""
+    console, session, experiment = Console(), trained.session, trained.experiment
     checkpoints = session.get(f"/api/v1/experiments/{experiment['id']}/checkpoints")["checkpoints"]
-    for trial in trials:
-        workloads = session.get(f"/api/v1/trials/{trial['id']}/workloads", {"limit": 1000})["workloads"]
+    for trial in trained.trials:
         console.print(f"\nExperiment {experiment['id']} ({experiment['name']}), trial {trial['id']}", highlight=False)
-        console.print(table(experiment, validations(workloads)))
+        console.print(table(experiment, validations_of(session, trial["id"])))
     console.print(best_checkpoint(experiment, checkpoints), soft_wrap=True, highlight=False)
-    state = str(experiment["state"]).removeprefix("STATE_").lower()
-    console.print(f"Experiment {experiment['id']} is [bold]{state}[/bold], {took_s:.0f} s after you started this.\n")
-    console.print(where_next(experiment["id"], trials, url, data_dir), highlight=False, soft_wrap=True)
+
+
+def how_it_ended(experiment: Any) -> str:
+    return f"Experiment {experiment['id']} is {str(experiment['state']).removeprefix('STATE_').lower()}"
+
+
+def validations_of(session: Session, trial_id: int) -> list[Validation]:
+    return validations(session.get(f"/api/v1/trials/{trial_id}/workloads", {"limit": 1000})["workloads"])
 
 
 def validations(workloads: Sequence[Any]) -> list[Validation]:
@@ -156,17 +179,19 @@ def best_checkpoint(experiment: Any, checkpoints: Sequence[Any]) -> str:
     return f"Best checkpoint: [bold]{best['uuid']}[/bold], {metric} at {batches} batches"
 
 
-def where_next(experiment_id: int, trials: Sequence[Any], url: str, data_dir: Path) -> str:
-    trial_id = trials[0]["id"] if trials else 1
+def where_next(trained: Trained, url: str, cluster_name: str, data_dir: Path) -> None:
+    experiment_id, trial_id = trained.experiment["id"], trained.trials[0]["id"] if trained.trials else 1
     words = {
         f"det experiment describe {experiment_id}": "what it was and how it went",
         f"det trial logs {trial_id}": "every line it wrote",
         f"det experiment list-checkpoints {experiment_id}": "what it left",
         f"resolute log show experiment-{experiment_id} --data-dir {data_dir}": "every decision, and why",
-        f"det deploy local cluster-down --cluster-name {NAME} --data-dir {data_dir}": "when you are done",
+        f"det deploy local cluster-down --cluster-name {cluster_name} --data-dir {data_dir}": "when you are done",
     }
-    lines = [f"The cluster stays up at {url}. Where to look next:", f"  export DET_MASTER={url} {_path()}".rstrip()]
-    return "\n".join([*lines, *(f"  {command}   # {what}" for command, what in words.items())])
+    print(f"The cluster stays up at {url}. Where to look next:")
+    print(f"  export DET_MASTER={url} {_path()}".rstrip())
+    for command, what in words.items():
+        print(f"  {command}   # {what}")
 
 
 def _path() -> str:
