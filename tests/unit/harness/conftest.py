@@ -25,7 +25,8 @@ TOKEN = "v2.public.of-this-task"
 class Master:
     """Runs on a thread of its own, so that the harness may block; `stop` and `start` keep the port."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self.host = host
         self.port = 0
         self.calls: list[tuple[str, str, Any]] = []
         self.tokens: set[str] = set()
@@ -45,7 +46,7 @@ class Master:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def start(self) -> None:
         ready = threading.Event()
@@ -71,7 +72,7 @@ class Master:
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True)
+        site = web.TCPSite(runner, self.host, self.port, reuse_address=True)
         await site.start()
         self.port = runner.addresses[0][1]
         ready.set()

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from determined._handshake import HANDSHAKE_S, Stranger, introduce, welcome
 from determined.launch._interfaces import Candidate
 
-PATIENCE_S = 15.0
+PATIENCE_S = 10.0
 """How long to try a container that answers nowhere: a packet may be lost, a host may be busy."""
 AFTERTHOUGHT_S = 1.0
 """How long to wait for further addresses once one is known for each: for those that drop what they are sent."""
