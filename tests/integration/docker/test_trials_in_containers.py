@@ -193,28 +193,3 @@ def test_memory_that_runs_out_is_told_plainly(tmp_path: Path, site: Site) -> Non
         log = told(site, experiment(entrypoint="python3 say.py"), hungry, "ERROR")
     assert "out of memory: the container was allowed 64 MiB" in log
     assert "exit code 137" in log
-
-
-# ---------------------------------------------------------------- what cannot be had
-
-
-def refused(site: Site, config: dict[str, Any], context: Path = MODEL) -> tuple[str, str]:
-    """The last line of the trial's log, and the experiment's reason, of one that is not tried again."""
-    cluster, _ = site
-    experiment_id = cluster.create({**config, "max_restarts": 3}, context)
-    assert cluster.ended(experiment_id) == "STATE_ERROR"
-    (trial,) = cluster.trials(experiment_id)
-    lines = cluster.logs(trial["id"]).splitlines()
-    assert sum("could not be started" in line for line in lines) == 1, lines
-    why = cluster.get(f"/api/v1/experiments/{experiment_id}")
-    return lines[-1], json.dumps(why)
-
-
-def bad(**environment: Any) -> dict[str, Any]:
-    return experiment(environment={"image": IMAGE, **environment})
-
-
-def test_a_mount_that_is_not_allowed(site: Site) -> None:
-    line, _ = refused(site, experiment(bind_mounts=[{"host_path": "/etc", "container_path": "/data"}]))
-    assert "bind_mounts: /etc is not below any path of the host that tasks may mount here" in line
-    assert "RESOLUTE_AGENT_DOCKER_BIND_MOUNTS" in line

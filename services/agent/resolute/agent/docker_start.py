@@ -6,7 +6,9 @@ until the container is started, and that is the last step.
 
 from __future__ import annotations
 
+import errno
 import io
+import socket
 import tarfile
 import threading
 import time
@@ -16,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from resolute.agent import docker_config, spool
-from resolute.agent.containers import LABEL, PARCEL_DIR, Container, Mount
+from resolute.agent.containers import HOST, LABEL, PARCEL_DIR, Container, Mount
 from resolute.agent.docker_engine import Away, Engine, Refusal
-from resolute.agent.docker_words import Progress, Trouble, pull_trouble, trouble
+from resolute.agent.docker_words import Progress, Trouble, port_in_use, pull_trouble, trouble
 from resolute.agent.parcel import parcel
 from resolute.agent.runtime import CannotStart, Launch
 
@@ -62,6 +64,7 @@ class Start:
             raise CannotStart(f"{self.name} was started before")
         if state is not None:
             self.engine.remove(self.name)
+        self._check_ports()
         image = self._image()
         volume = self._parcel()
         self._network()
@@ -80,6 +83,17 @@ class Start:
 
     def _note(self, text: str) -> None:
         spool.note(self.notes, [text])
+
+    def _check_ports(self) -> None:
+        """On the host's network the ports of a task are the host's; the daemon does not look at them."""
+        for port in self.container.ports if self.container.network == HOST else ():
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(("", port))
+                except OSError as error:
+                    if error.errno == errno.EADDRINUSE:
+                        raise _cannot(port_in_use(str(port))) from error
 
     # ------------------------------------------------------------ the image
 

@@ -25,18 +25,24 @@ class Trouble:
 
 _IN_USE = r"(?:Bind for|listen \w+) (\S+?):? .*(?:port is already allocated|address already in use)"
 _NO_DEVICE = r'error gathering device information while adding custom device "([^"]+)"'
+_PORT_IN_USE = "environment.ports: {0} is in use on this agent's host"
 _TROUBLES = (
     (r'exec: "python3": executable file not found', "environment.image: {image} has no python3 (3.10 or later)"),
     (r"bind source path does not exist: (\S+)", "bind_mounts: {0} does not exist on this agent's host"),
-    (_IN_USE, "environment.ports: {0} is in use on this agent's host"),
+    (_IN_USE, _PORT_IN_USE),
     (_NO_DEVICE, "resources.devices: {0} cannot be used on this agent's host"),
     (
         r'could not select device driver "nvidia"',
         "this agent's Docker lacks the NVIDIA Container Toolkit, and has no GPUs",
     ),
     (r"invalid Cap(?:Add|Drop)", "environment.add_capabilities, drop_capabilities: {said}"),
+    (r"No such container: (\S+)", "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no container {0}"),
     (r"network (\S+) not found", "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no network {0}"),
 )
+
+
+def port_in_use(port: str) -> Trouble:
+    return Trouble(_PORT_IN_USE.format(port), True)
 
 
 def trouble(image: str, said: str) -> Trouble:
@@ -48,13 +54,16 @@ def trouble(image: str, said: str) -> Trouble:
 
 
 def pull_trouble(image: str, said: str) -> Trouble:
-    lowered = said.lower()
-    if any(word in lowered for word in ("unauthorized", "access denied", "authentication required", "forbidden")):
+    if _says(said, "unauthorized", "denied", "authentication required", "no basic auth", "forbidden"):
         why = f"environment.image: the registry refuses {image}; environment.registry_auth may help. It says: {said}"
         return Trouble(why, True)
-    if any(word in lowered for word in ("not found", "manifest unknown", "does not exist", "invalid reference")):
+    if _says(said, "not found", "manifest unknown", "does not exist", "invalid reference"):
         return Trouble(f"environment.image: there is no image {image}. The registry says: {said}", True)
     return Trouble(f"environment.image: cannot pull {image}: {said}", False)
+
+
+def _says(said: str, *words: str) -> bool:
+    return any(word in said.lower() for word in words)
 
 
 def ending(end: End | None, state: State | None, asked: bool) -> Exit:
