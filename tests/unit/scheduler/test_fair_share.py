@@ -7,7 +7,15 @@ import re
 import pytest
 
 from resolute.proto.errors import Refused
-from resolute.proto.pool import AllocationRequested, AllocationWaits, MoveJob, PreemptionRequested, SlotsAssigned
+from resolute.proto.pool import (
+    AcknowledgePreemption,
+    AllocationRequested,
+    AllocationWaits,
+    MoveJob,
+    PreemptionRequested,
+    SlotsAssigned,
+)
+from resolute.scheduler.allocation import State
 from resolute.scheduler.policies import FairShare
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 from tests.unit.scheduler.workloads import Workload
@@ -85,14 +93,14 @@ def test_a_gang_that_is_half_somebody_elses_waits_and_its_turn_comes():
 
 def test_agents_are_kept_for_a_gang_whose_turn_it_is_and_others_use_the_rest():
     workload = Workload(FairShare(), {"a1": 4, "a2": 4, "a3": 4})
-    workload.submit("units", [1] * 40, weight=11)
+    workload.submit("units", [1] * 100, weight=11)
     workload.submit("gang", [4])
     workload.settle()
     free = []
     while "gang" not in workload.held():
         workload.finish_oldest()
         free.append(workload.story.pool.slots_free)
-    assert len(free) <= 24, "its turn comes"
+    assert 44 <= len(free) <= 44 + 12, "four are its share of forty-eight, and then it needs whole agents"
     assert max(free) <= 3, "only where it will run"
 
 
@@ -157,3 +165,18 @@ def test_a_place_in_the_queue_means_nothing_here():
         Refused, match=re.escape("shares its slots by weight, not by place in a queue; a larger weight")
     ):
         story.when(MoveJob("default", "job-of-c", ahead_of="job-of-b"))
+
+
+def test_what_a_light_job_is_owed_outlasts_being_asked_to_go_and_having_nothing():
+    """It is given what the big one leaves while that asks for its next, and loses it; but by weight it is owed one slot
+    of ten, and when so many were given it keeps what it is given."""
+    story = PoolStory(FairShare()).given(hello(slots=2), asks("big-1", 2, job="big", weight=9))
+    for number in range(1, 4):
+        story.given(asks(f"light-{number}", job="light"), exited(story, f"big-{number}"))
+        assert f"light-{number}" in story.holders()
+        story.when(asks(f"big-{number + 1}", 2, job="big", weight=9))
+        if number < 3:
+            story.given(AcknowledgePreemption("default", f"light-{number}"), exited(story, f"light-{number}"))
+            assert "light" not in story.pool.shares.groups
+    assert story.pool.allocations["light-3"].preemptible
+    assert story.pool.allocations["big-4"].state is State.WAITING

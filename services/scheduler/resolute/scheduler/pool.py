@@ -193,6 +193,7 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
             agent = pool.agents[placement.agent_id]
             _put_agent(pool, release(agent, resources_id, placement.slot_ids))
     _keep_told(pool, before, after)
+    _keep_stake(pool, after, event)
     _keep_victim(pool, before, after)
     _keep_deadline(pool, before, after)
     if isinstance(event, AllocationExited):
@@ -241,7 +242,7 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
     _put_job(pool, request.job_id, job)
     if request.slots:
         for shares in (pool.shares, pool.user_shares):
-            shares.served(request.job_id, job, request.slots, pool.arrivals, pool.given, pool.slots)
+            shares.served(allocation.id, request.job_id, job, request.slots, pool.arrivals, pool.given, pool.slots)
 
 
 def _out_of_line(pool: Pool, allocation: Allocation) -> Job:
@@ -302,6 +303,16 @@ def _put_victim_job(pool: Pool, job_id: str, job: Job) -> None:
         pool.victim_jobs.add(place)
     else:
         pool.victim_jobs.discard(place)
+
+
+def _keep_stake(pool: Pool, allocation: Allocation, event: Event) -> None:
+    """Whether what was given could be kept."""
+    job_id = allocation.request.job_id
+    for shares in (pool.shares, pool.user_shares):
+        if isinstance(event, PreemptionRequested) and event.for_allocation is not None:
+            shares.asked_back(allocation.id, job_id, pool.jobs[job_id], pool.given, pool.slots)
+        elif isinstance(event, AllocationExited):
+            shares.kept(allocation.id, job_id, pool.jobs[job_id], pool.given)
 
 
 def _keep_told(pool: Pool, before: Allocation, after: Allocation) -> None:

@@ -56,7 +56,7 @@ class FairShare:
         shares = self.shares(pool)
         level = shares.level(pool.slots) * (1 + 1e-9)
         lowest = list(firsts(shares.below))
-        due = [entry for entry in lowest if shares.groups[entry[-1]].is_due(entry[0], pool.given, pool.slots)]
+        due = [entry for entry in firsts(shares.owed) if shares.is_due(entry[-1], entry[0], pool.given, pool.slots)]
         own = [entry for entry in firsts(shares.above) if entry[3] <= level]
         found = {entry[:3] for entry in own}
         others = [entry for entry in lowest if entry[:3] not in found]
@@ -64,7 +64,7 @@ class FairShare:
         return list({head.id: head for head in (_first_of(pool, shares, entry) for entry in in_line)}.values())
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        return self.shares(pool).groups[self.group(pool, head)].is_due(head.request.slots, pool.given, pool.slots)
+        return self.shares(pool).is_due(self.group(pool, head), head.request.slots, pool.given, pool.slots)
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         shares, name = self.shares(pool), self.group(pool, head)
