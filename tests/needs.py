@@ -25,10 +25,22 @@ def _docker_answers() -> bool:
         return False
 
 
+def _compose() -> tuple[str, ...]:
+    """The words that call Docker Compose here: of version 2, else of version 1; none where there is neither."""
+    for words in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(words[0]) is not None:
+            found = subprocess.run([*words, "version"], capture_output=True, timeout=20, check=False)
+            if found.returncode == 0:
+                return words
+    return ()
+
+
 def _need(name: str, there: bool, remedy: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not there and name not in PROMISED, reason=f"{name} is not here; {remedy}")
 
 
 docker = _need("docker", _docker_answers(), "`make docker` installs and starts it, as root")
+COMPOSE = _compose()
+compose = _need("docker", bool(COMPOSE), "Docker Compose comes with Docker, or as the package docker-compose")
 horovod = _need("horovod", find_spec("horovod") is not None, "`make horovod` builds it, in 2 to 4 minutes")
 deepspeed = _need("deepspeed", find_spec("deepspeed") is not None, "`make deepspeed` builds it, in 2 to 4 minutes")
