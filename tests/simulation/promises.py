@@ -28,6 +28,8 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationRequested, ResourcesExited, SlotsAssigned
 from resolute.scheduler import pool
+from resolute.scheduler.policies import policy_for
+from resolute.scheduler.settings import SchedulerSettings
 from resolute.searcher import experiment
 from resolute.searcher.experiment import TERMINAL, Experiment
 from resolute.searcher.methods import Told
@@ -48,6 +50,7 @@ def check(cluster: SimulatedCluster) -> None:
         services_remember_what_the_log_says,
         the_search_is_a_function_of_its_seed,
         a_slot_is_never_shared,
+        limits_of_jobs_are_kept,
         nothing_is_left_running,
         a_run_resumes_from_the_last_checkpoint,
         targets_are_trained_to,
@@ -146,6 +149,24 @@ def a_slot_is_never_shared(cluster: SimulatedCluster) -> None:
                     assert holder == resources_id, f"slot {slot_id} of {agent_id} is {holder}'s, and {allocation_id}'s"
             case ResourcesExited(resources_id=resources_id):
                 held = {slot: holder for slot, holder in held.items() if holder != resources_id}
+
+
+def limits_of_jobs_are_kept(cluster: SimulatedCluster) -> None:
+    """Also one that was lowered, where anybody may be asked to go: whoever holds more goes."""
+    settings = SchedulerSettings(pools=cluster.setup.pools)
+    for name in settings.pool_names:
+        state, preempts = pool.Pool(), policy_for(settings.pool(name)).preempts
+        for _, unit in groupby(cluster.log.streams.get(f"pool-{name}", []), key=lambda recorded: recorded.cause.id):
+            given = dict[str, int]()
+            for recorded in unit:
+                pool.evolve(state, recorded.event)
+                if isinstance(recorded.event, SlotsAssigned):
+                    job_id = state.allocations[recorded.event.allocation_id].request.job_id
+                    given[job_id] = state.jobs[job_id].slots_held
+            for job_id, job in state.jobs.items():
+                most = job.max_slots
+                assert most is None or given.get(job_id, 0) <= most, f"{job_id} was given more than {most}"
+                assert not (preempts and job.over_its_limit), f"{job_id} keeps more than {most}"
 
 
 def nothing_is_left_running(cluster: SimulatedCluster) -> None:

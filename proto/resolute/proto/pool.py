@@ -199,7 +199,8 @@ class PreemptionRequested(PoolEvent):
     deadline_at: datetime
     """After this it is killed."""
     rule: str = ""
-    """priority or fair_share: the policy asked; empty where a person or the searcher did."""
+    """priority or fair_share: the policy asked; max_slots: its job's limit was lowered; empty where a person or the
+    searcher asked."""
     for_allocation: str | None = None
     """Whom a policy makes room for."""
     room_on: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from resolute.proto.pool import (
     KillAllocation,
     MoveJob,
     PreemptAllocation,
+    PreemptionRequested,
 )
 from resolute.scheduler import reasons
 from resolute.scheduler.allocation import HELD_BACK
@@ -119,6 +120,19 @@ def test_nothing_is_told_to_many_at_once(script, policy):
         lines = {event.line for event in story.events if isinstance(event, AllocationWaits | AllocationHeldBack)}
         about = len(story.latest) - news[AllocationWaits] - news[AllocationHeldBack]
         assert news[AllocationWaits] + news[AllocationHeldBack] <= 2 * (len(lines) + len(JOBS)) + about
+
+
+@hypothesis.given(SCRIPTS, POLICIES)
+@hypothesis.settings(max_examples=50)
+def test_no_job_keeps_more_than_its_limit_where_anybody_may_be_asked_to_go(script, policy):
+    for story in told(script, policy):
+        for job_id, job in story.pool.jobs.items():
+            assert not (policy.preempts and job.over_its_limit), job_id
+        for event in story.latest:
+            if isinstance(event, PreemptionRequested) and event.rule == "max_slots":
+                job = story.pool.jobs[story.pool.allocations[event.allocation_id].request.job_id]
+                slots = story.pool.allocations[event.allocation_id].request.slots
+                assert job.slots_held - job.slots_going + slots > job.max_slots, "no more are asked than hold too much"
 
 
 def check(story: PoolStory, policy: Policy) -> None:

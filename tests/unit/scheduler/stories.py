@@ -25,6 +25,8 @@ class PoolStory:
     policy: Policy = field(default_factory=Priority)
     pool: Pool = field(default_factory=Pool)
     now: datetime = NOON
+    actor: str = ""
+    """Whose wishes they are."""
     events: list[Event] = field(default_factory=list)
     """All of them."""
     latest: list[Event] = field(default_factory=list)
@@ -36,7 +38,7 @@ class PoolStory:
         return self
 
     def when(self, wish: Wish) -> PoolStory:
-        self.latest = decide(wish, self.pool, self.now, self.policy)
+        self.latest = decide(wish, self.pool, self.now, self.policy, actor=self.actor)
         for event in self.latest:
             evolve(self.pool, event)
         self.events += self.latest

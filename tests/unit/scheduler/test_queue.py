@@ -6,6 +6,7 @@ import pytest
 
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.pool import (
+    AcknowledgePreemption,
     AllocationHeldBack,
     AllocationRequested,
     ChangeJob,
@@ -15,7 +16,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.scheduler.placement import Fitting
-from resolute.scheduler.policies import Priority
+from resolute.scheduler.policies import FairShare, Fifo, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 
@@ -189,3 +190,41 @@ def test_with_preemption_the_latest_priority_of_a_job_is_the_one_that_counts():
     story.when(asks("second", job="j", priority=10))
     asked = [event.reason for event in story.latest if isinstance(event, PreemptionRequested)]
     assert asked == [f"{name} of priority 10 needs 1 slots; this is of priority 50" for name in ("first", "second")]
+
+
+def lowered(story: PoolStory) -> list[tuple[str, str, str]]:
+    asked = [event for event in story.latest if isinstance(event, PreemptionRequested)]
+    return [(event.allocation_id, event.rule, event.reason) for event in asked]
+
+
+@pytest.mark.parametrize("policy", [Priority(preemption=True), FairShare()])
+def test_lowering_a_limit_takes_the_newest_back(policy):
+    story = PoolStory(policy, actor="ada").given(hello(slots=6), *(asks(f"t{n}", job="j") for n in range(4)))
+    story.given(asks("pair", 2, job="j")).when(ChangeJob("default", "j", {"max_slots": 3}))
+    reason = "max_slots was lowered to 3 by ada"
+    assert lowered(story) == [("pair", "max_slots", reason), ("t3", "max_slots", reason)]
+    assert lowered(story.when(ChangeJob("default", "j", {"priority": 7}))) == [], "they are going already"
+    assert lowered(story.when(ChangeJob("default", "j", {"max_slots": 0}))) == [
+        (name, "max_slots", "max_slots was lowered to 0 by ada") for name in ("t2", "t1", "t0")
+    ]
+    story.given(ChangeJob("default", "j", {"max_slots": 2}), exited(story, "pair"), exited(story, "t3"))
+    story.when(asks("again", job="j"))
+    assert story.explained() == {"again": "max_slots"}
+
+
+@pytest.mark.parametrize("policy", [Priority(), Fifo()])
+def test_where_nobody_is_asked_to_go_a_lower_limit_counts_for_what_comes(policy):
+    story = PoolStory(policy).given(hello(slots=3), *(asks(f"t{n}", job="j") for n in range(4)))
+    story.when(ChangeJob("default", "j", {"max_slots": 2})).then(JobChanged)
+    assert next_after(story.given(asks("other")), "t0") == "other"
+    assert story.explained() == {"t3": "max_slots"}
+    story.when(exited(story, "t1"))
+    assert "t3" in story.holders()
+
+
+def test_slots_beyond_a_lowered_limit_go_to_others():
+    story = PoolStory(FairShare()).given(hello(slots=4), *(asks(f"t{n}", job="j") for n in range(4)))
+    story.given(asks("other", 3, job="k"), ChangeJob("default", "j", {"max_slots": 1}))
+    for name in ("t3", "t2", "t1"):
+        story.given(AcknowledgePreemption("default", name), exited(story, name))
+    assert story.holders() == {"t0": ("a1",), "other": ("a1",)}

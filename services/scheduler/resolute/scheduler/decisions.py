@@ -88,9 +88,9 @@ Wish = PoolWish | AgentHello | TaskReport | ExpireLease | EnforceDeadlines | Pro
 class Story:
     """Events as they are decided, and the pool as it is after them."""
 
-    def __init__(self, pool: Pool, now: datetime) -> None:
+    def __init__(self, pool: Pool, now: datetime, actor: str = "") -> None:
         self.pool = pool.draft()
-        self.now = now
+        self.now, self.actor = now, actor
         self.events: list[Event] = []
         self.jobs: dict[str, None] = {}
         """Those that the events are about."""
@@ -103,10 +103,10 @@ class Story:
 
 
 def decide(
-    wish: Wish, pool: Pool, now: datetime, policy: Policy, default_priority: int = DEFAULT_PRIORITY
+    wish: Wish, pool: Pool, now: datetime, policy: Policy, default_priority: int = DEFAULT_PRIORITY, actor: str = ""
 ) -> list[Event]:
-    """`default_priority`: of requests that set none."""
-    story = Story(pool, now)
+    """`default_priority`: of requests that set none. `actor`: whose wish it is, for those who are told."""
+    story = Story(pool, now, actor)
     match wish:
         case RequestAllocation():
             _request(story, wish, default_priority)
@@ -136,6 +136,9 @@ def decide(
 
 
 def _schedule(story: Story, policy: Policy) -> None:
+    if policy.preempts:
+        for job_id in list(story.jobs):
+            _enforce_limit(story, job_id)
     for decision in plan(story.pool, policy):
         match decision:
             case Assign(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
@@ -149,6 +152,21 @@ def _schedule(story: Story, policy: Policy) -> None:
         story.happens(event)
     if len(story.pool.promised) < promised:  # room that was made is not enough: who it was for is in line again
         _schedule(story, policy)
+
+
+def _enforce_limit(story: Story, job_id: str) -> None:
+    """Of a job that holds more than its max_slots, which was lowered: the newest go first."""
+    job = story.pool.jobs[job_id]
+    over = job.over_its_limit
+    for owner, _, allocation_id in list(story.pool.victims.since((job_id,))) if over else ():
+        if over <= 0 or owner != job_id:
+            return
+        victim = story.pool.allocations[allocation_id]
+        deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
+        by = f" by {story.actor}" if story.actor else ""
+        reason = f"max_slots was lowered to {job.max_slots}{by}"
+        story.happens(PreemptionRequested(allocation_id, reason, deadline_at, "max_slots"))
+        over -= victim.request.slots
 
 
 def _tell(story: Story, event: Event | None) -> None:

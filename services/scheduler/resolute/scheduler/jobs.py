@@ -53,7 +53,12 @@ class Job:
     @property
     def demand(self) -> int:
         wanted = self.slots_held + self.slots_waiting
-        return wanted if self.max_slots is None else min(wanted, max(self.max_slots, self.slots_held))
+        return wanted if self.max_slots is None else min(wanted, self.max_slots)
+
+    @property
+    def over_its_limit(self) -> int:
+        """Slots that it holds, and nobody has asked it to give back, beyond its max_slots."""
+        return 0 if self.max_slots is None else max(0, self.slots_held - self.slots_going - self.max_slots)
 
     def at_its_limit(self, slots: int) -> bool:
         return (

@@ -104,7 +104,8 @@ class Scheduler:
         self._must_know(pool_name)
 
         def on(state: pool.Pool) -> list[Event]:
-            return decide(wish, state, self._context.now(), self._policies[pool_name], self._priorities[pool_name])
+            policy, priority = self._policies[pool_name], self._priorities[pool_name]
+            return decide(wish, state, self._context.now(), policy, priority, cause.actor)
 
         return await self._pools.execute(_stream(pool_name), on, cause)
 

@@ -44,6 +44,7 @@ class FairShare:
     fitting: Fitting = TIGHT
     name: str = "fair_share"
     strict: bool = False
+    preempts: bool = True
 
     def shares(self, pool: Pool) -> Shares:
         return pool.user_shares if self.by_user else pool.shares

@@ -23,6 +23,7 @@ class Fifo:
     fitting: Fitting = TIGHT
     name: str = "fifo"
     strict: bool = True
+    preempts: bool = False
 
     def heads(self, pool: Pool) -> list[Allocation]:
         return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in _oldest(pool)]

@@ -68,6 +68,10 @@ class Policy(Protocol):
         """Whether nobody overtakes one whose room is kept (see `keeps`), wherever else there is room, and nobody may
         ask others to go while one before him could not."""
 
+    @property
+    def preempts(self) -> bool:
+        """Whether anybody may be asked to go before it is done."""
+
     def heads(self, pool: Pool) -> list[Allocation]:
         """The first in line of every kind of demand for slots, in the order in which they are to be given slots.
 

@@ -26,6 +26,10 @@ class Priority:
     name: str = "priority"
     strict: bool = True
 
+    @property
+    def preempts(self) -> bool:
+        return self.preemption
+
     def heads(self, pool: Pool) -> list[Allocation]:
         entries = sorted((entry for entry in firsts(pool.queue) if entry[0]), key=lambda entry: entry[3:])
         return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in entries]
