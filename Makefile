@@ -8,10 +8,11 @@ SOURCES := proto libs services
 SEED ?= 1
 DEV := .resolute/dev
 
-.PHONY: help venv demo dev check format test sim shrink torture integration interop bench clean
+.PHONY: help venv demo gang-demo dev check format test sim shrink torture integration interop bench clean \
+	docker horovod deepspeed images
 
 help:                   ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 venv: $(INSTALLED)      ## the environment everything else uses; quick once it is there
 
@@ -22,6 +23,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: venv              ## a cluster trains a real model while you watch
 	$(BIN)/python -m resolute.deploy.demo
+
+gang-demo: venv         ## two agents, containers, four Horovod ranks: one trial over all of them; needs Docker
+	$(BIN)/python -m resolute.deploy.gang_demo
 
 dev: venv               ## a live cluster on port 8080 and its logs, until you interrupt it
 	$(BIN)/det deploy local cluster-up --cluster-name dev --data-dir $(DEV) --slots 2 --no-gpu
@@ -56,6 +60,20 @@ integration: venv       ## real Postgres, real NATS, real processes, stopped at 
 
 interop: venv           ## the public client drives our cluster
 	$(BIN)/pytest tests/interop
+
+docker:                 ## Docker, and the images tests use, on Debian or Ubuntu, as root; quick where they are
+	.ci/docker
+
+horovod: venv           ## Horovod in the environment; built in 2 to 4 minutes the first time
+	.ci/horovod
+
+deepspeed: venv         ## DeepSpeed in the environment; built in 2 to 4 minutes the first time
+	.ci/deepspeed
+
+images:                 ## the images of a cluster in containers: services, agent, trial (compose/)
+	docker build -f compose/Dockerfile --target services -t resolute/services .
+	docker build -f compose/Dockerfile --target agent -t resolute/agent .
+	docker build -f compose/trial/Dockerfile $(TRIAL_FLAGS) -t resolute/trial:cpu .
 
 bench: venv             ## what it costs; docs/performance.md has the figures
 	$(BIN)/python -m bench

@@ -1,0 +1,141 @@
+"""What a cluster in containers is given on its first start, and keeps on every later one."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from resolute.bus import roles
+from resolute.deploy import agent_container, certificates, first_start
+from resolute.deploy.first_start import FirstStartSettings
+from resolute.proto.errors import Refused
+
+READERS = ("services", "gateway", "postgres", "nats", "agents", "trust")
+
+
+def started(folder: Path, **settings: object) -> dict[str, str]:
+    """Start for the first time, or once more; what every file then holds."""
+    first_start.main(folder / "made", folder / "data", FirstStartSettings.model_validate(settings))
+    files = (file for file in (folder / "made").rglob("*") if file.is_file())
+    return {str(file.relative_to(folder / "made")): file.read_text() for file in files}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> dict[str, str]:
+    return started(tmp_path)
+
+
+def test_a_later_start_changes_nothing(made: dict[str, str], tmp_path: Path) -> None:
+    assert started(tmp_path) == made
+
+
+def test_more_agents_get_keys_and_those_that_were_there_keep_theirs(made: dict[str, str], tmp_path: Path) -> None:
+    later = started(tmp_path, agents=6)
+    assert {name for name in later if name not in made} == {"agents/agent-5.seed", "agents/agent-6.seed"}
+    assert all(later[name] == text for name, text in made.items() if name.endswith(".seed"))
+    for seed in (text for name, text in later.items() if name.endswith(".seed")):
+        assert roles.key_of(seed).public in later["nats/nats.conf"]
+
+
+def test_each_reader_is_given_what_it_needs_and_no_other_secret(made: dict[str, str]) -> None:
+    identity = json.loads(made["authority/identity.json"])
+    secrets = {
+        "database_password": {"services", "gateway", "postgres"},
+        "cluster_secret": {"services", "gateway"},
+        "user_password": {"gateway"},
+        "service_seed": {"services", "gateway"},
+    }
+    for name, readers in secrets.items():
+        found = {file.partition("/")[0] for file, text in made.items() if identity[name] in text}
+        assert found - {"authority"} == readers, name
+    private = {file.partition("/")[0] for file, text in made.items() if "PRIVATE KEY" in text}
+    assert private == {"authority", "gateway"}
+
+
+def test_what_is_secret_is_for_its_owners_eyes_only(made: dict[str, str], tmp_path: Path) -> None:
+    for reader in READERS:
+        folder = tmp_path / "made" / reader
+        open_to_all = reader == "trust"
+        for path in (folder, *folder.iterdir()):
+            assert bool(stat.S_IMODE(path.stat().st_mode) & 0o077) == open_to_all, path
+
+
+def test_the_gateways_certificate_is_good_for_its_names_and_by_the_authority_that_clients_trust(tmp_path: Path) -> None:
+    started(tmp_path, hostnames="ml.example.org, 10.1.2.3")
+    made = tmp_path / "made"
+    verify = ["openssl", "verify", "-CAfile", str(made / "trust" / "ca.crt")]
+    for option, name in (
+        ("-verify_hostname", "localhost"),
+        ("-verify_hostname", "gateway"),
+        ("-verify_hostname", "ml.example.org"),
+        ("-verify_ip", "127.0.0.1"),
+        ("-verify_ip", "10.1.2.3"),
+    ):
+        subprocess.run([*verify, option, name, str(made / "gateway" / "tls.crt")], check=True, capture_output=True)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(made / "gateway" / "tls.crt", made / "gateway" / "tls.key")
+
+
+def test_a_certificate_for_other_names_is_made_anew_by_the_same_authority(made: dict[str, str], tmp_path: Path) -> None:
+    later = started(tmp_path, hostnames="ml.example.org")
+    assert later["gateway/tls.crt"] != made["gateway/tls.crt"]
+    assert later["trust/ca.crt"] == made["trust/ca.crt"]
+
+
+def test_a_certificate_is_made_anew_while_it_is_still_good(
+    made: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "RENEW_DAYS", certificates.DAYS + 1)
+    assert started(tmp_path)["gateway/tls.crt"] != made["gateway/tls.crt"]
+
+
+def test_a_password_may_be_chosen_the_first_time(tmp_path: Path) -> None:
+    assert started(tmp_path, initial_user_password=SecretStr("chosen"))["gateway/password"] == "chosen"
+    assert started(tmp_path)["gateway/password"] == "chosen"
+
+
+def test_without_openssl_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Refused, match="the openssl program is missing"):
+        started(tmp_path)
+
+
+def test_each_agents_container_is_another_agent_and_the_next_takes_the_place_of_one_that_ended(tmp_path: Path) -> None:
+    keys, work = tmp_path / "made" / "agents", tmp_path / "work"
+    started(tmp_path, agents=2)
+    work.mkdir()
+    containers = [a_container(keys, work) for _ in range(2)]
+    assert sorted(name for _, name in containers) == ["agent-1", "agent-2"]
+    with pytest.raises(Refused, match="2 agents on this host already"):
+        agent_container.claim(keys, work)
+    ended, name = containers.pop()
+    ended.communicate("")
+    containers.append(a_container(keys, work))
+    assert containers[-1][1] == name
+    for process, _ in containers:
+        process.communicate("")
+
+
+CLAIM = """
+import sys
+from pathlib import Path
+from resolute.deploy.agent_container import claim
+
+print(claim(Path(sys.argv[1]), Path(sys.argv[2])), flush=True)
+sys.stdin.read()
+"""
+
+
+def a_container(keys: Path, work: Path) -> tuple[subprocess.Popen[str], str]:
+    """A process that is one of the agents until its input ends, and which."""
+    command = [sys.executable, "-c", CLAIM, str(keys), str(work)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
