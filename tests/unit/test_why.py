@@ -11,7 +11,7 @@ import orjson
 
 from resolute.eventlog.chain import Row
 from resolute.eventlog.sentences import sentence
-from resolute.eventlog.why import Fact, causes_of
+from resolute.eventlog.why import Fact, causes_of, explain
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 OF_TRIAL = {"trial_id": 41, "run_id": 1}
@@ -68,3 +68,14 @@ def test_a_trial_that_is_not_restarted_ended_for_the_line_and_for_the_run():
         ("TrialEnded", "exit", {"trial_id": 41, "outcome": "ERROR"}),
     )
     assert causes(log) == ["TrialLogPolicyMatched", "TrialRunEnded"]
+
+
+def test_a_trial_that_made_room_is_asked_about_that_also_when_it_has_ended():
+    log = Lines(
+        ("PreemptionRequested", "ask", {"allocation_id": "41.1", "by": "priority"}),
+        ("TrialRunEnded", "exit", {**OF_TRIAL, "allocation_id": "41.1", "outcome": "yielded"}),
+        ("TrialRunEnded", "end", {**OF_TRIAL, "run_id": 2, "outcome": "completed"}),
+        ("TrialEnded", "end", {"trial_id": 41, "outcome": "COMPLETED"}),
+    )
+    asked = {word: asyncio.run(explain("trial-41", word, log)).fact.position for word in ("preempted", "stopped")}
+    assert asked == {"preempted": 2, "stopped": 4}

@@ -84,7 +84,8 @@ class Answer:
 # ---------------------------------------------------------------- what is asked
 
 QUESTIONS: Mapping[str, Sequence[str]] = {
-    "stopped": ("stopped", "stops", "ended", "failed", "paused", "killed", "canceled", "preempted", "lost"),
+    "stopped": ("stopped", "stops", "ended", "failed", "paused", "killed", "canceled", "lost"),
+    "preempted": ("preempted", "yielded"),
     "waits": ("waits", "waiting", "queued", "waited"),
     "runs": ("runs", "running", "started", "placed"),
     "deleted": ("deleted", "gone", "removed"),
@@ -96,6 +97,7 @@ _RUN = {
         *("TrialEnded", "TrialRunEnded", "TrialStopRequested", "AllocationExited", "AllocationKillRequested"),
         "PreemptionRequested",
     ),
+    "preempted": ("PreemptionRequested", "AllocationExited yielded", "TrialRunEnded yielded"),
     "waits": ("TrialCreated", "TrialRunRequested", "AllocationRequested", "AllocationHeldBack", "AllocationWaits"),
     "runs": ("SlotsAssigned", "AllocationStarted", "TrialRunStarted"),
 }
@@ -105,6 +107,7 @@ ANSWERS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "allocation": _RUN,
     "experiment": {
         "stopped": ("ExperimentEnded", "ExperimentStopping", "ExperimentPaused"),
+        "preempted": _RUN["preempted"],
         "waits": _RUN["waits"],
         "runs": ("ExperimentActivated", "ExperimentContinued", "SlotsAssigned"),
         "deleted": ("ExperimentDeletionRequested", "ExperimentDeleted", "ExperimentDeletionFailed"),
@@ -117,7 +120,8 @@ ANSWERS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "runs": ("AgentJoined", "AgentEnabled"),
     },
 }
-"""By kind of thing and question: the events that may be the answer. The last of them is."""
+"""By kind of thing and question: the events that may be the answer, some only with a certain outcome. The last of them
+is."""
 
 _FIELDS = {"checkpoint": "uuid"}
 
@@ -154,7 +158,9 @@ async def _answer(name: str, kind: str, facts: Sequence[Fact], question: str, hi
 
 
 def _last(facts: Sequence[Fact], types: Sequence[str]) -> Fact | None:
-    return next((fact for fact in reversed(facts) if fact.type in types), None)
+    return next(
+        (one for one in reversed(facts) if {one.type, f"{one.type} {one.data.get('outcome')}"} & {*types}), None
+    )
 
 
 async def _story(kind: str, identity: str, history: History) -> Sequence[Fact]:
