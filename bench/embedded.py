@@ -24,10 +24,11 @@ class Embedded:
     data: Path
     port: int = field(default_factory=free_port)
 
-    def up(self) -> None:
+    def up(self, *flags: str) -> None:
         """Returns when the gateway answers and the agent has joined."""
         cluster = ("--data-dir", str(self.data), "--cluster-name", self.data.parent.name)
-        det("deploy", "local", "cluster-up", "--no-gpu", *cluster, "--master-port", str(self.port), "--slots", "2")
+        where = (*cluster, "--master-port", str(self.port))
+        det("deploy", "local", "cluster-up", "--no-gpu", *where, "--slots", "2", *flags)
 
     def down(self) -> None:
         det("deploy", "local", "cluster-down", "--data-dir", str(self.data))

@@ -82,8 +82,8 @@ async def run(cluster: Embedded, token: str, work: Work, marks: Path) -> tuple[S
     """The story of the work, and the seconds from asking for it to its end."""
     _clear(marks)
     began = time.time()
-    experiment_id = await _submit(cluster, token, work, marks)
-    await _ended(cluster, token, experiment_id, timeout_s=20 + work.trials * 2)
+    experiment_id = await submit(cluster, token, work, environment={"environment_variables": [f"MARKS={marks}"]})
+    await ended(cluster, token, experiment_id, timeout_s=20 + work.trials * 2)
     log = await PostgresEventLog.open(postgres.url(Places(cluster.data)), migrating=False)
     try:
         events = await log.read_all(0, 1_000_000)
@@ -106,14 +106,15 @@ def _read(marks: Path) -> dict[int, float]:
     return {int(mark.name): float(mark.read_text()) for mark in marks.iterdir()}
 
 
-async def _submit(cluster: Embedded, token: str, work: Work, marks: Path) -> int:
+async def submit(cluster: Embedded, token: str, work: Work, **more: object) -> int:
+    """`more` of the configuration; the experiment's id."""
     config = {
         "name": f"bench {work.name}",
         "entrypoint": "python3 train.py",
         "searcher": {**work.searcher, "metric": "loss", "max_trials": work.trials},
         "hyperparameters": {"x": {"type": "double", "minval": 0.0, "maxval": 1.0}},
         "max_restarts": 0,
-        "environment": {"environment_variables": [f"MARKS={marks}"]},
+        **more,
     }
     content = base64.b64encode(work.script.encode()).decode()
     file = {"path": "train.py", "type": 48, "content": content, "mode": 420}
@@ -124,7 +125,7 @@ async def _submit(cluster: Embedded, token: str, work: Work, marks: Path) -> int
     return int(experiment["id"])
 
 
-async def _ended(cluster: Embedded, token: str, experiment_id: int, timeout_s: float) -> None:
+async def ended(cluster: Embedded, token: str, experiment_id: int, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         answer = await ask(cluster.port, "GET", f"/api/v1/experiments/{experiment_id}", token=token)

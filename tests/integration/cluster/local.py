@@ -111,6 +111,8 @@ class LocalCluster:
             Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}), timeout=10
         ) as answer:
             text = answer.read().decode()
+        if not text:
+            return []  # of a stream that has nothing to say yet
         return json.loads(text) if text.count("\n") <= 1 else [json.loads(line) for line in text.splitlines()]
 
     def _url(self, path: str) -> str:
@@ -169,10 +171,11 @@ class LocalCluster:
 
     def tasks(self) -> list[int]:
         """The processes that run trials."""
-        return [int(found) for found in _pgrep("determined.exec.prep", str(self.data))]
+        return list(processes_with("determined.exec.prep", str(self.data)))
 
 
-def _pgrep(*words: str) -> Iterator[str]:
+def processes_with(*words: str) -> Iterator[int]:
+    """The processes of this machine that have all of `words` in their command line or environment."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -180,7 +183,7 @@ def _pgrep(*words: str) -> Iterator[str]:
             except OSError:
                 continue
             if all(word.encode() in text for word in words):
-                yield entry.name
+                yield int(entry.name)
 
 
 @contextmanager

@@ -1,0 +1,47 @@
+"""A small network on scikit-learn's digits. Nothing in it is left to chance: equal training gives equal weights."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from determined.pytorch import DataLoader, LRScheduler, PyTorchTrial, PyTorchTrialContext
+
+
+class Digits(PyTorchTrial):
+    def __init__(self, context: PyTorchTrialContext) -> None:
+        self.context = context
+        found = load_digits()
+        images = torch.tensor(found.data, dtype=torch.float32) / 16
+        self.samples = TensorDataset(images, torch.tensor(found.target))
+        self.model = context.wrap_model(nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)))
+        self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9))
+        context.wrap_lr_scheduler(
+            torch.optim.lr_scheduler.StepLR(self.optimizer, step_size=40, gamma=0.5),
+            LRScheduler.StepMode.STEP_EVERY_BATCH,
+        )
+        self.loss = nn.CrossEntropyLoss()
+
+    def build_training_data_loader(self) -> DataLoader:
+        return DataLoader(self.samples, batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
+
+    def build_validation_data_loader(self) -> DataLoader:
+        return DataLoader(self.samples, batch_size=self.context.get_per_slot_batch_size())
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, torch.Tensor]:
+        time.sleep(self.context.get_hparam("batch_s"))
+        images, labels = batch
+        loss = self.loss(self.model(images), labels)
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch: Any, batch_idx: int) -> dict[str, Any]:
+        images, labels = batch
+        scores = self.model(images)
+        return {"validation_loss": self.loss(scores, labels), "accuracy": (scores.argmax(1) == labels).float().mean()}
