@@ -5,6 +5,7 @@ The ranks only count, so that they start at once; the examples beside these test
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -30,12 +31,12 @@ def texts(lines: Sequence[Line], beginning: str) -> list[str]:
 
 
 def last_lines_of_launchers(lines: Sequence[Line], first_word: str = "ERROR: ") -> list[str]:
-    """What each container printed last in the first run, without what the agent adds."""
+    """What each container printed last, without what the agent adds; which agent it was on is left open."""
     last: dict[str, str] = {}
     for line in lines:
         if not re.match(r"\w+: the task (ended|was stopped)|INFO: around:", line.text):
             last.setdefault(line.container, "")
-            last[line.container] = line.text
+            last[line.container] = re.sub(r"agent-\d", "an agent", line.text)
     return sorted(text for text in last.values() if text.startswith(first_word))
 
 
@@ -60,7 +61,7 @@ def test_horovod_ranks_on_two_agents_fail_together_and_go_on_from_their_checkpoi
         for told in texts(mine, "INFO: told"):
             variables = json.loads(told.partition("told: ")[2])
             assert (variables["HOROVOD_FUSION_THRESHOLD"], variables["HOROVOD_CYCLE_TIME"]) == (str(1 << 20), "2.0")
-    reason = "ERROR: rank 2 on agent-2 ended with exit code 1: ValueError: seven is enough"
+    reason = "ERROR: rank 2 on an agent ended with exit code 1: ValueError: seven is enough"
     assert last_lines_of_launchers(lines) == [reason] * 2
     assert texts(lines, "INFO: around: it ended") == [
         *["INFO: around: it ended with 1"] * 2,
@@ -81,26 +82,27 @@ def test_horovod_ranks_on_two_agents_fail_together_and_go_on_from_their_checkpoi
 def test_however_a_rank_dies_the_gang_ends_with_its_code(gangs: Gangs, launcher: str, death: str, told: str) -> None:
     state, restarts, lines = gangs.run(f"{launcher} python3 count.py", hyperparameters={"dies_of": death})
     assert (state, restarts) == ("STATE_COMPLETED", 1)
-    assert last_lines_of_launchers(lines) == [f"ERROR: rank 2 on agent-2 ended with {told}"] * 2
+    assert last_lines_of_launchers(lines) == [f"ERROR: rank 2 on an agent ended with {told}"] * 2
     assert len(texts(lines, "INFO: counting on from 5")) == 4
     print(f"{launcher}: {death} of a rank ends its gang in {seconds_to_die(lines):.2f} s")
     assert seconds_to_die(lines) < 20
 
 
 @needs.horovod
-@pytest.mark.parametrize(("rank", "told"), [(0, "container 0 on agent-1"), (2, "container 1 on agent-2")])
+@pytest.mark.parametrize(("rank", "told"), [(0, "container 0 on an agent"), (2, "container 1 on an agent")])
 def test_a_container_that_is_killed_is_missed_by_the_others(gangs: Gangs, rank: int, told: str) -> None:
     experiment_id = gangs.start(f"{HOROVOD} python3 count.py", hyperparameters={"waits": True})
     share = gangs.share(experiment_id, rank)
     _no_secret_in_any_command_line(share)
     killed_at = time.time()
     for pid in share:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # its supervisor was faster
+            os.kill(pid, signal.SIGKILL)
     state, restarts, lines = gangs.end(experiment_id)
     assert (state, restarts) == ("STATE_COMPLETED", 1)
     reason = f"ERROR: {told} (127.0.0.1) is gone: its launcher has ended without a word"
     assert reason in last_lines_of_launchers(lines)
-    missed_s = next(line.at for line in lines if line.text == reason) - killed_at
+    missed_s = next(line.at for line in lines if "is gone" in line.text) - killed_at
     print(f"a container that is killed is missed within {missed_s:.2f} s")
     assert missed_s < 20
 
@@ -120,11 +122,22 @@ def test_a_host_that_falls_silent_is_missed_though_nothing_was_closed(gangs: Gan
     state, restarts, lines = gangs.end(experiment_id)
     assert (state, restarts) == ("STATE_COMPLETED", 1)
     missed = "has not been heard of for 5 s: its host is gone, or the network between"
-    silent = f"ERROR: container 1 on agent-2 (127.0.0.1) {missed}"
+    silent = f"ERROR: container 1 on an agent (127.0.0.1) {missed}"
     assert silent in last_lines_of_launchers(lines)
-    missed_s = next(line.at for line in lines if line.text == silent) - stopped_at
+    missed_s = next(line.at for line in lines if "has not been heard of" in line.text) - stopped_at
     print(f"a host that falls silent is missed within {missed_s:.2f} s")
     assert missed_s < 25
+
+
+@needs.horovod
+def test_a_gang_that_is_killed_ends_at_once_and_did_not_fail(gangs: Gangs) -> None:
+    experiment_id = gangs.start(f"{HOROVOD} python3 count.py", hyperparameters={"waits": True})
+    gangs.share(experiment_id, rank=2)
+    gangs.cluster.det("experiment", "kill", str(experiment_id))
+    state, restarts, lines = gangs.end(experiment_id)
+    assert (state, restarts) == ("STATE_CANCELED", 0)
+    assert last_lines_of_launchers(lines) == []
+    assert last_lines_of_launchers(lines, "INFO: the workers end"), [line.text for line in lines]
 
 
 @pytest.fixture

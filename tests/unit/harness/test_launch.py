@@ -111,7 +111,17 @@ def test_horovods_flags_become_what_its_workers_read():
     assert expected.items() <= found.items()
     tuned = horovod._tuning(_horovod_plan.words_of({**optimizations, "auto_tune_tensor_fusion": True}), [], 4)
     assert tuned["HOROVOD_AUTOTUNE"] == "1"
+    assert "HOROVOD_FUSION_THRESHOLD" not in horovod._tuning(_horovod_plan.words_of(optimizations), ["--autotune"], 4)
     assert "HOROVOD_FUSION_THRESHOLD" not in tuned, "Horovod does not tune what is set"
+
+
+@needs.horovod
+def test_the_users_own_variables_stand_before_the_configurations_defaults_and_behind_flags(monkeypatch):
+    monkeypatch.setenv("HOROVOD_FUSION_THRESHOLD", "7")
+    defaults = _horovod_plan.words_of({"tensor_fusion_threshold": 64, "tensor_fusion_cycle_time": 1})
+    assert "HOROVOD_FUSION_THRESHOLD" not in horovod._tuning(defaults, [], 4)
+    found = horovod._tuning(defaults, ["--fusion-threshold-mb", "2", "--network-interfaces", "eth1"], 4)
+    assert (found["HOROVOD_FUSION_THRESHOLD"], found["HOROVOD_GLOO_IFACE"]) == (str(2 << 20), "eth1")
 
 
 @needs.horovod

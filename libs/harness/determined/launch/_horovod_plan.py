@@ -10,6 +10,11 @@ from typing import Any
 
 from determined.launch._layout import Rank
 
+TIMEOUT_S = "300"
+"""Ranks import what they need at different speeds, and Horovod's own 30 s are short for that on a busy host. A rank
+that is gone is noticed by the launchers."""
+TUNED = frozenset({"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"})
+"""What Horovod does not tune where it is set."""
 REMEDY = "use an image that has it, or start the workers with determined.launch.torch_distributed"
 
 
@@ -37,13 +42,21 @@ def _has_library(folder: str) -> bool:
 def words_of(optimizations: Mapping[str, Any]) -> list[str]:
     """The configuration's tuning as the flags of `horovodrun`; flags on the command line come later, and hold."""
     if optimizations.get("auto_tune_tensor_fusion"):
-        return ["--autotune"]  # it leaves alone what is set
+        return ["--autotune"]
     words: list[str] = []
     if (threshold := optimizations.get("tensor_fusion_threshold")) is not None:
         words += ["--fusion-threshold-mb", str(threshold)]
     if (cycle := optimizations.get("tensor_fusion_cycle_time")) is not None:
         words += ["--cycle-time-ms", str(cycle)]
     return words
+
+
+def merged(defaults: Mapping[str, str], chosen: Mapping[str, str], around: Mapping[str, str]) -> dict[str, str]:
+    """What the command line has chosen, and of the `defaults` what the environment does not say otherwise."""
+    found = {"HOROVOD_GLOO_TIMEOUT_SECONDS": TIMEOUT_S, **defaults}
+    if "HOROVOD_AUTOTUNE" in chosen:
+        found = {name: value for name, value in found.items() if name not in TUNED}
+    return {**{name: value for name, value in found.items() if name not in around}, **chosen}
 
 
 def decided_by_the_cluster(parsed: Mapping[str, Any], size: int) -> Sequence[str]:

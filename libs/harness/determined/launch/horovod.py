@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -52,29 +53,34 @@ def _name_this_host(address: str) -> None:
 
 
 def _tuning(defaults: Sequence[str], overrides: Sequence[str], size: int) -> dict[str, str]:
-    """Horovod's own flags as the variables that its workers read; `overrides` win."""
+    """Horovod's flags as the variables that its workers read: `overrides` before the environment before `defaults`."""
+    return _horovod_plan.merged(_variables(defaults, size), _variables(overrides, size), os.environ)
+
+
+def _variables(words: Sequence[str], size: int) -> dict[str, str]:
     from horovod.runner.common.util import config_parser
 
-    tuning: dict[str, str] = {}
-    config_parser.set_env_from_args(tuning, _parsed(defaults, overrides, size))
-    return tuning
+    found: dict[str, str] = {}
+    parsed = _parsed(words, size)
+    config_parser.set_env_from_args(found, parsed)
+    if parsed.nics:
+        found |= {"HOROVOD_GLOO_IFACE": min(parsed.nics), "NCCL_SOCKET_IFNAME": ",".join(sorted(parsed.nics))}
+    return found
 
 
-def _parsed(defaults: Sequence[str], overrides: Sequence[str], size: int) -> argparse.Namespace:
+def _parsed(words: Sequence[str], size: int) -> argparse.Namespace:
     """As `horovodrun` reads them. Raises Refused with what it has to say, and for what only the cluster decides."""
     from horovod.runner.launch import parse_args
 
     said = io.StringIO()
     before = sys.argv
-    sys.argv = ["horovod", "-np", str(size), *defaults, *overrides, "--", "true"]
+    sys.argv = ["horovod", "-np", str(size), *words, "--", "true"]
     try:
         with contextlib.redirect_stderr(said):
             parsed = parse_args()
     except SystemExit as problem:
         told = said.getvalue().strip().splitlines()
-        raise Refused(
-            f"Horovod does not understand {' '.join(overrides)}: {told[-1] if told else problem}"
-        ) from problem
+        raise Refused(f"Horovod does not understand {' '.join(words)}: {told[-1] if told else problem}") from problem
     finally:
         sys.argv = before
     if surplus := _horovod_plan.decided_by_the_cluster(vars(parsed), size):
@@ -119,7 +125,7 @@ def _run_variables(gang: Gang, port: int) -> Mapping[str, str]:
     from horovod.runner.gloo_run import create_run_env_vars
 
     found: Mapping[str, str] = create_run_env_vars(gang.chief_address, [gang.here.interface], port)
-    return {name: str(value) for name, value in found.items()}
+    return {name: str(value) for name, value in found.items() if name != "NCCL_SOCKET_IFNAME"}  # the gang's say so
 
 
 if __name__ == "__main__":
