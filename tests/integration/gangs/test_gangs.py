@@ -163,8 +163,8 @@ def taken_port() -> int:
         ),
         (
             f"{TORCH} python3 count.py",
-            {"environment": {"environment_variables": ["DET_INTER_NODE_NETWORK_INTERFACE=ib7"]}},
-            "the network interface ib7 is not here",
+            {"environment": {"dtrain_network_interface": "ib7"}},
+            "the network interface ib7 is not here; there are: ",
         ),
     ],
 )

@@ -22,7 +22,11 @@ def test_a_pool_has_its_own_scheduler_and_task_defaults() -> None:
     config = parse_master(
         {
             "checkpoint_storage": {"type": "shared_fs", "host_path": "/shared"},
-            "task_container_defaults": {"preemption_timeout": 90, "force_pull_image": True},
+            "task_container_defaults": {
+                "preemption_timeout": 90,
+                "force_pull_image": True,
+                "dtrain_network_interface": "ib0",
+            },
             "resource_pools": [
                 {"pool_name": "default"},
                 {
@@ -40,6 +44,7 @@ def test_a_pool_has_its_own_scheduler_and_task_defaults() -> None:
     experiment = parse_experiment({"entrypoint": "true", "searcher": {"name": "single", "metric": "m"}}, defaults)
     assert (experiment.preemption_timeout_s, experiment.resources.priority) == (30, 7)
     assert experiment.environment["force_pull_image"] is True
+    assert experiment.environment["dtrain_network_interface"] == "ib0"
 
 
 def test_every_problem_is_told_with_its_path_and_no_secret() -> None:

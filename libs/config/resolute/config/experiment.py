@@ -164,7 +164,11 @@ def _from_task_container_defaults(defaults: Config) -> dict[str, Any]:
     environment = ("image", "registry_auth", "force_pull_image", "environment_variables")
     capabilities = ("add_capabilities", "drop_capabilities")
     layer = {k: defaults.get(k) for k in ("bind_mounts", "log_policies", "preemption_timeout", "slurm", "pbs")}
-    layer["environment"] = {key: defaults.get(key) for key in (*environment, *capabilities)}
+    interface = defaults.get("dtrain_network_interface") or None
+    layer["environment"] = {
+        **{key: defaults.get(key) for key in (*environment, *capabilities)},
+        "dtrain_network_interface": interface,
+    }
     layer["resources"] = {"devices": defaults.get("devices"), "shm_size": defaults.get("shm_size_bytes")}
     return layer
 

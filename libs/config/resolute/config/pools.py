@@ -52,6 +52,8 @@ class TaskContainerDefaults(Section):
     devices: list[Any] = []
     bind_mounts: list[dict[str, Any]] = []
     network_mode: str = "bridge"
+    dtrain_network_interface: str = ""
+    """Where the containers of one trial talk to each other, on every host; several with commas. Empty: found out."""
     work_dir: str | None = None
     startup_hook: str = ""
     log_policies: list[dict[str, Any]] = []
