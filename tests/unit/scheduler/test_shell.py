@@ -212,6 +212,16 @@ async def test_two_schedulers_at_once_never_give_a_slot_twice():
         assert sorted(order.placement.slot_ids for order in answer.start) == [(0,), (1,)]
 
 
+async def test_an_agent_that_only_another_scheduler_has_heard_is_lost_though_that_one_is_gone():
+    async with staged() as stage:
+        await stage.scheduler()
+        await stage.hello(hello())
+        await stage.request(asks("one"))
+        first = stage.running[1]
+        first.cancel()
+        await stage.until(lambda: [one.outcome for one in stage.exits()] == ["lost"])
+
+
 async def test_a_pool_that_is_not_there_is_named_with_those_that_are():
     async with staged() as stage:
         with pytest.raises(NotFound, match="pool: no pool 'gpus'; there are default"):

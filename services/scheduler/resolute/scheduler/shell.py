@@ -20,6 +20,8 @@ from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import (
     AgentHeartbeat,
     AgentHello,
+    AgentJoined,
+    AgentLost,
     AgentOrders,
     AllocationRequested,
     CheckFit,
@@ -183,6 +185,7 @@ class Scheduler:
         pool_name = recorded.stream.partition("-")[2]
         if pool_name in self._provisioners and recorded.category == "pool":
             self._provisioners[pool_name].nudge()
+        self._note_lease(pool_name, recorded.event)
         if not isinstance(recorded.event, reactions.ANSWERED):
             return
         state = await self._pools.state(recorded.stream, at_least=recorded.version)
@@ -192,6 +195,14 @@ class Scheduler:
                 await self._send(share.placement.agent_id, AgentOrders(start=(order,)))
         for agent_id, stop in reactions.to_stop(recorded.event, state):
             await self._send(agent_id, AgentOrders(stop=(stop,)))
+
+    def _note_lease(self, pool_name: str, event: Event) -> None:
+        """What another replica heard: an agent's hello goes to one of them, and each keeps leases of its own."""
+        match event:
+            case AgentJoined(agent_id=agent_id):
+                self._leases.hear(pool_name, agent_id, _now_s())
+            case AgentLost(agent_id=agent_id):
+                self._leases.forget(pool_name, agent_id)
 
     async def _send(self, agent_id: str, message: AgentOrders) -> None:
         await self._context.bus.publish(subjects.agent(agent_id, "orders"), message)
