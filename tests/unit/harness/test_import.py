@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 import determined
 
@@ -43,3 +46,11 @@ def test_import_from_path_finds_a_folders_modules_and_leaves_no_trace(tmp_path):
     assert seen == ["one", "two"]
     assert "model_def_of_test" not in sys.modules
     assert str(tmp_path / "one") not in sys.path
+
+
+@pytest.mark.parametrize(
+    "name", ["keras", "transformers", "lightning", "lightning.experimental", "pytorch.deepspeed", "keras.callbacks"]
+)
+def test_an_adapter_that_is_yet_to_come_says_what_to_use_meanwhile(name):
+    with pytest.raises(ImportError, match=r"will come with a later one; until then use .* Core API"):
+        importlib.import_module(f"determined.{name}")
