@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -169,3 +172,31 @@ def test_rank_numbers_that_do_not_fit_are_refused():
         core.DistributedContext(**{**good, "size": None})
     with pytest.raises(ValueError, match="rank must be"):
         core.DistributedContext(**{**good, "rank": 2})
+
+
+UNEVEN = """
+import sys
+from determined import core
+names = ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size")
+numbers = dict(zip(names, map(int, sys.argv[2:])))
+context = core.DistributedContext(**numbers, chief_ip="127.0.0.1", pub_port=int(sys.argv[1]))
+print(context.allgather(context.rank), context.allgather_local(context.rank))
+context.close()
+"""
+
+
+def test_ranks_of_one_machine_find_each_other_where_machines_have_unequal_numbers_of_them(tmp_path):
+    """One rank on the first machine and two on the second, of which the last is alone across machines."""
+    ranks = [("one", (0, 3, 0, 1, 0, 2)), ("two", (1, 3, 0, 2, 1, 2)), ("two", (2, 3, 1, 2, 0, 1))]
+    port = str(free_port())
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", UNEVEN, port, *map(str, numbers)],
+            env={**os.environ, "DET_RESOURCES_ID": machine, "DET_SESSION_TOKEN": "secret", "TMPDIR": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for machine, numbers in ranks
+    ]
+    said = [process.communicate(timeout=60)[0].strip() for process in processes]
+    assert said == ["[0, 1, 2] [0]", "[0, 1, 2] [1, 2]", "[0, 1, 2] [1, 2]"]

@@ -12,7 +12,7 @@ from determined import _info
 from determined.exec._entrypoint import missing
 from determined.launch import _horovod_plan, _layout, autohorovod, deepspeed, horovod, torch_distributed, wrap_rank
 from determined.launch._command_line import parse
-from determined.launch._gang import Gang, Place, Refused
+from determined.launch._gang import Gang, Place, Refused, variables
 from tests import needs
 
 
@@ -137,6 +137,29 @@ def test_the_users_own_variables_stand_before_the_configurations_defaults_and_be
 def test_flags_of_horovod_that_cannot_be_honoured_are_refused(words, message):
     with pytest.raises(Refused, match=message):
         horovod._tuning([], words, 4)
+
+
+def test_an_image_without_horovod_or_with_half_of_it_is_told_what_would_help(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "horovod", None)
+    assert "Horovod is not installed for" in str(_horovod_plan.why_not_here())
+    assert not _horovod_plan.is_here_for_torch()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "horovod"]:
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / "horovod").mkdir()
+    (tmp_path / "horovod" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "No module named 'horovod.runner'" in str(_horovod_plan.why_not_here())
+    assert "determined.launch.torch_distributed" in str(_horovod_plan.why_not_here())
+    sys.modules.pop("horovod", None)
+
+
+def test_ranks_share_the_threads_of_their_container_unless_the_user_counts_them():
+    around = {"OMP_NUM_THREADS": "8", "GLOO_SOCKET_IFNAME": "mine"}
+    assert variables(gang(4, 2), around) == {
+        **{"OMP_NUM_THREADS": "2", "NCCL_SOCKET_IFNAME": "eth0", "DET_CHIEF_IP": "10.0.0.1"}
+    }
+    chosen = {"environment": {"environment_variables": {"cpu": ["OMP_NUM_THREADS=8"], "cuda": []}}}
+    assert "OMP_NUM_THREADS" not in variables(gang(4, config=chosen), around)
 
 
 def test_deepspeeds_workers_find_what_it_reads():

@@ -90,7 +90,7 @@ def test_an_address_where_another_container_answers_does_not_count(monkeypatch):
 def test_a_held_port_is_there_for_the_worker_and_for_nobody_else():
     gang = Gang(0, [Place("agent-0", 2, "lo", "127.0.0.1")], {}, None)
     port = gang.hold_port()
-    with socket.create_server(("127.0.0.1", port)) as server:  # re-uses addresses, as every server here does
+    with socket.create_server(("127.0.0.1", port)) as server:  # with SO_REUSEADDR, as every server here
         assert server.getsockname()[1] == port
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind(("127.0.0.1", port))

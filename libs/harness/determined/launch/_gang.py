@@ -11,7 +11,7 @@ import queue
 import secrets
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from determined._handshake import Stranger, secret_of
@@ -22,6 +22,7 @@ from determined.launch import _interfaces, _layout, _preflight
 from determined.launch._line import HungUp, Link
 from determined.launch._preflight import CannotTalk, Peer
 
+THREADS = "OMP_NUM_THREADS"
 JOIN_S = 60.0
 AGREE_S = 300.0
 """How long to wait for the others' launchers to import what they need."""
@@ -76,7 +77,7 @@ class Gang:
 
     def hold_port(self) -> int:
         """A port of this container's address that is free, and stays so for the workers: a socket that is bound, and
-        never listens, keeps others from being given it, and does not stand in the way of a server that re-uses it."""
+        never listens, keeps others from being given it, and does not stand in the way of a server that shares it."""
         held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind((self.here.address, 0))
@@ -203,13 +204,25 @@ def _join(chief: Peer, address: str, me: int, secret: bytes) -> Link:
         time.sleep(0.05)
 
 
-def variables(gang: Gang, environ: dict[str, str] | None = None) -> dict[str, str]:
-    """What every framework's workers find: over which interface to talk to others. What the user has set stays."""
+def variables(gang: Gang, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What every framework's workers find: over which interface to talk, and with how many threads to work. What the
+    user has set stays."""
     around = os.environ if environ is None else environ
-    told = {"DET_CHIEF_IP": gang.chief_address, "GLOO_SOCKET_IFNAME": gang.here.interface}
+    told = {"GLOO_SOCKET_IFNAME": gang.here.interface}
     if gang.spans_hosts:
         told["NCCL_SOCKET_IFNAME"] = gang.here.interface
-    return {name: value for name, value in told.items() if name.startswith("DET_") or name not in around}
+    found = {name: value for name, value in told.items() if name not in around}
+    return {**found, **_threads(gang, around), "DET_CHIEF_IP": gang.chief_address}
+
+
+def _threads(gang: Gang, around: Mapping[str, str]) -> dict[str, str]:
+    """The agent gave this container a number of threads, which its ranks share; what the user chose is for each."""
+    environment = gang.info.trial._config.get("environment") or {}
+    by_device = environment.get("environment_variables") or {}
+    lists = by_device.values() if isinstance(by_device, Mapping) else [by_device]
+    chosen = any(str(entry).startswith(f"{THREADS}=") for entries in lists for entry in entries or ())
+    given = around.get(THREADS, "")
+    return {} if chosen or not given.isdigit() else {THREADS: str(max(1, int(given) // max(1, gang.here.slots)))}
 
 
 _PORTS = {"comm_port_1": "INTER_TRAIN_PROCESS_COMM_PORT_1", "comm_port_2": "INTER_TRAIN_PROCESS_COMM_PORT_2"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,10 @@ def why_not_here() -> str | None:
     """What keeps Horovod from being used by this interpreter; None where it can be."""
     if find_spec("horovod") is None:
         return f"Horovod is not installed for {sys.executable}: {REMEDY}"
+    try:
+        importlib.import_module("horovod.runner.launch")
+    except ImportError as problem:
+        return f"Horovod cannot be imported by {sys.executable} ({problem}): {REMEDY}"
     return None
 
 
