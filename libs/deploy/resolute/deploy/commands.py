@@ -41,6 +41,11 @@ def cluster_up(args: ClusterUp) -> int:
     checks.port_is_free(wanted.host, wanted.port)
     checks.data_directory(places)
     if args.runtime == "docker":
+        if wanted.elastic_agents:
+            raise Refused(
+                "cannot use --runtime docker with a pool that starts its own agents: those run trials as processes; "
+                "leave `provider` out of the master configuration's pools, or --runtime docker"
+            )
         wanted = replace(wanted, task_host=containers.network(wanted.id))
         checks.port_is_free(wanted.task_host, wanted.port)
     if args.delete_db:
