@@ -72,6 +72,30 @@ def test_what_the_user_sets_wins_over_the_host_but_not_over_the_cluster():
     assert (variables["PATH"], variables["DET_TASK_ID"], variables["OMP_NUM_THREADS"]) == ("/mine", "7.f00d", "3")
 
 
+def test_amds_gpus_are_not_hidden_by_the_name_of_nvidias():
+    site = replace(SITE, slots=tuple(Slot(n, "rocm", "MI210", f"GPU-{n}") for n in range(2)))
+    variables = of(site=site)
+    assert variables["ROCR_VISIBLE_DEVICES"] == "GPU-1"
+    assert "CUDA_VISIBLE_DEVICES" not in variables
+
+
+def test_variables_are_those_for_the_kind_of_device():
+    stated = {"cpu": ["MODE=cpu"], "cuda": ["MODE=cuda", "NCCL_DEBUG=INFO"], "rocm": []}
+    config = {"environment": {"environment_variables": stated}}
+    order = replace(ORDER, spec=replace(SPEC, config=config, environment={"MODE": "cpu"}))
+    assert environment(order, SITE, "/run")["MODE"] == "cpu"
+    on_gpus = environment(order, replace(SITE, slots=GPUS), "/run")
+    assert (on_gpus["MODE"], on_gpus["NCCL_DEBUG"]) == ("cuda", "INFO")
+
+
+def test_in_a_container_the_image_says_where_programs_are():
+    site = replace(SITE, inherited={}, contained=True, harness="/opt/resolute/harness")
+    variables = of(site=site)
+    assert "PATH" not in variables
+    assert variables["PYTHONPATH"] == "/opt/resolute/harness"
+    assert of(site=site, PATH="/mine")["PATH"] == "/mine"
+
+
 def test_gpus_are_named_by_their_own_names_and_others_are_out_of_sight():
     site = replace(SITE, slots=GPUS)
     order = replace(ORDER, placement=Placement("res-1", "a1", (1, 3)))

@@ -73,7 +73,7 @@ class Container:
     new_privileges: bool = False
     devices: tuple[Device, ...] = ()
     gpus: tuple[str, ...] = ()
-    """NVIDIA's UUIDs."""
+    """NVIDIA's UUIDs. AMD's GPUs are among the devices."""
     mounts: tuple[Mount, ...] = ()
     shm_bytes: int = SHM_BYTES
     memory_bytes: int | None = None
@@ -106,7 +106,7 @@ def container(
         add_capabilities=_capabilities(environment.get("add_capabilities") or (), settings.docker_capabilities),
         drop_capabilities=tuple(map(_bare, environment.get("drop_capabilities") or ())),
         new_privileges=settings.docker_new_privileges,
-        devices=_devices(resources.get("devices") or (), settings.docker_devices),
+        devices=(*_rocm_devices(own), *_devices(resources.get("devices") or (), settings.docker_devices)),
         gpus=tuple(slot.uuid for slot in own if slot.kind == "cuda"),
         mounts=(*_bind_mounts(config, work_dir, settings), *_checkpoint_storage(config, settings)),
         shm_bytes=resources.get("shm_size") or SHM_BYTES,
@@ -196,6 +196,13 @@ def _devices(wanted: Iterable[Mapping[str, str]], allowed: Sequence[str]) -> tup
             )
         found.append(Device(path, device["container_path"], device.get("mode") or "rwm"))
     return tuple(found)
+
+
+def _rocm_devices(slots: Sequence[Slot]) -> list[Device]:
+    """The driver's device, and those of each GPU, by its number."""
+    numbers = [slot.id for slot in slots if slot.kind == "rocm"]
+    paths = [path for n in numbers for path in (f"/dev/dri/card{n}", f"/dev/dri/renderD{128 + n}")]
+    return [Device(path, path) for path in (["/dev/kfd", *paths] if paths else [])]
 
 
 def _bind_mounts(config: Mapping[str, Any], work_dir: str, settings: DockerSettings) -> list[Mount]:

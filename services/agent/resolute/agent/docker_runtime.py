@@ -59,7 +59,7 @@ class DockerRuntime:
     async def start(self, launch: Launch) -> None:
         assert launch.container is not None, "a task of this runtime has a container"
         folder = self._path(launch.resources_id)
-        if launch.resources_id in self._starts or await self.attach(launch.resources_id):
+        if launch.resources_id in self._starts or spool.is_up(self._log(launch.resources_id)):
             raise CannotStart(f"{launch.resources_id} was started before")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from resolute.agent.containers import device_kind
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Slot, StartTask
 
@@ -56,11 +57,12 @@ def harness_directory() -> str:
 def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
     """Everything the task sees. What the user's configuration sets wins over the host, and the cluster over both."""
     slots = [slot for slot in site.slots if slot.id in order.placement.slot_ids]
+    chosen = _chosen(order.spec, device_kind(slots))
     return {
         **site.inherited,
         **_devices(slots, site),
-        **order.spec.environment,
-        **_paths(order.spec.environment, site, folder),
+        **chosen,
+        **_paths(chosen, site, folder),
         **_master(site.master_url, site.master_cert),
         **_identity(order, site),
         **(_trial(order.spec) if order.spec.trial_id is not None else {}),
@@ -69,11 +71,21 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
     }
 
 
+def _chosen(spec: TaskSpec, kind: str) -> Mapping[str, str]:
+    """The configuration's own variables: a task says those for CPU, and has the others in its configuration."""
+    stated = ((spec.config or {}).get("environment") or {}).get("environment_variables")
+    if kind == "cpu" or not isinstance(stated, Mapping):
+        return spec.environment
+    return {name: value for name, _, value in (line.partition("=") for line in stated.get(kind) or ())}
+
+
 def _devices(slots: Sequence[Slot], site: Site) -> dict[str, str]:
     """GPUs by their own names, and none for a task that has none. CPU slots share the cores evenly."""
-    gpus = [slot.uuid for slot in slots if slot.kind == "cuda"]
+    gpus = [slot.uuid for slot in slots if slot.kind in ("cuda", "rocm")]
     if gpus:
-        return {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+        # ROCm reads the name of CUDA as well, and would find none there.
+        name = "CUDA_VISIBLE_DEVICES" if device_kind(slots) == "cuda" else "ROCR_VISIBLE_DEVICES"
+        return {name: ",".join(gpus)}
     threads = max(1, site.cores * max(1, len(slots)) // max(1, len(site.slots)))
     return {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": str(threads)}
 

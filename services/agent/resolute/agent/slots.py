@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
-from resolute.proto.errors import InvalidConfig
+from resolute.agent import gpus
 from resolute.proto.pool import Slot
-
-_QUERY = ("--query-gpu=index,name,uuid", "--format=csv,noheader")
 
 
 def detect(count: int | None, artificial: bool, gpu: bool) -> tuple[Slot, ...]:
@@ -16,27 +11,9 @@ def detect(count: int | None, artificial: bool, gpu: bool) -> tuple[Slot, ...]:
     numbers = range(1 if count is None else count)
     if artificial:
         return tuple(Slot(n, "artificial", "artificial", f"artificial-{n}") for n in numbers)
-    if gpu and (found := nvidia_gpus()):
+    if gpu and (found := gpus.nvidia() or gpus.rocm()):
         return found if count is None else found[:count]
     return tuple(Slot(n, "cpu", _cpu_brand(), f"cpu-{n}") for n in numbers)
-
-
-def nvidia_gpus() -> tuple[Slot, ...]:
-    """What nvidia-smi lists; nothing where there is none, or it finds no device."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return ()
-    try:
-        answer = subprocess.run([tool, *_QUERY], capture_output=True, text=True, timeout=30)
-    except subprocess.TimeoutExpired:
-        raise InvalidConfig("nvidia-smi did not answer within 30 s; RESOLUTE_AGENT_GPU=false does without") from None
-    return parse_nvidia(answer.stdout) if answer.returncode == 0 else ()
-
-
-def parse_nvidia(listing: str) -> tuple[Slot, ...]:
-    """`0, NVIDIA H200, GPU-8c4d…` a line."""
-    rows = [[cell.strip() for cell in line.split(",")] for line in listing.splitlines() if line.count(",") == 2]
-    return tuple(Slot(int(index), "cuda", brand, uuid) for index, brand, uuid in rows)
 
 
 def _cpu_brand() -> str:
