@@ -24,6 +24,9 @@ class Registry:
         self.wanted = "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
         self.blobs: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.open = threading.Event()
+        """Cleared: layers are long in coming."""
+        self.open.set()
         self.manifest = self._image()
         registry = self
 
@@ -62,6 +65,7 @@ class Registry:
         if path.startswith("/v2/small/manifests/") and name in ("1", digest(self.manifest)):
             return 200, MANIFEST, self.manifest
         if name in self.blobs:
+            self.open.wait(60)
             return 200, "application/octet-stream", self.blobs[name]
         return 404, "application/json", _error("MANIFEST_UNKNOWN", "manifest unknown")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import signal
 import socket
 import uuid
 from collections.abc import Callable, Iterator
@@ -107,6 +109,26 @@ async def test_the_agents_own_logins_are_used_where_the_configuration_has_none(t
     logins.write_text(json.dumps({"auths": {shop.host: {"auth": auth}}}))
     refusal = await Room(tmp_path / "tasks", str(logins)).refuses(replace(PLAIN, image=f"{shop.host}/small:1"))
     assert "has no python3" in refusal.message
+
+
+async def test_a_task_that_is_stopped_while_its_image_is_pulled_does_not_wait_for_it(
+    room: Room, shop: Registry
+) -> None:
+    shop.open.clear()
+    image = f"{shop.host}/small:1"
+    starting = asyncio.create_task(
+        room.refuses(replace(PLAIN, image=image, login={"username": "ada", "password": "secret"}))
+    )
+    try:
+        async with asyncio.timeout(30):
+            while not any("/blobs/" in path for path in shop.asked):  # noqa: ASYNC110  (another process asks)
+                await asyncio.sleep(0.02)
+            await room.runtime.signal(room.launch.resources_id, signal.SIGTERM)
+            refusal = await starting
+    finally:
+        shop.open.set()
+    assert refusal.message == "it was stopped before it could start"
+    assert not refusal.hopeless
 
 
 def missing_mount(_: int) -> Container:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
@@ -177,7 +178,9 @@ class Agent:
         if settings.runtime == "process":
             return Launch(resources_id, command, variables)
         try:
-            container = containers.container(order, settings.id, site.cluster_id, site.slots, settings)
+            container = containers.container(
+                order, settings.id, site.cluster_id, site.slots, settings, os.path.realpath
+            )
         except containers.NotAllowed as error:
             raise CannotStart(error.message, hopeless=True) from error
         return Launch(resources_id, command, variables, replace(container, trusted=site.trusted))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,9 +84,14 @@ class Container:
 
 
 def container(
-    order: StartTask, agent_id: str, cluster_id: str, slots: Sequence[Slot], settings: DockerSettings
+    order: StartTask,
+    agent_id: str,
+    cluster_id: str,
+    slots: Sequence[Slot],
+    settings: DockerSettings,
+    real: Callable[[str], str] = posixpath.normpath,
 ) -> Container:
-    """`slots`: the agent's. Raises NotAllowed."""
+    """`slots`: the agent's. `real`: where a path of the host leads, its links followed. Raises NotAllowed."""
     config = order.spec.config if isinstance(order.spec.config, Mapping) else {}
     environment, resources = config.get("environment") or {}, config.get("resources") or {}
     own = [slot for slot in slots if slot.id in order.placement.slot_ids]
@@ -108,7 +113,10 @@ def container(
         new_privileges=settings.docker_new_privileges,
         devices=(*_rocm_devices(own), *_devices(resources.get("devices") or (), settings.docker_devices)),
         gpus=tuple(slot.uuid for slot in own if slot.kind == "cuda"),
-        mounts=(*_bind_mounts(config, work_dir, settings), *_checkpoint_storage(config, settings)),
+        mounts=(
+            *_bind_mounts(config, work_dir, Allowed(settings.docker_bind_mounts, real)),
+            *_checkpoint_storage(config, Allowed(settings.docker_bind_mounts, real)),
+        ),
         shm_bytes=resources.get("shm_size") or SHM_BYTES,
         memory_bytes=settings.docker_memory_per_slot and settings.docker_memory_per_slot * shares,
         cpus=settings.docker_cpus_per_slot and settings.docker_cpus_per_slot * shares,
@@ -205,41 +213,47 @@ def _rocm_devices(slots: Sequence[Slot]) -> list[Device]:
     return [Device(path, path) for path in (["/dev/kfd", *paths] if paths else [])]
 
 
-def _bind_mounts(config: Mapping[str, Any], work_dir: str, settings: DockerSettings) -> list[Mount]:
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The paths of the host that tasks may mount, and where a path leads."""
+
+    entries: Sequence[str]
+    real: Callable[[str], str]
+
+    def mount(self, field_: str, source: str, target: str, read_only: bool, propagation: str | None) -> Mount:
+        """Raises NotAllowed. What is mounted is where `source` leads: a link may not lead out of what is allowed."""
+        for entry in self.entries:
+            prefix, _, volume = entry.partition("=")
+            if volume and posixpath.normpath(source) == posixpath.normpath(prefix):
+                return Mount(volume, target, read_only, volume=True)
+            if not volume and _within(self.real(source), self.real(prefix)):
+                return Mount(self.real(source), target, read_only, propagation or "rprivate")
+        raise NotAllowed(
+            f"{field_}: {self.real(source)} is not below any path of the host that tasks may mount here, "
+            f"{_listed(self.entries)}; RESOLUTE_AGENT_DOCKER_BIND_MOUNTS of the agent would allow it"
+        )
+
+
+def _bind_mounts(config: Mapping[str, Any], work_dir: str, allowed: Allowed) -> list[Mount]:
     return [
-        _mount(
+        allowed.mount(
             "bind_mounts",
             mount["host_path"],
             posixpath.normpath(posixpath.join(work_dir, mount["container_path"])),
             bool(mount.get("read_only")),
-            mount.get("propagation") or "rprivate",
-            settings.docker_bind_mounts,
+            mount.get("propagation"),
         )
         for mount in config.get("bind_mounts") or ()
     ]
 
 
-def _checkpoint_storage(config: Mapping[str, Any], settings: DockerSettings) -> list[Mount]:
+def _checkpoint_storage(config: Mapping[str, Any], allowed: Allowed) -> list[Mount]:
     """A shared file system is the same directory on every host, wherever it is in the container."""
     storage = config.get("checkpoint_storage") or {}
     if storage.get("type") != "shared_fs":
         return []
-    field_, propagation = "checkpoint_storage.host_path", storage.get("propagation") or "rprivate"
-    return [_mount(field_, storage["host_path"], SHARED_FS, False, propagation, settings.docker_bind_mounts)]
-
-
-def _mount(field_: str, source: str, target: str, read_only: bool, propagation: str, allowed: Sequence[str]) -> Mount:
-    path = posixpath.normpath(source)
-    for entry in allowed:
-        prefix, _, volume = entry.partition("=")
-        if volume and path == posixpath.normpath(prefix):
-            return Mount(volume, target, read_only, volume=True)
-        if not volume and _within(path, prefix):
-            return Mount(path, target, read_only, propagation)
-    raise NotAllowed(
-        f"{field_}: {path} is not below any path of the host that tasks may mount here, {_listed(allowed)}; "
-        "RESOLUTE_AGENT_DOCKER_BIND_MOUNTS of the agent would allow it"
-    )
+    path = storage["host_path"]
+    return [allowed.mount("checkpoint_storage.host_path", path, SHARED_FS, False, storage.get("propagation"))]
 
 
 def _within(path: str, prefix: str) -> bool:

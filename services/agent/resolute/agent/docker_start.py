@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import errno
 import io
+import queue
 import socket
 import tarfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from resolute.agent import docker_config, spool
 from resolute.agent.containers import HOST, LABEL, PARCEL_DIR, Container, Mount
@@ -24,6 +25,9 @@ from resolute.agent.docker_words import Progress, Trouble, port_in_use, pull_tro
 from resolute.agent.parcel import parcel
 from resolute.agent.runtime import CannotStart, Launch
 
+T = TypeVar("T")
+
+LOOK_UP_S = 0.2
 PAUSE_S = 0.5
 """Between tries to reach a daemon that is away."""
 FILLED = ".filled"
@@ -112,8 +116,7 @@ class Start:
         self._note(f"INFO: pulling {name}")
         progress = Progress(name)
         try:
-            for word in self.engine.pull(name, self.container.login):
-                self._may_go_on()
+            for word in read_aside(self.engine.pull(name, self.container.login), self._may_go_on):
                 for line in progress.lines(word, time.monotonic()):
                     self._note(line)
         except Refusal as refusal:
@@ -157,6 +160,36 @@ class Start:
         if self.container.own_network:
             cluster = f"{LABEL}cluster"
             self.engine.make_network(self.container.network, {cluster: self.container.labels[cluster]}, uplink_mtu())
+
+
+def read_aside(words: Iterable[T], look_up: Callable[[], None]) -> Iterator[T]:
+    """`words`, which may be long in coming; meanwhile `look_up` is called now and then, and may raise.
+
+    What they come from is then left alone: the daemon goes on with a pull, and has the image for the next who asks.
+    """
+    read: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+    def follow() -> None:
+        try:
+            for word in words:
+                read.put((word, None))
+            read.put((None, StopIteration()))
+        except Exception as error:  # noqa: BLE001  (raised again where it is waited for)
+            read.put((None, error))
+
+    threading.Thread(target=follow, daemon=True).start()
+    while True:
+        look_up()
+        try:
+            word, end = read.get(timeout=LOOK_UP_S)
+        except queue.Empty:
+            continue
+        if isinstance(end, StopIteration):
+            return
+        if end is not None:
+            raise end
+        assert word is not None, "what is read is something"
+        yield word
 
 
 def _check(launch: Launch) -> None:

@@ -119,4 +119,4 @@ class Progress:
         elif self.layers and now - self.said_at >= PULL_SAYS_EVERY_S:
             self.said_at = now
             here, whole = map(sum, zip(*self.layers.values(), strict=True))
-            yield f"INFO: pulling {self.image}: {in_units(here)} of {in_units(whole)} in {len(self.layers)} layers"
+            yield f"INFO: pulling {self.image}: {in_units(here)} of {in_units(whole)} of its layers"
