@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -35,8 +36,8 @@ def until(what: str, holds: Callable[[], Any], within_s: float = 60) -> Any:
         try:
             if found := holds():
                 return found
-        except OSError:
-            pass  # the gateway may be away: that is what these tests are about
+        except (OSError, HTTPException):
+            pass  # the gateway may be away, or go while it answers: that is what these tests are about
         time.sleep(0.05)
     raise AssertionError(f"not within {within_s} s: {what}")
 

@@ -1,0 +1,113 @@
+"""The examples that train on several slots, as somebody runs them: on a cluster of two agents with two slots each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from tests import needs
+from tests.integration.cluster.local import ROOT, LocalCluster, local_cluster, until
+
+pytestmark = pytest.mark.timeout(400)
+
+HOROVOD = "python3 -m determined.launch.horovod --trial slow:Slow"
+TORCH = "python3 -m determined.launch.torch_distributed -- --trial slow:Slow"
+LAST = 60
+SLOW = """
+import time
+from model_def import MNistTrial
+
+class Slow(MNistTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        time.sleep(0.06)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    home = tmp_path_factory.mktemp("training")
+    home.chmod(0o755)
+    with local_cluster(home, agents=2, slots=2) as cluster:
+        yield cluster
+
+
+def example(name: str, file: str, **changes: Any) -> tuple[dict[str, Any], Path]:
+    folder = ROOT / "examples" / name
+    return {**yaml.safe_load((folder / file).read_text()), **changes}, folder
+
+
+def digits(entrypoint: str, folder: Path) -> tuple[dict[str, Any], Path]:
+    """The distributed example, shorter, but slow enough to be interrupted."""
+    config, place = example("mnist_pytorch", "distributed.yaml", entrypoint=entrypoint)
+    del config["min_checkpoint_period"], config["min_validation_period"]
+    config["searcher"]["max_length"] = {"batches": LAST}
+    if not folder.exists():
+        shutil.copytree(place, folder)
+        (folder / "slow.py").write_text(SLOW)
+    return {**config, "scheduling_unit": 5}, folder
+
+
+def completed(cluster: LocalCluster, experiment_id: int) -> dict[str, Any]:
+    """Wait for the end, which must be a good one; the trial."""
+    if cluster.ended(experiment_id, within_s=180) != "STATE_COMPLETED":
+        raise AssertionError("\n".join(cluster.logs(int(trial["id"])) for trial in cluster.trials(experiment_id)))
+    (trial,) = cluster.trials(experiment_id)
+    return trial
+
+
+def checkpoints(cluster: LocalCluster, experiment_id: int) -> dict[int, str]:
+    """Those that are complete, by the batch they were taken after."""
+    found = cluster.get(f"/api/v1/experiments/{experiment_id}/checkpoints")["checkpoints"]
+    complete = [one for one in found if one["state"] == "STATE_COMPLETED"]
+    return {int(one["metadata"]["steps_completed"]): one["uuid"] for one in complete}
+
+
+def batches_trained(cluster: LocalCluster, experiment_id: int) -> int:
+    """As reported so far."""
+    return max((int(trial.get("totalBatchesProcessed") or 0) for trial in cluster.trials(experiment_id)), default=0)
+
+
+def weights(cluster: LocalCluster, experiment_id: int) -> torch.Tensor:
+    """The trained network's parameters, one after another."""
+    uuid = checkpoints(cluster, experiment_id)[LAST]
+    state = torch.load(cluster.data / "storage" / uuid / "state_dict.pth", weights_only=False)
+    return torch.cat([value.reshape(-1) for value in state["models_state_dict"][0].values()])
+
+
+@pytest.mark.parametrize(
+    "entrypoint", [pytest.param(HOROVOD, marks=needs.horovod, id="horovod"), pytest.param(TORCH, id="ddp")]
+)
+def test_four_ranks_on_two_agents_that_are_interrupted_end_with_the_weights_of_those_that_were_not(
+    cluster: LocalCluster, tmp_path: Path, entrypoint: str
+) -> None:
+    """There is dropout in this network: each rank goes on with its own random numbers."""
+    config, folder = digits(entrypoint, tmp_path / "digits")
+    straight = cluster.create(config, folder)
+    assert completed(cluster, straight)["restarts"] == 0
+
+    stopped = cluster.create(config, folder)
+    until("training has begun", lambda: batches_trained(cluster, stopped), within_s=120)
+    cluster.det("experiment", "pause", str(stopped))
+    until("they have left a checkpoint", lambda: checkpoints(cluster, stopped), within_s=120)
+    assert max(checkpoints(cluster, stopped)) < LAST
+    cluster.det("experiment", "activate", str(stopped))
+    trial = completed(cluster, stopped)
+    assert "resuming after batch" in cluster.logs(int(trial["id"]))
+    difference = (weights(cluster, stopped) - weights(cluster, straight)).abs().max()
+    assert difference < 1e-5
+
+
+@needs.deepspeed
+def test_deepspeed_trains_under_our_launcher(cluster: LocalCluster) -> None:
+    experiment_id = cluster.create(*example("deepspeed_toy", "const.yaml"))
+    trial = completed(cluster, experiment_id)
+    assert cluster.validations(int(trial["id"])) == [20, 40, 60, 80, 100, 120]
+    newest = cluster.data / "storage" / checkpoints(cluster, experiment_id)[120] / "engine"
+    assert len(list(newest.glob("*optim_states.pt"))) == 2
