@@ -49,5 +49,6 @@ def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:
 def why_stop(allocation: Allocation) -> str:
     trouble = allocation.trouble
     if trouble is not None:
-        return f"rank {trouble.rank} of it ended: {trouble.reason or f'exit code {trouble.exit_code}'}"
+        how = trouble.reason or f"exit code {trouble.exit_code}"
+        return f"its share on {trouble.placement.agent_id} ended: {how}"
     return allocation.killed_because
