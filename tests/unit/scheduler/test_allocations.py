@@ -179,7 +179,7 @@ def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands():
     story.when(exited(story, "one", 1, code=3)).then(ResourcesExited)
     ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
     assert agent == "a1"
-    assert "rank 1" in stop.reason
+    assert stop.reason == "its share on a2 ended: exit code 3"
     story.when(exited(story, "one", 0, code=143)).then(ResourcesExited, AllocationExited)
     assert outcome(story) == ("exited", 3)
 
