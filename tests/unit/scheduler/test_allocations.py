@@ -85,6 +85,13 @@ def test_an_agent_cannot_report_for_another():
         story.when(type(report)("a2", "default", report.allocation_id, report.resources_id, "exited"))
 
 
+def test_who_fails_because_its_peers_host_has_gone_is_not_to_blame():
+    story = given(hello("a1", 1), hello("a2", 1), asks("gang", 2))
+    story.given(exited(story, "gang", 0, code=1)).when(ExpireLease("a2", 30))
+    (event,) = [event for event in story.latest if isinstance(event, AllocationExited)]
+    assert (event.outcome, event.exit_code, event.reason) == ("lost", None, "agent a2 was silent for 30 s")
+
+
 def test_what_it_frees_goes_to_the_next_in_line_by_the_same_append():
     story = given(hello(slots=1), asks("one"), asks("two"))
     story.when(exited(story, "one")).then(ResourcesExited, AllocationExited, SlotsAssigned)
@@ -179,7 +186,7 @@ def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands():
     story.when(exited(story, "one", 1, code=3)).then(ResourcesExited)
     ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
     assert agent == "a1"
-    assert stop.reason == "its share on a2 ended: exit code 3"
+    assert stop.reason == "its share on a2 ended: told 3"
     story.when(exited(story, "one", 0, code=143)).then(ResourcesExited, AllocationExited)
     assert outcome(story) == ("exited", 3)
 
