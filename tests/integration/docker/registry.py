@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import os
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ class Registry:
         with tarfile.open(fileobj=packed, mode="w") as tar:
             member = tarfile.TarInfo("hello")
             member.size = 200_000
-            tar.addfile(member, io.BytesIO(b"x" * member.size))
+            tar.addfile(member, io.BytesIO(os.urandom(member.size)))  # an image that no daemon has seen
         layer = packed.getvalue()
         contents = {"type": "layers", "diff_ids": [digest(layer)]}
         config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": contents}).encode()

@@ -21,7 +21,7 @@ from resolute.agent.docker_engine import Engine
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.runtime import CannotStart, Launch
 from tests import needs
-from tests.integration.cluster.local import LocalCluster
+from tests.integration.cluster.local import LocalCluster, until
 from tests.integration.docker.hosts import IMAGE, Host, docker
 from tests.integration.docker.registry import Registry, registry
 from tests.integration.docker.test_trials_in_containers import MODEL, experiment
@@ -129,6 +129,7 @@ async def test_a_task_that_is_stopped_while_its_image_is_pulled_does_not_wait_fo
         shop.open.set()
     assert refusal.message == "it was stopped before it could start"
     assert not refusal.hopeless
+    await asyncio.to_thread(until, "the daemon has it for the next", lambda: docker("image", "ls", "-q", image))
 
 
 def missing_mount(_: int) -> Container:

@@ -62,8 +62,8 @@ class Engine:
         self._logins = logins
         self._lock = threading.Lock()
         self._made: docker.APIClient | None = None
-        self.filled: set[str] = set()
-        """Volumes that are known to have all that is to be in them."""
+        self.filled: set[tuple[str, str]] = set()
+        """Volumes that are known to have all that is to be in them, as `make_volume` tells them apart."""
 
     @property
     def client(self) -> docker.APIClient:
@@ -83,7 +83,7 @@ class Engine:
         except Refusal as refusal:
             if refusal.status == 404:
                 return None
-            raise
+            raise Away(refusal.words) from refusal  # it has trouble of its own, which passes or is mended
 
     def owned(self, labels: Mapping[str, str]) -> list[tuple[str, Mapping[str, str]]]:
         """Id and labels of all containers that have `labels`, running or not."""
@@ -125,7 +125,7 @@ class Engine:
                 self.client.kill(name, signal)
         except Refusal as refusal:
             if refusal.status not in (404, 409):
-                raise
+                raise Away(refusal.words) from refusal
 
     def remove(self, name: str) -> None:
         """With all that runs in it."""
@@ -185,10 +185,11 @@ class Engine:
             if refusal.status != 409:  # another agent was faster
                 raise
 
-    def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
-        """The same call twice makes one."""
+    def make_volume(self, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+        """The same call twice makes one. Its name and its beginning: one that is made anew is empty again."""
         with _said():
-            self.client.create_volume(name, labels=dict(labels))
+            made = self.client.create_volume(name, labels=dict(labels))
+        return name, str(made["CreatedAt"])
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import io
 import os
 import shutil
 import signal
@@ -51,6 +50,7 @@ class DockerRuntime:
         self._grace_s, self._keep = grace_s, keep
         self._starts: dict[str, Start] = {}
         self._followers: dict[str, asyncio.Task[State | None]] = {}
+        self._asked: set[str] = set()
         self._signalling: set[asyncio.Task[None]] = set()
 
     def folder(self, resources_id: str) -> str:
@@ -94,7 +94,7 @@ class DockerRuntime:
         if not self._path(resources_id).is_dir():
             return
         if number in (signal.SIGTERM, signal.SIGKILL):
-            (self._path(resources_id) / "asked").touch()
+            self._note_asked(resources_id)
         told = signal.SIGABRT if number == signal.SIGKILL else signal.Signals(number)
 
         def kill() -> None:
@@ -108,9 +108,17 @@ class DockerRuntime:
             self._signalling.add(later)
             later.add_done_callback(self._signalling.discard)
 
+    def _note_asked(self, resources_id: str) -> None:
+        """That it was we who wanted it to end, for whoever comes to tell how it did."""
+        self._asked.add(resources_id)
+        try:
+            (self._path(resources_id) / "asked").touch()
+        except OSError as error:
+            log_.warning("the next agent will not know who ended a task", resources_id=resources_id, why=str(error))
+
     async def exit(self, resources_id: str) -> Exit:
         state = await asyncio.shield(self._follow(resources_id))
-        asked = (self._path(resources_id) / "asked").exists()
+        asked = resources_id in self._asked or (self._path(resources_id) / "asked").exists()
         return ending(spool.end(self._log(resources_id)), state, asked)
 
     async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
@@ -124,14 +132,18 @@ class DockerRuntime:
 
     async def forget(self, resources_id: str) -> None:
         self._followers.pop(resources_id, None)
-        await _aside(lambda: _patiently(lambda: self._engine.remove(_name(resources_id))))
+        self._asked.discard(resources_id)
+        try:
+            await _aside(lambda: _patiently(lambda: self._engine.remove(_name(resources_id))))
+        except Refusal as refusal:  # it is tried again when it is no longer owned
+            log_.warning("a container cannot be removed", resources_id=resources_id, why=refusal.words)
         await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
 
     async def tidy(self, owned: Collection[str]) -> None:
         try:
             await _aside(lambda: self._remove_but(frozenset(owned)))
-        except Away as away:
-            log_.debug("not tidied", why=str(away))
+        except (Away, Refusal) as problem:
+            log_.warning("not tidied", why=str(problem))
 
     def _remove_but(self, owned: frozenset[str]) -> None:
         for container_id, labels in self._engine.owned(self._owner):
@@ -164,9 +176,10 @@ class DockerRuntime:
         return True
 
     async def _stillborn(self, resources_id: str) -> CannotStart:
-        name = _name(resources_id)
-        words = await _aside(lambda: _patiently(lambda: self._engine.complaints(name)))
-        await _aside(lambda: _patiently(lambda: self._engine.remove(name)))
+        try:
+            words = await _aside(lambda: _patiently(lambda: self._engine.complaints(_name(resources_id))))
+        except Refusal as refusal:
+            words = [refusal.words]
         why = words[-1] if words else "it said nothing"
         return CannotStart(f"the supervisor of the task ended at once in its container: {why}", hopeless=bool(words))
 
@@ -180,31 +193,31 @@ class DockerRuntime:
 
 def follow(engine: Engine, name: str, log: Path) -> State | None:
     """Copy what the container prints to `log` until it has ended and all of it is there; its last state, if any."""
+    while True:
+        state = _patiently(lambda: engine.state(name))
+        if state is None or not state.begun or (state.ended and spool.end(log) is not None):
+            return state
+        try:
+            _copy(engine, name, log, follow=not state.ended)
+        except (Away, Refusal, OSError) as problem:  # OSError: a full disk; what does not fit now may fit later
+            log_.warning("the output of a container cannot be read", container=name, why=str(problem))
+            time.sleep(PAUSE_S_MAX / 2)
+            continue
+        if state.ended:
+            return state
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:
+    """What is not there yet: both are the same from the beginning on."""
     with log.open("ab", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # of two followers one waits, and finds nothing left to do
-        while True:
-            state = _patiently(lambda: engine.state(name))
-            if state is None or not state.begun or (state.ended and spool.end(log) is not None):
-                return state
-            try:
-                _copy(engine, name, file, follow=not state.ended)
-            except (Away, Refusal, OSError) as problem:  # OSError: a full disk; what does not fit now may fit later
-                log_.warning("the output of a container cannot be read", container=name, why=str(problem))
-                time.sleep(PAUSE_S_MAX / 2)
-                continue
-            if state.ended:
-                return state
-            time.sleep(LOOK_AGAIN_S)
-
-
-def _copy(engine: Engine, name: str, file: io.FileIO, follow: bool) -> None:
-    """What is not there yet: both are the same from the beginning on."""
-    there = file.seek(0, os.SEEK_END)
-    for piece in engine.output(name, follow):
-        new = piece[there:]
-        there = max(0, there - len(piece))
-        while new:
-            new = new[file.write(new) :]
+        there = file.seek(0, os.SEEK_END)
+        for piece in engine.output(name, follow):
+            new = piece[there:]
+            there = max(0, there - len(piece))
+            while new:
+                new = new[file.write(new) :]
 
 
 def _patiently(ask: Callable[[], T]) -> T:

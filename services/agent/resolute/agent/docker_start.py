@@ -132,9 +132,9 @@ class Start:
         """
         ours = parcel()
         volume = f"resolute-harness-{ours.digest}"
-        if volume in self.engine.filled:
+        made = self.engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
+        if made in self.engine.filled:
             return volume
-        self.engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
         filler = f"{self.name}-harness"
         mount = docker_config.mount(Mount(volume, PARCEL_DIR, volume=True))
         self.engine.remove(filler)
@@ -153,7 +153,7 @@ class Start:
                 self.engine.put(filler, PARCEL_DIR, _filled())
         finally:
             self.engine.remove(filler)
-        self.engine.filled.add(volume)
+        self.engine.filled.add(made)
         return volume
 
     def _network(self) -> None:
