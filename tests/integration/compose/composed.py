@@ -40,6 +40,15 @@ class Composed:
         """`docker compose` with these words; what it prints."""
         return self._run([*needs.COMPOSE, "-p", self.name, *FILES, *words], self._env, check)
 
+    def bytes_of(self, *words: str, given: bytes = b"") -> bytes:
+        """The same with bytes, in and out."""
+        command = [*needs.COMPOSE, "-p", self.name, *FILES, *words]
+        done = subprocess.run(
+            command, input=given, env=self._env, capture_output=True, timeout=120, check=False, cwd=ROOT
+        )
+        assert done.returncode == 0, f"{' '.join(command)} exited with {done.returncode}:\n{done.stderr.decode()}"
+        return done.stdout
+
     def up(self, *words: str) -> None:
         self("up", "-d", *words)
         self.ca.write_text(self("exec", "-T", "api", "cat", "/run/resolute/trust/ca.crt"))

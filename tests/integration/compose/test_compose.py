@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,15 @@ entrypoint: python3 train.py
 environment: {image: "python:3.11-slim-bookworm"}
 hyperparameters: {x: {type: double, minval: 1, maxval: 2}, steps: 20, step_s: 0.05}
 searcher: {name: random, metric: loss, max_trials: 3, max_concurrent_trials: 1}
+max_restarts: 0
+"""
+
+LONG = """
+name: long
+entrypoint: python3 train.py
+environment: {image: "python:3.11-slim-bookworm"}
+hyperparameters: {x: 1.5, steps: 360, step_s: 0.05}
+searcher: {name: single, metric: loss}
 max_restarts: 0
 """
 
@@ -68,18 +78,14 @@ def test_a_search_ends_while_services_are_added_and_killed(cluster: Composed) ->
     docker("start", *firsts)
 
 
-def _experiment(cluster: Composed) -> dict[str, Any]:
-    found: dict[str, Any] = cluster.get("/api/v1/experiments/1")["experiment"]
+def _experiment(cluster: Composed, experiment_id: int = 1) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.get(f"/api/v1/experiments/{experiment_id}")["experiment"]
     return found
 
 
 def _states(cluster: Composed) -> list[str]:
     trials = cluster.get("/api/v1/experiments/1/trials?sortBy=SORT_BY_ID")["trials"]
     return [trial["state"] for trial in trials]
-
-
-def _checkpoints(cluster: Composed) -> list[int]:
-    return [trial["checkpointCount"] for trial in cluster.get("/api/v1/experiments/1/trials")["trials"]]
 
 
 def test_who_does_not_trust_the_certificate_or_speaks_no_tls_is_not_served(cluster: Composed) -> None:
@@ -120,8 +126,39 @@ def test_services_run_as_nobody_in_particular_on_file_systems_they_cannot_write(
     assert "CapEff:\t0000000000000000" in status
 
 
+def test_a_trial_that_is_under_way_outlives_all_that_surrounds_it(cluster: Composed) -> None:
+    file = cluster.home / "long.yaml"
+    file.write_text(LONG)
+    cluster.det("experiment", "create", str(file), str(MODEL))
+    until("something is checkpointed", lambda: cluster.get("/api/v1/experiments/2/checkpoints")["checkpoints"], 60)
+    cluster("down", check=False)  # the network that the trial is on cannot be removed
+    cluster.up()
+    until("the trial ends", lambda: _experiment(cluster, 2)["state"] == "STATE_COMPLETED", 120)
+    (trial,) = cluster.get("/api/v1/experiments/2/trials")["trials"]
+    assert trial["restarts"] == 0
+    logs = cluster.det("trial", "logs", str(trial["id"]))
+    assert [int(step) for step in re.findall(r"root: step (\d+)$", logs, re.MULTILINE)] == list(range(1, 361))
+
+
+def _checkpoints(cluster: Composed, experiment_id: int) -> set[int]:
+    trials = cluster.get(f"/api/v1/experiments/{experiment_id}/trials")["trials"]
+    return {trial["checkpointCount"] for trial in trials}
+
+
+def test_a_backup_that_is_put_back_has_all_that_was_there(cluster: Composed) -> None:
+    for experiment_id in (1, 2):  # nothing is still going on
+        until("retention is done", lambda: _checkpoints(cluster, experiment_id) == {1}, 60)  # noqa: B023
+    before = cluster.get("/api/v1/experiments")
+    dump = cluster.bytes_of("exec", "-T", "postgres", "pg_dump", "-U", "resolute", "-Fc", "resolute")
+    cluster.det("experiment", "archive", "1")
+    cluster("stop", *SERVICES)
+    restore = ("pg_restore", "-U", "resolute", "-d", "postgres", "--clean", "--if-exists", "--create")
+    cluster.bytes_of("exec", "-T", "postgres", *restore, given=dump)
+    cluster.up()
+    assert cluster.get("/api/v1/experiments") == before
+
+
 def test_yesterdays_experiment_is_there_after_down_and_up(cluster: Composed) -> None:
-    until("retention is done with each trial", lambda: _checkpoints(cluster) == [1, 1, 1], 60)
     before, password = cluster.get("/api/v1/experiments"), cluster.password
     cluster("down")
     cluster.up()
