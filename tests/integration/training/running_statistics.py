@@ -21,7 +21,9 @@ from determined.pytorch import _backend
 class Trial(pytorch.PyTorchTrial):
     def __init__(self, context: pytorch.PyTorchTrialContext) -> None:
         self.context = context
-        self.model = context.wrap_model(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)))
+        network = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+        network.register_buffer("mask", torch.ones(3, dtype=torch.bool))  # which not every collective can carry
+        self.model = context.wrap_model(network)
         # Trains nothing, which DistributedDataParallel refuses to wrap.
         self.fixed = context.wrap_model(nn.Linear(4, 4).requires_grad_(False))
         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))

@@ -55,6 +55,14 @@ class Backend:
 
     def share(self, tensor: torch.Tensor) -> None:
         """Rank 0's values, in place. Every rank calls it."""
+        if tensor.numel():
+            # As bytes, which travel whatever the type is.
+            flat = tensor.detach().contiguous().view(-1)
+            self._broadcast(flat.view(torch.uint8))
+            tensor.detach().copy_(flat.view(tensor.shape))
+
+    def _broadcast(self, data: torch.Tensor) -> None:
+        """Rank 0's bytes on every rank."""
 
     def mean(self, tensor: torch.Tensor) -> torch.Tensor:
         """The mean over the ranks, a new tensor. Every rank calls it."""
@@ -66,9 +74,10 @@ class Backend:
 
         Running statistics and other buffers are rank 0's in it, as they are in a checkpoint.
         """
-        for model in models:
-            for buffer in model.buffers():
-                self.share(buffer)
+        if self._distributed.size > 1:
+            for model in models:
+                for buffer in model.buffers():
+                    self.share(buffer)
         yield
 
 
@@ -97,8 +106,14 @@ class TorchBackend(Backend):
         for optimizer in optimizers:
             align(optimizer, self._distributed, self.share)
 
-    def share(self, tensor: torch.Tensor) -> None:
-        torch.distributed.broadcast(tensor, 0)
+    def _broadcast(self, data: torch.Tensor) -> None:
+        if data.device.type == "cpu" and torch.distributed.get_backend() == "nccl":
+            # Adam counts its steps on the CPU, where NCCL does not reach.
+            moved = data.cuda()
+            torch.distributed.broadcast(moved, 0)
+            data.copy_(moved)
+        else:
+            torch.distributed.broadcast(data, 0)
 
     def mean(self, tensor: torch.Tensor) -> torch.Tensor:
         total = tensor.clone()
@@ -162,12 +177,8 @@ class HorovodBackend(Backend):
         for optimizer in optimizers:
             align(optimizer, self._distributed, self.share)
 
-    def share(self, tensor: torch.Tensor) -> None:
-        if tensor.numel():
-            # As bytes, which travel whatever the type is.
-            flat = tensor.detach().contiguous().view(-1)
-            self._hvd.broadcast_(flat.view(torch.uint8), 0)
-            tensor.detach().copy_(flat.view(tensor.shape))
+    def _broadcast(self, data: torch.Tensor) -> None:
+        self._hvd.broadcast_(data, 0)
 
     def mean(self, tensor: torch.Tensor) -> torch.Tensor:
         total: torch.Tensor = self._hvd.allreduce(tensor)
