@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -100,30 +99,23 @@ def test_what_a_task_in_a_container_sees(site: Site, tmp_path: Path) -> None:
     assert facts["first"].endswith("contained.py")
 
 
-def signed_in(cluster: LocalCluster, username: str) -> str:
-    body = json.dumps({"username": username, "password": "", "isHashed": True}).encode()
-    with urlopen(Request(f"http://127.0.0.1:{cluster.port}/api/v1/auth/login", body), timeout=10) as answer:
-        token: str = json.load(answer)["token"]
-        return token
-
-
-def patch(cluster: LocalCluster, token: str, path: str, body: dict[str, Any]) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
-    url = f"http://127.0.0.1:{cluster.port}{path}"
-    urlopen(Request(url, json.dumps(body).encode(), headers, method="PATCH"), timeout=10).close()
+def link(cluster: LocalCluster, *words: str) -> None:
+    """Say, as the administrator, whom the tasks of user determined run as."""
+    usual, cluster.env = cluster.env, {**cluster.env, "DET_USER": "admin", "DET_PASS": ""}
+    try:
+        cluster.det("user", "link-with-agent-user", "determined", *words)
+    finally:
+        cluster.env = usual
 
 
 def test_a_task_runs_as_its_owners_agent_user(site: Site, tmp_path: Path) -> None:
     cluster, _ = site
-    admin = signed_in(cluster, "admin")
-    (user,) = [user for user in cluster.get("/api/v1/users")["users"] if user["username"] == "determined"]
-    group = {"agentUid": 1234, "agentUser": "ada", "agentGid": 2345, "agentGroup": "science"}
-    patch(cluster, admin, f"/api/v1/users/{user['id']}", {"agentUserGroup": group})
+    link(cluster, "--agent-uid", "1234", "--agent-user", "ada", "--agent-gid", "2345", "--agent-group", "science")
     (cluster.data / "storage").chmod(0o777)
     try:
         log = told(site, experiment(entrypoint="python3 say.py"), saying(tmp_path, FACTS))
     finally:
-        patch(cluster, admin, f"/api/v1/users/{user['id']}", {"agentUserGroup": {}})
+        link(cluster, "--agent-uid", "0", "--agent-gid", "0")
     facts = json.loads(next(line for line in log.splitlines() if '"cwd"' in line).split("INFO: ")[1])
     assert (facts["uid"], facts["gid"], facts["own"]) == (1234, 2345, 1234)
     assert facts["home"] == "/run/determined/workdir"

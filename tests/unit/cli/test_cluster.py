@@ -133,6 +133,10 @@ def test_a_new_user_gets_a_password_that_was_never_sent_in_clear(master: Any, de
         ("activate ada", {"active": True}),
         ("deactivate ada", {"active": False}),
         ("rename ada eve", {"username": "eve"}),
+        (
+            "link-with-agent-user ada --agent-uid 1001 --agent-gid 2001 --agent-user ada",
+            {"agentUserGroup": {"agentUid": 1001, "agentUser": "ada", "agentGid": 2001}},
+        ),
         ("edit ada --admin true --display-name Ada", {"admin": True, "displayName": "Ada"}),
     ],
 )
@@ -141,6 +145,12 @@ def test_a_user_is_changed_by_id(master: Any, det: Callable[..., Any], words: st
     master.on("PATCH /api/v1/users/5", {})
     assert det(f"user {words}").status == 0
     assert master.last("PATCH /api/v1/users/5").body == change
+
+
+def test_an_agent_user_has_both_numbers(det: Callable[..., Any]) -> None:
+    answer = det("user link-with-agent-user ada --agent-uid 1001")
+    assert answer.status != 0
+    assert "--agent-uid N --agent-gid N" in answer.err
 
 
 def test_the_version_is_told_with_and_without_a_master(

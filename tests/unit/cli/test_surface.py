@@ -103,6 +103,7 @@ user|u change-password       : ada                                            : 
 user|u activate              : ada                                            : user:activate
 user|u deactivate            : ada                                            : user:deactivate
 user|u edit                  : ada --display-name A --active true --admin false : user:edit
+user|u link-with-agent-user  : ada --agent-uid 1 --agent-gid 2 --agent-group g : user:link_with_agent_user
 user|u rename                : ada eve                                        : user:rename
 version                      :                                                : master:version
 """

@@ -120,6 +120,20 @@ def rename(args: Namespace) -> None:
     print(f"User '{args.target_user}' is now '{args.new_username}'")
 
 
+def link_with_agent_user(args: Namespace) -> None:
+    if args.agent_uid is None or args.agent_gid is None:
+        raise CliError("a user and a group of the agents' hosts are needed: --agent-uid N --agent-gid N")
+    wanted = {
+        "agentUid": args.agent_uid,
+        "agentUser": args.agent_user,
+        "agentGid": args.agent_gid,
+        "agentGroup": args.agent_group,
+    }
+    group = {key: value for key, value in wanted.items() if value is not None}
+    _edit(session(args), args.det_username, {"agentUserGroup": group})
+    print(f"Tasks of user '{args.det_username}' run as {args.agent_uid}:{args.agent_gid} on the agents")
+
+
 def edit(args: Namespace) -> None:
     wanted = {
         "displayName": args.display_name,

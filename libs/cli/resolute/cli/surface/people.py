@@ -66,6 +66,18 @@ USERS = Command(
             ),
         ),
         Command(
+            "link-with-agent-user",
+            "say whom a user's tasks run as on the agents' hosts",
+            run="user:link_with_agent_user",
+            args=(
+                arg("det_username", help="the name here"),
+                arg("--agent-uid", type=int, help="the number of the user there; needed"),
+                arg("--agent-user", help="the name of the user there"),
+                arg("--agent-gid", type=int, help="the number of the group there; needed"),
+                arg("--agent-group", help="the name of the group there"),
+            ),
+        ),
+        Command(
             "rename",
             "change username for user",
             run="user:rename",
