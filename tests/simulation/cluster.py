@@ -351,11 +351,18 @@ def _stage(setup: Setup) -> Iterator[None]:
 
 
 def search(
-    name: str = "random", *, slots: int = 1, priority: int = 42, pool: str = "default", **searcher: Any
+    name: str = "random",
+    *,
+    slots: int = 1,
+    slots_min: int | None = None,
+    priority: int = 42,
+    pool: str = "default",
+    **searcher: Any,
 ) -> dict[str, Any]:
     """A configuration for trials that train `LENGTH` batches, unless their search goes by a time or by its client."""
     timed = "time_metric" in searcher or name == "custom"
     length = {} if timed else {"max_length": {"batches": LENGTH}}
+    asked = slots if slots_min in (None, slots) else {"min": slots_min, "max": slots}
     return {
         "name": "simulated",
         "searcher": {"name": name, "metric": "loss", **length, **searcher},
@@ -365,5 +372,5 @@ def search(
         },
         "max_restarts": 3,
         "preemption_timeout": 10,
-        "resources": {"slots_per_trial": slots, "resource_pool": pool, "priority": priority},
+        "resources": {"slots_per_trial": asked, "resource_pool": pool, "priority": priority},
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from resolute.config import slots_of
 from resolute.config.pools import Provider, ResourcePool, Scheduler
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -197,6 +198,8 @@ def _submission(rng: Random, features: frozenset[str], setup: Setup) -> Submissi
         "priority": rng.choice([10, 42, 42, 90]),
         "pool": pool,
     }
+    if share["slots"] > 1 and rng.random() < 0.5:
+        share["slots_min"] = rng.randint(1, share["slots"])
     config = _search(rng, share)
     data: dict[str, Any] = {"follows": rng.random() < 0.6}
     if "log policies" in features:
@@ -264,8 +267,8 @@ def _wishes(
 
 def _a_change_of_mind(rng: Random, setup: Setup, about: int, submission: Submission, jobs: int) -> Wish:
     pool = submission.config["resources"]["resource_pool"]
-    least = max(submission.config["resources"]["slots_per_trial"], 1)  # with fewer it would rightly wait for ever
-    limit = rng.choice([None, least, least + 2])
+    most = max(slots_of(submission.config["resources"]).most, 1)
+    limit = rng.choice([None, most, most + 2])  # with fewer a gang of whole agents would rightly wait for ever
     queue = {"priority": rng.randint(1, 99), "weight": rng.choice([0.5, 1.0, 4.0]), "max_slots": limit}
     wanted, elsewhere = rng.choice(sorted(queue)), rng.choice(setup.pools).pool_name
     choices: list[list[Command]] = [
@@ -274,7 +277,7 @@ def _a_change_of_mind(rng: Random, setup: Setup, about: int, submission: Submiss
         [EditExperiment(about, {wanted: queue[wanted], "max_restarts": 5})],
         [ChangeJob(pool, f"{JOB}{about}", {wanted: queue[wanted]})],
         [MoveJob(pool, f"{JOB}{about}", **{rng.choice(["ahead_of", "behind_of"]): f"{JOB}{rng.randrange(jobs)}"})],
-        [EditExperiment(about, {"resource_pool": elsewhere if least == 1 else pool})],
+        [EditExperiment(about, {"resource_pool": elsewhere if most == 1 else pool})],
         [KillTrial(about, rng.randint(1, 8))],
         [CancelExperiment(about)],
         [PauseExperiment(about), CancelExperiment(about)],

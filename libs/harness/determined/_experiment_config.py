@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -21,7 +22,9 @@ class ExperimentConfig(dict[str, Any]):
         return bool(self.get_optimizations_config().get("average_training_metrics", True))
 
     def slots_per_trial(self) -> int:
-        return int(self._section("resources").get("slots_per_trial", 1))
+        """Of a range the most; how many a run has is told by its rendezvous."""
+        asked = self._section("resources").get("slots_per_trial", 1)
+        return int(asked["max"] if isinstance(asked, Mapping) else asked)
 
     def experiment_seed(self) -> int:
         return int(self._section("reproducibility").get("experiment_seed") or 0)

@@ -179,6 +179,8 @@ class TrialRunRequested(ExperimentEvent):
     pool: str = "default"
     blocked_agents: tuple[str, ...] = ()
     """Where it shall not be placed: lines it printed there matched a policy that excludes the node."""
+    slots_min: int | None = None
+    """Where any number of slots from this up to `slots` will do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,8 @@ class AllocationRequested(PoolEvent):
     single_agent: bool = False
     blocked_agents: tuple[str, ...] = ()
     """Agents it must not be placed on."""
+    slots_min: int | None = None
+    """Where it takes any number of slots from this up to `slots`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +368,8 @@ class RequestAllocation(SchedulerCommand):
     trial_id: int | None = None
     single_agent: bool = False
     blocked_agents: tuple[str, ...] = ()
+    slots_min: int | None = None
+    """Where any number of slots from this up to `slots` will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +419,7 @@ class CheckFit(SchedulerCommand):
     slots: int
     single_agent: bool = False
     blocked_agents: tuple[str, ...] = ()
+    slots_min: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def wish_of(story: PoolStory, number: int, step: tuple[str, int, int]) -> Wish |
             slots, priority = (0, 1, 1, 1, 2, 2, 3, 4, 6)[other % 9], 40 + one % 3
             owner = "ada" if one % 2 else "ben"
             weight = (1.0, 2.0, 0.5)[one % 3]
+            least = max(1, slots - 1) if slots and one % 4 == 3 else None
             return asks(
                 f"t{number}",
                 slots,
@@ -56,6 +57,7 @@ def wish_of(story: PoolStory, number: int, step: tuple[str, int, int]) -> Wish |
                 blocked=blocked,
                 owner=owner,
                 weight=weight,
+                slots_min=least,
             )
         case "end" if alive:
             chosen = alive[other % len(alive)]

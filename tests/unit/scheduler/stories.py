@@ -102,6 +102,7 @@ def asks(
     weight: float = 1.0,
     owner: str = "ada",
     blocked: tuple[str, ...] = (),
+    slots_min: int | None = None,
 ) -> RequestAllocation:
     return RequestAllocation(
         pool="default",
@@ -120,6 +121,7 @@ def asks(
         trial_id=1,
         single_agent=single_agent,
         blocked_agents=blocked,
+        slots_min=slots_min,
     )
 
 

@@ -22,7 +22,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.scheduler import orders, pool
-from resolute.scheduler.decisions import EnforceDeadlines
+from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease
 from tests.unit.scheduler.stories import NOON, PoolStory, asks, exited, given, hello, started
 
 PREEMPT = PreemptAllocation("default", "one", "the experiment was paused")

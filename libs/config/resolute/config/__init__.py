@@ -19,6 +19,7 @@ from .masking import masked, masked_yaml
 from .merge import merge
 from .rungs import most_apart, most_rungs, rung_lengths
 from .searcher import HALVING, SearcherConfig
+from .slots import Slots, slots_of
 
 __all__ = [
     "HALVING",
@@ -28,6 +29,7 @@ __all__ = [
     "Resources",
     "Retention",
     "SearcherConfig",
+    "Slots",
     "Space",
     "check_entrypoint",
     "count_grid",
@@ -46,4 +48,5 @@ __all__ = [
     "parse_space",
     "rung_lengths",
     "sample",
+    "slots_of",
 ]

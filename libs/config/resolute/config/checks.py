@@ -11,6 +11,7 @@ from .hyperparameters import parse_space
 from .log_patterns import problem_with_all
 from .problems import Problems
 from .searcher import check_searcher
+from .slots import slots_of
 from .storage_fields import check_storage
 
 Config = Mapping[str, Any]
@@ -47,7 +48,7 @@ def _check_checkpoint_storage(merged: Config, problems: Problems) -> None:
 
 
 def _check_resources(resources: Config, problems: Problems) -> None:
-    most, needed = resources["max_slots"], resources["slots_per_trial"]
+    most, needed = resources["max_slots"], slots_of(resources).least
     if most is not None and most < needed:
         wanted = f"at least resources.slots_per_trial ({needed}), or no trial can ever start"
         problems.expected("resources.max_slots", wanted, most)

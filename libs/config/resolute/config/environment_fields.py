@@ -25,6 +25,7 @@ from .nodes import (
 )
 from .pools import WEIGHT_MOST
 from .problems import Problems, join
+from .slots import SlotsNode
 
 DEVICES = ("cpu", "cuda", "rocm")
 DEFAULT_IMAGES = {
@@ -174,7 +175,7 @@ BIND_MOUNTS = ListOf(_Mount())
 
 RESOURCES = Object(
     {
-        "slots_per_trial": Field(Int(0), 1),
+        "slots_per_trial": Field(SlotsNode(), 1),
         "max_slots": Field(Int(0)),
         "weight": Field(Number(above=0, most=WEIGHT_MOST), 1),
         "priority": Field(Int(1, 99)),

@@ -13,6 +13,7 @@ from .lengths import Length
 from .merge import merge
 from .problems import Problems
 from .searcher import DEFAULT_METRIC, SearcherConfig
+from .slots import slots_of
 
 Config = Mapping[str, Any]
 
@@ -40,6 +41,8 @@ class ClusterDefaults:
 @dataclass(frozen=True)
 class Resources:
     slots_per_trial: int
+    """The most where a range was given."""
+    slots_min: int
     max_slots: int | None
     weight: float
     priority: int | None
@@ -208,7 +211,8 @@ def from_merged(merged: Config, *, warnings: list[str] | None = None) -> Experim
 
 def _resources(merged: Config) -> Resources:
     return Resources(
-        slots_per_trial=merged["slots_per_trial"],
+        slots_per_trial=slots_of(merged).most,
+        slots_min=slots_of(merged).least,
         max_slots=merged["max_slots"],
         weight=merged["weight"],
         priority=merged["priority"],

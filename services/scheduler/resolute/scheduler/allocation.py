@@ -98,6 +98,7 @@ class Share:
 @dataclass(frozen=True, slots=True)
 class Allocation:
     request: AllocationRequested
+    """What was asked for; once it holds slots, as many as it was given."""
     state: State
     arrival: int
     shares: Mapping[str, Share] = field(default_factory=dict)
@@ -148,7 +149,11 @@ def evolve(allocation: Allocation, event: Event) -> Allocation:
             return replace(allocation, rule_waiting=rule, why_waiting=reason, waits_since=since)
         case SlotsAssigned(placements=placements):
             shares = {p.resources_id: Share(p, rank) for rank, p in enumerate(placements)}
-            return replace(allocation, shares=shares, rule_waiting="", why_waiting="", waits_since=None)
+            given = sum(len(placement.slot_ids) for placement in placements)
+            request = replace(allocation.request, slots=given, slots_min=None)
+            return replace(
+                allocation, request=request, shares=shares, rule_waiting="", why_waiting="", waits_since=None
+            )
         case ResourcesStarted(resources_id=resources_id, address=address):
             return _with_share(allocation, replace(allocation.shares[resources_id], address=address))
         case PreemptionRequested(deadline_at=deadline_at, reason=reason, for_allocation=other):
@@ -178,12 +183,14 @@ def _with_exit(allocation: Allocation, event: ResourcesExited) -> Allocation:
 
 
 def exit_of(allocation: Allocation) -> AllocationExited:
-    """How it ended, once all of its shares are gone: what happened first tells."""
+    """How it ended, once all of its shares are gone: what happened first tells. But who loses a peer fails before
+    anybody else notices that the peer's host has gone, and that is nobody's failure."""
     code = _worst_code(allocation)
-    if allocation.trouble is not None:
-        code, reason = allocation.trouble.exit_code, allocation.trouble.reason
-        how = "lost" if code is None else "exited"
-        return replace(ended(allocation, how, code, reason), hopeless=allocation.trouble.hopeless)
+    if (trouble := allocation.trouble) is not None:
+        lost = next((share for share in allocation.shares.values() if share.exited and share.exit_code is None), None)
+        if lost is not None and not trouble.hopeless:
+            return ended(allocation, "lost", None, lost.reason)
+        return replace(ended(allocation, "exited", trouble.exit_code, trouble.reason), hopeless=trouble.hopeless)
     if allocation.state is State.KILLING:
         outcome = "yielded" if allocation.overdue else "killed"
         return ended(allocation, outcome, code, allocation.killed_because)

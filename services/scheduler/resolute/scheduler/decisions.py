@@ -200,6 +200,7 @@ def _request(story: Story, wish: RequestAllocation, default_priority: int) -> No
             trial_id=wish.trial_id,
             single_agent=wish.single_agent,
             blocked_agents=tuple(sorted(set(wish.blocked_agents))),
+            slots_min=None if wish.slots_min == wish.slots else wish.slots_min,
         )
     )
 
@@ -207,6 +208,8 @@ def _request(story: Story, wish: RequestAllocation, default_priority: int) -> No
 def _check(wish: RequestAllocation) -> None:
     if wish.slots < 0:
         raise InvalidConfig(f"slots: found {wish.slots}; 0 or more would do")
+    if wish.slots_min is not None and not 1 <= wish.slots_min <= wish.slots:
+        raise InvalidConfig(f"slots_min: found {wish.slots_min}; from 1 to slots ({wish.slots}) would do")
     if wish.priority is not None:
         moves.check("priority", "priority", wish.priority)
     moves.check("weight", "weight", wish.weight)

@@ -14,19 +14,40 @@ class Kind(NamedTuple):
     look, however many ask it."""
 
     slots: int
+    """At least: by this it is counted while it waits."""
     single_agent: bool
     blocked: tuple[str, ...]
     """Agents it must not be placed on."""
+    most: int
+    """As many as it takes where there is room."""
+
+    @property
+    def sizes(self) -> range:
+        """The numbers of slots that would do."""
+        return range(self.slots, self.most + 1)
+
+    def of_size(self, slots: int) -> Kind:
+        return self._replace(slots=slots, most=slots)
+
+
+FIELDS = len(Kind._fields)
 
 
 def kind_of(request: AllocationRequested) -> Kind:
-    return Kind(request.slots, request.single_agent, request.blocked_agents)
+    least = request.slots if request.slots_min is None else request.slots_min
+    return Kind(least, request.single_agent, request.blocked_agents, request.slots)
+
+
+def kind_in(entry: tuple[Any, ...], at: int = 0) -> Kind:
+    """Of an entry of an order, whose fields begin at this place."""
+    return Kind(*entry[at : at + FIELDS])
 
 
 def line_of(kind: Kind) -> str:
     """What a kind is called in reasons: those of one kind wait in one line."""
     blocked = f", not on {', '.join(kind.blocked)}" if kind.blocked else ""
-    return f"{kind.slots}{' on one agent' if kind.single_agent else ''}{blocked}"
+    slots = f"{kind.slots}" if kind.most == kind.slots else f"{kind.slots} to {kind.most}"
+    return f"{slots}{' on one agent' if kind.single_agent else ''}{blocked}"
 
 
 AFTER = float("inf")
@@ -34,8 +55,8 @@ AFTER = float("inf")
 
 
 def firsts(order: Order[Any]) -> Iterator[Any]:
-    """The first entry of every kind; entries begin with the three fields of a kind and a number."""
+    """The first entry of every kind; entries begin with the fields of a kind and a number."""
     entry = order.first()
     while entry is not None:
         yield entry
-        entry = order.first((*entry[:3], AFTER))
+        entry = order.first((*entry[:FIELDS], AFTER))

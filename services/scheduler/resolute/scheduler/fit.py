@@ -15,7 +15,9 @@ def check(question: CheckFit, pool: Pool, settings: ResourcePool) -> Fit:
     """What may be started counts. A pool that starts nothing and has nobody is no evidence: what is asked is let in."""
     if question.slots < 0:
         raise InvalidConfig(f"slots: found {question.slots}; 0 or more would do")
-    kind, fitting = Kind(question.slots, question.single_agent, question.blocked_agents), Fitting.of(settings)
+    least = question.slots if question.slots_min is None else question.slots_min
+    kind = Kind(least, question.single_agent, question.blocked_agents, question.slots)
+    fitting = Fitting.of(settings)
     if _could_hold(pool, kind, settings):
         return Fit(True)
     if pool.hosts.first() is None and settings.provider is None:
@@ -24,7 +26,9 @@ def check(question: CheckFit, pool: Pool, settings: ResourcePool) -> Fit:
 
 
 def _could_hold(pool: Pool, kind: Kind, settings: ResourcePool) -> bool:
-    return could_ever_fit(pool, kind, Fitting.of(settings)) or could_start(settings, *kind)
+    return could_ever_fit(pool, kind, Fitting.of(settings)) or any(
+        could_start(settings, size, kind.single_agent, kind.blocked) for size in kind.sizes
+    )
 
 
 def _why_never(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
@@ -34,7 +38,7 @@ def _why_never(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
         return why_not(pool, kind, Fitting.of(settings))
     whole = "" if Fitting.of(settings).uneven else ", and what is larger than one takes whole ones"
     return (
-        f"it needs {_slots(kind.slots)}{' on one agent' if kind.single_agent else ''}; the pool may start "
+        f"it needs {_asked(kind)}{' on one agent' if kind.single_agent else ''}; the pool may start "
         f"{provider.max_instances} instances of {_slots(provider.instance_slots)}{whole}"
     )
 
@@ -45,17 +49,17 @@ def why_not(pool: Pool, kind: Kind, fitting: Fitting) -> str:
     if pool.hosts.first() is None:
         return "no agent has joined the pool yet, or all are disabled or lost"
     if kind.slots and not found:
-        return f"it needs {_slots(kind.slots)} and the pool's agents have none"
+        return f"it needs {_asked(kind)} and the pool's agents have none"
     if could_ever_fit(pool, kind._replace(blocked=()), fitting):
         return f"it would fit only with agents it must not use: {', '.join(kind.blocked)}"
     if kind.slots == 0:
         return "no agent of the pool takes tasks without slots (max_aux_containers_per_agent is 0)"
     if kind.single_agent:
-        return f"it needs {_slots(kind.slots)} on one agent and the largest agent of the pool has {found[0]}"
+        return f"it needs {_asked(kind)} on one agent and the largest agent of the pool has {found[0]}"
     if fitting.uneven:
-        return f"it needs {_slots(kind.slots)} and all agents of the pool together have {pool.slots}"
+        return f"it needs {_asked(kind)} and all agents of the pool together have {pool.slots}"
     return (
-        f"it needs {_slots(kind.slots)}; the largest agent of the pool has {found[0]}, and what is larger than one "
+        f"it needs {_asked(kind)}; the largest agent of the pool has {found[0]}, and what is larger than one "
         "agent takes whole agents of equal size, of which there are not enough"
     )
 
@@ -65,13 +69,17 @@ def would_fit(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
     provider = settings.provider
     most = max(pool.slots, provider.max_instances * provider.instance_slots if provider else 0)
     less = next((n for n in range(min(kind.slots, most), 0, -1) if _fits(pool, kind, n, settings)), None)
-    more = next((n for n in range(kind.slots + 1, most + 1) if _fits(pool, kind, n, settings)), None)
+    more = next((n for n in range(kind.most + 1, most + 1) if _fits(pool, kind, n, settings)), None)
     near = " or ".join(_slots(count) for count in (less, more) if count is not None)
     return f"{near} would fit" if near else ""
 
 
 def _fits(pool: Pool, kind: Kind, slots: int, settings: ResourcePool) -> bool:
-    return _could_hold(pool, kind._replace(slots=slots), settings)
+    return _could_hold(pool, kind.of_size(slots), settings)
+
+
+def _asked(kind: Kind) -> str:
+    return _slots(kind.slots) if kind.most == kind.slots else f"{kind.slots} to {kind.most} slots"
 
 
 def _slots(count: int) -> str:

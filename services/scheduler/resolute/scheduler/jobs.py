@@ -10,7 +10,7 @@ from resolute.proto.message import Object
 from resolute.proto.pool import AllocationRequested
 from resolute.scheduler.demands import Kind, kind_of
 
-Queued = tuple[int, bool, tuple[str, ...], int, int | Fraction, str]
+Queued = tuple[int, bool, tuple[str, ...], int, int, int | Fraction, str]
 """A place in the queue: a kind of demand, priority, position, job id."""
 
 
@@ -75,10 +75,11 @@ class Job:
 
 def waits(job: Job, request: AllocationRequested, sign: int, *, promised: bool = False) -> Job:
     """One more of it waits, or one less."""
-    job = replace(job, waiting=job.waiting + sign, slots_waiting=job.slots_waiting + sign * request.slots)
+    kind = kind_of(request)
+    job = replace(job, waiting=job.waiting + sign, slots_waiting=job.slots_waiting + sign * kind.slots)
     if promised:
-        return replace(job, slots_promised=job.slots_promised + sign * request.slots)
-    return lined_up(job, kind_of(request), sign)
+        return replace(job, slots_promised=job.slots_promised + sign * kind.slots)
+    return lined_up(job, kind, sign)
 
 
 def lined_up(job: Job, kind: Kind, sign: int) -> Job:

@@ -52,8 +52,13 @@ def resources_id(allocation_id: str, rank: int) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{allocation_id}/{rank}"))
 
 
-def find(pool: Pool, allocation: Allocation, fitting: Fitting, reserved: Collection[str] = ()) -> tuple[Placement, ...]:
-    """Free slots for it now; empty when it has to wait. What is kept for others, or `reserved`, is theirs."""
+def find(
+    pool: Pool, allocation: Allocation, fitting: Fitting, reserved: Collection[str] = (), most: int | None = None
+) -> tuple[Placement, ...]:
+    """Free slots for it now; empty when it has to wait. What is kept for others, or `reserved`, is theirs.
+
+    One that takes a range is given as many as fit, up to `most`.
+    """
     kind = kind_of(allocation.request)
     if kind.slots == 0:
         hosts = _fewest_zero_slot_tasks(pool, kind, fitting)
@@ -64,7 +69,9 @@ def find(pool: Pool, allocation: Allocation, fitting: Fitting, reserved: Collect
         def barred(agent_id: str) -> bool:
             return agent_id in kind.blocked or agent_id in reserved or (agent_id in pool.kept and agent_id not in own)
 
-        hosts = _hosts(pool.room, pool.idle, kind, fitting, barred)
+        sizes = (size for size in reversed(kind.sizes) if most is None or size <= most)
+        found = (_hosts(pool.room, pool.idle, kind.of_size(size), fitting, barred) for size in sizes)
+        hosts = next((hosts for hosts in found if hosts), [])
     return tuple(
         Placement(resources_id(allocation.id, rank), host, tuple(sorted(pool.agents[host].free)[:count]))
         for rank, (host, count) in enumerate(hosts)
@@ -76,6 +83,7 @@ def nearest(pool: Pool, kind: Kind, fitting: Fitting, reserved: Collection[str])
 
     Nothing else being placed there, others are nearer only once they have even more free: so it comes to fit.
     """
+    kind = least(pool, kind, fitting) or kind
     agents = (pool.agents[name] for _, name in reversed(pool.room) if name not in kind.blocked)
     open_ = (agent for agent in agents if agent.id not in pool.kept and agent.id not in reserved)
     if kind.single_agent or kind.slots <= largest(pool, kind):
@@ -106,7 +114,14 @@ def could_ever_fit(pool: Pool, kind: Kind, fitting: Fitting) -> bool:
     """Whether the pool as it is known could hold it, were it idle."""
     if kind.slots == 0:
         return fitting.zero_slot_tasks_max > 0 and any(agent_id not in kind.blocked for _, agent_id in pool.hosts)
-    return bool(_hosts(pool.capacity, pool.capacity, kind, fitting, kind.blocked.__contains__))
+    return least(pool, kind, fitting) is not None
+
+
+def least(pool: Pool, kind: Kind, fitting: Fitting) -> Kind | None:
+    """The smallest of what it asks that the pool could hold, were it idle."""
+    blocked = kind.blocked.__contains__
+    sizes = (kind.of_size(size) for size in kind.sizes)
+    return next((size for size in sizes if _hosts(pool.capacity, pool.capacity, size, fitting, blocked)), None)
 
 
 def _hosts(room: BySize, idle: BySize, kind: Kind, fitting: Fitting, barred: Barred) -> Hosts:

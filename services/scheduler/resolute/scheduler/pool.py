@@ -31,7 +31,7 @@ from resolute.proto.pool import (
 from resolute.scheduler import allocation as allocations
 from resolute.scheduler.agents import Agent, hold, joined, release
 from resolute.scheduler.allocation import MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
-from resolute.scheduler.demands import Kind, kind_of
+from resolute.scheduler.demands import FIELDS, Kind, kind_of
 from resolute.scheduler.jobs import Job, Queued, lined_up, waits
 from resolute.scheduler.overlay import Order, Table
 from resolute.scheduler.provisioner import fleet
@@ -40,7 +40,7 @@ from resolute.scheduler.shares import Shares
 
 FINISHED_REMEMBERED = 10_000
 
-Waiting = tuple[str, int, bool, tuple[str, ...], bool, int, str]
+Waiting = tuple[str, int, bool, tuple[str, ...], int, bool, int, str]
 """One that waits: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
 
 
@@ -85,7 +85,7 @@ class Pool:
     """(allocation id) of those that hold slots and are on their way out, and not to make room for one that waits."""
     promises: Table[str, Promise] = field(default_factory=Table)
     """By the id of the allocation that waits."""
-    promised: Order[tuple[int, bool, tuple[str, ...], int, str]] = field(default_factory=Order)
+    promised: Order[tuple[int, bool, tuple[str, ...], int, int, str]] = field(default_factory=Order)
     """(a kind of demand, arrival, allocation id) of those."""
     promised_on: Order[tuple[str, str]] = field(default_factory=Order)
     """(agent id, allocation id) of those, by where their room is made."""
@@ -133,7 +133,7 @@ class Pool:
         """The allocation whose turn it is when it is that of a job, for this kind of demand."""
         entry = self.waiting.first((job_id, *kind, False))
         assert entry is not None, f"nothing of {job_id} waits"
-        assert entry[:5] == (job_id, *kind, False), f"nothing of {job_id} waits for {kind}"
+        assert entry[: FIELDS + 2] == (job_id, *kind, False), f"nothing of {job_id} waits for {kind}"
         return self.allocations[entry[-1]]
 
 
@@ -235,7 +235,7 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
     for placement in event.placements:
         agent = pool.agents[placement.agent_id]
         _put_agent(pool, hold(agent, placement.resources_id, allocation.id, placement.slot_ids))
-    request = allocation.request
+    request = pool.allocations[allocation.id].request
     pool.arrivals += 1
     pool.given += request.slots
     job = replace(job, slots_held=job.slots_held + request.slots)
@@ -375,8 +375,9 @@ def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) ->
     if known != (promise is not None):
         request, job = allocation.request, pool.jobs[allocation.request.job_id]
         sign = 1 if promise is not None else -1
-        job = replace(job, slots_promised=job.slots_promised + sign * request.slots)
-        _put_job(pool, request.job_id, lined_up(job, kind_of(request), -sign))
+        kind = kind_of(request)
+        job = replace(job, slots_promised=job.slots_promised + sign * kind.slots)
+        _put_job(pool, request.job_id, lined_up(job, kind, -sign))
 
 
 def _forget_promise(pool: Pool, allocation: Allocation) -> None:

@@ -191,7 +191,9 @@ def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, cou
             return f"{count} {'job' if count == 1 else 'jobs'} came first ({who}) when it got in line"
     if not request.slots:
         return "every agent runs as many tasks without slots as it may"
-    needs = f"it needs {request.slots} {'slot' if request.slots == 1 else 'slots'}"
+    kind = kind_of(request)
+    range_ = f" to {kind.most}" if kind.most > kind.slots else ""
+    needs = f"it needs {kind.slots}{range_} {'slot' if kind.most == 1 else 'slots'}"
     match rule:
         case "whole_agents":
             needs += ", and those that are free are not where it could use them"

@@ -24,10 +24,10 @@ from resolute.scheduler.overlay import Order, Table
 WEIGHT_UNIT = 1_000_000
 """Weights are counted in millionths: sums of whole numbers come back to what they were."""
 
-Rated = tuple[int, bool, tuple[str, ...], float, int, str]
+Rated = tuple[int, bool, tuple[str, ...], int, float, int, str]
 """A place among those who wait: a kind of demand, a rate in slots by weight, turn, group."""
 
-Member = tuple[str, int, bool, tuple[str, ...], int, int | Fraction, str]
+Member = tuple[str, int, bool, tuple[str, ...], int, int, int | Fraction, str]
 """A group, and the place in the queue of a job of it."""
 
 
@@ -169,6 +169,14 @@ class Shares:
             left -= vessels.demand
             weight -= vessels.weight
         return float("inf")
+
+    def share_with(self, name: str, more: int, capacity: int) -> float:
+        """What the share of a group would be if it wanted so many slots more."""
+        imagined, group = self.draft(), self.groups[name]
+        wider = replace(group, demand=group.demand + more)
+        imagined._pour(group, -1)
+        imagined._pour(wider, +1)
+        return wider.share(imagined.level(capacity))
 
     def now(self, given: int) -> Instant:
         return Instant(self.clock, given)

@@ -74,6 +74,7 @@ def request_allocation(event: TrialRunRequested, experiment: Experiment) -> Requ
         name=f"Trial {event.trial_id} (Experiment {experiment.experiment_id})",
         owner=experiment.owner,
         slots=event.slots,
+        slots_min=event.slots_min,
         priority=settings.priority,
         weight=settings.weight,
         max_slots=settings.max_slots,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.config import Length, SearcherConfig, Space, parse_space
+from resolute.config import Length, SearcherConfig, Space, parse_space, slots_of
 from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig
 
@@ -26,6 +26,8 @@ class Settings:
     max_restarts: int
     preemption_timeout_s: int
     slots: int
+    slots_min: int | None
+    """Where a run takes any number of slots from this up to `slots`."""
     single_agent: bool
     pool: str
     priority: int | None
@@ -35,6 +37,7 @@ class Settings:
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:
         resources = config.get("resources") or {}
+        slots = slots_of(resources)
         searcher = SearcherConfig.of(config["searcher"])
         return cls(
             searcher=searcher,
@@ -43,7 +46,8 @@ class Settings:
             records_per_epoch=config.get("records_per_epoch") or 0,
             max_restarts=config.get("max_restarts", 5),
             preemption_timeout_s=_or(config.get("preemption_timeout"), _PREEMPTION_TIMEOUT_S),
-            slots=_or(resources.get("slots_per_trial"), 1),
+            slots=slots.most,
+            slots_min=None if slots.least == slots.most else slots.least,
             single_agent=bool(resources.get("is_single_node")),
             pool=resources.get("resource_pool") or "default",
             priority=resources.get("priority"),

@@ -14,7 +14,7 @@ from resolute import codec
 from resolute.api.call import Call
 from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
-from resolute.config import ExperimentConfig
+from resolute.config import ExperimentConfig, Slots
 from resolute.config.experiment import Resources
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Unavailable
 from resolute.proto.pool import CheckFit, Fit
@@ -56,24 +56,25 @@ def check_pool(path: str, name: str, settings: ApiSettings) -> None:
 
 async def check_resources(call: Call, resources: Resources) -> None:
     """Raises InvalidConfig for a pool that is not there, or that could never hold a trial."""
-    pool, slots = resources.resource_pool, resources.slots_per_trial
+    pool, slots = resources.resource_pool, Slots(resources.slots_min, resources.slots_per_trial)
     check_pool("resources.resource_pool", pool, call.gateway.settings)
     await check_fit(call, "resources.slots_per_trial", pool, slots, single_agent=resources.is_single_node)
 
 
-async def check_fit(call: Call, path: str, pool: str, slots: int, *, single_agent: bool = False) -> None:
+async def check_fit(call: Call, path: str, pool: str, slots: Slots, *, single_agent: bool = False) -> None:
     """Raises InvalidConfig, saying what would fit, for more than the pool could hold even when idle."""
-    question = CheckFit(pool, slots, single_agent)
-    cause = call.cause.then(f"fit/{pool}/{slots}")
+    question = CheckFit(pool, slots.most, single_agent, slots_min=slots.least)
+    cause = call.cause.then(f"fit/{pool}/{slots.least}/{slots.most}")
     try:
         reply = await call.gateway.context.bus.request(question, cause, FIT_TIMEOUT_S)
     except (Unavailable, Failed) as error:
-        log_.warning("nobody could say whether it fits", pool=pool, slots=slots, why=error.message)
+        log_.warning("nobody could say whether it fits", pool=pool, slots=slots.least, why=error.message)
         return
     fit = codec.load(Fit, reply.data)
     if not fit.fits:
         remedy = f"; {fit.would_fit}" if fit.would_fit else ""
-        raise InvalidConfig(f"{path}: {slots} slots can never run in pool {pool!r}: {fit.why}{remedy}")
+        asked = slots.most if slots.least == slots.most else f"{slots.least} to {slots.most}"
+        raise InvalidConfig(f"{path}: {asked} slots can never run in pool {pool!r}: {fit.why}{remedy}")
 
 
 def _with_priority(config: ExperimentConfig, settings: ApiSettings) -> ExperimentConfig:

@@ -11,6 +11,7 @@ from resolute.api.call import Call
 from resolute.api.handlers.admission import admitted
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.experiments import experiment_of
+from resolute.api.views.shown import for_wire
 from resolute.api.views.users import agent_user_of
 from resolute.api.wire import timestamp
 from resolute.config import ClusterDefaults, ExperimentConfig, check_entrypoint, load_yaml, masked, parse_experiment
@@ -54,7 +55,11 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
     warnings = await launch_warnings(call, config)
     if body.get("validateOnly"):
-        return {"experiment": _only_checked(call, config, project, text), "config": masked(config.merged), **warnings}
+        return {
+            "experiment": _only_checked(call, config, project, text),
+            "config": for_wire(masked(config.merged)),
+            **warnings,
+        }
     code = await call.gateway.blobs.put(blob) if blob else parent.model_definition if parent else None
     reply = await call.send(
         CreateExperiment(
@@ -135,12 +140,12 @@ async def _packed(config: ExperimentConfig, files: list[Any], *, has_parent: boo
 
 async def launch_warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
     slots = await call.gateway.read.value(SLOTS, config.resources.resource_pool)
-    return {"warnings": [TOO_WIDE] if config.resources.slots_per_trial > slots else []}
+    return {"warnings": [TOO_WIDE] if config.resources.slots_min > slots else []}
 
 
 def _only_checked(call: Call, config: ExperimentConfig, project: Any, text: str) -> dict[str, Any]:
     """The experiment it would be; there is none, and so it has number 0."""
-    merged = masked(config.merged)
+    merged = for_wire(masked(config.merged))
     return {
         "id": 0,
         "jobId": "",

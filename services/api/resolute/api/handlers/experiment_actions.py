@@ -13,6 +13,7 @@ from resolute.api.routing import SIGNED_IN, Handler, Route
 from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
 from resolute.api.views.listing import Where, pattern, state_names
 from resolute.api.wire import camel, whole
+from resolute.config import slots_of
 from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
@@ -129,7 +130,7 @@ async def _check_pool(call: Call, experiment_id: int, pool: str) -> None:
     path = "resources.resourcePool"
     check_pool(path, pool, call.gateway.settings)
     resources = orjson.loads((await row_of(call.gateway.read, experiment_id))["config"])["resources"]
-    await check_fit(call, path, pool, resources["slots_per_trial"], single_agent=bool(resources["is_single_node"]))
+    await check_fit(call, path, pool, slots_of(resources), single_agent=bool(resources["is_single_node"]))
 
 
 def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:

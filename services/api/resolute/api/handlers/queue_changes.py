@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
+import orjson
 
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.views.jobs import job_of
+from resolute.config import Slots, slots_of
 from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import EditExperiment
@@ -23,15 +25,15 @@ from resolute.proto.pool import ChangeJob, MoveJob
 ACTIONS = ("aheadOf", "behindOf", "priority", "weight", "resourcePool")
 
 # A job that asks for nothing now (it is paused, say) is known by its experiment.
-JOB = """SELECT e.id AS experiment_id, e.state, coalesce(l.pool, e.resource_pool) AS pool, coalesce(l.slots, s.slots) AS
-    slots, s.single, l.pool IS NOT NULL AS live, coalesce(l.priority, s.priority) AS priority
+JOB = """SELECT e.id AS experiment_id, e.state, coalesce(l.pool, e.resource_pool) AS pool, l.slots, s.asked,
+    s.single, l.pool IS NOT NULL AS live, coalesce(l.priority, s.priority) AS priority
 FROM (SELECT $1::text AS job_id) j
 LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id
 LEFT JOIN LATERAL (
     SELECT min(a.pool) AS pool, max(a.slots) AS slots, min(a.priority) AS priority FROM read_v1.allocations a
     WHERE a.job_id = j.job_id AND a.ended_at IS NULL HAVING count(*) > 0) l ON true
 LEFT JOIN LATERAL (
-    SELECT (f.config #>> '{resources,slots_per_trial}')::int AS slots,
+    SELECT f.config #>> '{resources,slots_per_trial}' AS asked,
            (f.config #>> '{resources,is_single_node}')::bool AS single,
            (f.config #>> '{resources,priority}')::int AS priority
     FROM read_v1.experiment_configs f WHERE f.experiment_id = e.id) s ON true
@@ -45,7 +47,7 @@ class Job:
     job_id: str
     experiment_id: int | None
     pool: str
-    slots: int
+    slots: Slots
     single_agent: bool
     live: bool
     """Whether it asks for something now, or holds it."""
@@ -93,7 +95,9 @@ async def _job(call: Call, wanted: Any, path: str) -> Job:
         raise NotFound(f"{path}: job {job_id!r} not found; `det job list` shows those there are")
     if row["experiment_id"] is not None and row["state"] in OVER:
         raise Refused(f"{path}: job {job_id} is over: experiment {row['experiment_id']} is {row['state']}")
-    return Job(job_id, row["experiment_id"], row["pool"], row["slots"] or 0, bool(row["single"]), bool(row["live"]))
+    asked = row["slots"] or 0 if row["asked"] is None else orjson.loads(row["asked"])
+    slots = slots_of({"slots_per_trial": asked})
+    return Job(job_id, row["experiment_id"], row["pool"], slots, bool(row["single"]), bool(row["live"]))
 
 
 async def _neighbour(call: Call, job: Job, other_id: Any, path: str) -> str:

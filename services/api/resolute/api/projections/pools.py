@@ -97,9 +97,10 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
             touches = (f"pools:{pool}", f"jobs:{asked.job_id}")
             return [_requested(pool, asked, recorded), statement(ARRIVED, asked.job_id, pool, touches=touches)]
         case SlotsAssigned(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
-            placed = _told(recorded, rule=rule, reason=reason)
+            placed, slots = _told(recorded, rule=rule, reason=reason), sum(len(place.slot_ids) for place in placements)
+            given = {"why": reason, "assigned_at": at, "placed": placed, "waits": None, "slots": slots}
             return [
-                _allocation(allocation_id, state="ASSIGNED", why=reason, assigned_at=at, placed=placed, waits=None),
+                _allocation(allocation_id, state="ASSIGNED", **given),
                 *(
                     insert(
                         "placements",

@@ -1,13 +1,14 @@
-"""Configurations as people may see them: secrets hidden."""
+"""Configurations as people may see them: secrets hidden, and in the words that Determined's clients know."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import orjson
 
-from resolute.config import masked, masked_yaml
+from resolute.config import masked, masked_yaml, slots_of
 
 SET = re.compile(
     r'"(?:secrets|access_key|secret_key|connection_string|credential|registry_auth|pachyderm)": *+(?!null|{})'
@@ -15,25 +16,32 @@ SET = re.compile(
 """A field that may hold a secret, and is set. Most configurations have none, and then they need no walking.
 (`*+` gives no space back: with one given back, ` null` is not `null`, and every field counts as set.)"""
 
+RANGE = re.compile(r'"slots_per_trial": *+{')
+"""A number of slots that is not one."""
+
 REMEMBERED = 1000
-"""Configurations with secrets, as shown: a list shows the same ones again and again."""
+"""Configurations that need reading, as shown: a list shows the same ones again and again."""
 
 
 def shown_config(document: str) -> orjson.Fragment:
-    """The configuration in `document`, masked, as it goes out: most need no reading on the way."""
-    return orjson.Fragment(_masked(document) if SET.search(document) else document)
+    """The configuration in `document`, as it goes out: most need no reading on the way."""
+    return orjson.Fragment(_as_shown(document) if SET.search(document) or RANGE.search(document) else document)
 
 
 def shown_both(document: str, text: str) -> tuple[orjson.Fragment, str]:
     """The configuration, and `text`, as which it was submitted: one look tells whether either holds secrets."""
-    if SET.search(document):
-        return orjson.Fragment(_masked(document)), _masked_yaml(text)
-    return orjson.Fragment(document), text
+    return shown_config(document), _masked_yaml(text) if SET.search(document) else text
 
 
 @lru_cache(REMEMBERED)
-def _masked(document: str) -> bytes:
-    return orjson.dumps(masked(orjson.loads(document)))
+def _as_shown(document: str) -> bytes:
+    return orjson.dumps(for_wire(masked(orjson.loads(document))))
+
+
+def for_wire(config: dict[str, Any]) -> dict[str, Any]:
+    """`slots_per_trial` is a number there, of a range the largest; the text as submitted has the range."""
+    resources = config.get("resources") or {}
+    return {**config, "resources": {**resources, "slots_per_trial": slots_of(resources).most}} if resources else config
 
 
 @lru_cache(REMEMBERED)

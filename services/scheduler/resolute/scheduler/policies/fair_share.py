@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import AFTER, Kind, firsts
+from resolute.scheduler.demands import AFTER, FIELDS, firsts, kind_in, kind_of
 from resolute.scheduler.placement import TIGHT, Fitting
 from resolute.scheduler.policies.policy import Claim, Taken
 from resolute.scheduler.pool import Pool
@@ -58,23 +58,30 @@ class FairShare:
         level = shares.level(pool.slots) * (1 + 1e-9)
         lowest = list(firsts(shares.below))
         due = [entry for entry in firsts(shares.owed) if shares.is_due(entry[-1], entry[0], pool.given, pool.slots)]
-        own = [entry for entry in firsts(shares.above) if entry[3] <= level]
-        found = {entry[:3] for entry in own}
-        others = [entry for entry in lowest if entry[:3] not in found]
+        own = [entry for entry in firsts(shares.above) if entry[FIELDS] <= level]
+        found = {kind_in(entry) for entry in own}
+        others = [entry for entry in lowest if kind_in(entry) not in found]
         in_line = dict.fromkeys((*_in_turn(due), *_in_turn(own), *_in_turn(others)))
         return list({head.id: head for head in (_first_of(pool, shares, entry) for entry in in_line)}.values())
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        return self.shares(pool).is_due(self.group(pool, head), head.request.slots, pool.given, pool.slots)
+        return self.shares(pool).is_due(self.group(pool, head), kind_of(head.request).slots, pool.given, pool.slots)
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         shares, name = self.shares(pool), self.group(pool, head)
-        level, group, slots = shares.level(pool.slots), shares.groups[name], head.request.slots
+        level, group, slots = shares.level(pool.slots), shares.groups[name], kind_of(head.request).slots
         lacks = group.share(level) - group.committed
         if lacks <= NEARLY:
             return None
         own = slots <= lacks + NEARLY or (slots > 1 and slots / 2 < lacks)
-        return TheFortunate(pool, shares, head, name, level, lacks, own)
+        return TheFortunate(pool, shares, head, name, level, lacks, own, slots)
+
+    def most(self, pool: Pool, allocation: Allocation) -> int:
+        """Its group's share, as it is if the group wants all that this takes, where others have use for the rest."""
+        shares, kind, name = self.shares(pool), kind_of(allocation.request), self.group(pool, allocation)
+        share = shares.share_with(name, kind.most - kind.slots, pool.slots)
+        own = kind.slots if allocation.id in pool.promises else 0
+        return min(kind.most, max(kind.slots, int(share - shares.groups[name].committed + own + NEARLY)))
 
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         shares, name = self.shares(pool), self.group(pool, allocation)
@@ -100,9 +107,10 @@ class FairShare:
             return 0, []  # its own limit leaves it nothing: nobody is before it
         mine, count, first = (group.rate, group.turn), 0, list[Rated]()
         for head in firsts(shares.below):
-            count += shares.below.count((*head[:3], -AFTER), (*head[:3], *mine))
+            stop = (*kind_in(head), *mine)
+            count += shares.below.count((*kind_in(head), -AFTER), stop)
             for entry in shares.below.since(head):
-                if entry[:3] != head[:3] or entry[3:5] >= mine or len(first) >= 4 * most:
+                if entry[: len(stop)] >= stop or len(first) >= 4 * most:
                     break
                 first.append(entry)
         jobs = (_first_of(pool, shares, entry).request.job_id for entry in _in_turn(first)[:most])
@@ -118,14 +126,14 @@ class FairShare:
 
 
 def _in_turn(entries: list[Rated]) -> list[Rated]:
-    return sorted(entries, key=lambda entry: entry[3:])
+    return sorted(entries, key=lambda entry: entry[FIELDS:])
 
 
 def _first_of(pool: Pool, shares: Shares, entry: Rated) -> Allocation:
-    kind = Kind(*entry[:3])
+    kind = kind_in(entry)
     member = shares.members.first((entry[-1], *kind))
     assert member is not None, f"no job of {entry[-1]} waits"
-    assert member[:4] == (entry[-1], *kind), f"no job of {entry[-1]} waits for {kind}"
+    assert member[: FIELDS + 1] == (entry[-1], *kind), f"no job of {entry[-1]} waits for {kind}"
     return pool.first_of(member[-1], kind)
 
 
@@ -142,6 +150,8 @@ class TheFortunate:
     """Slots to its share."""
     own: bool
     """Whether what it asks is its own, and not only its remainder."""
+    slots: int
+    """What it asks, at least."""
 
     def candidates(self) -> Iterator[Allocation]:
         for minus_rate, _, name in islice(self.shares.richest, LOOKED_AT):
@@ -155,7 +165,7 @@ class TheFortunate:
         group = self.shares.groups[name]
         above = group.committed - group.share(self.level)
         least = NEARLY if self.own else 1 - NEARLY
-        return above > least and 1 - above < self.lacks and self.head.request.slots - self.lacks < above
+        return above > least and 1 - above < self.lacks and self.slots - self.lacks < above
 
     def _of_group(self, name: str) -> Iterator[Allocation]:
         for holder in self.shares.holders.since((name,)):
@@ -180,7 +190,7 @@ class TheFortunate:
             and above > NEARLY
             and (after >= -NEARLY or (self.own and self.pool.given >= group.secure_until))
             and -after < self.lacks - NEARLY
-            and self.head.request.slots - self.lacks < above - NEARLY
+            and self.slots - self.lacks < above - NEARLY
         )
 
     def reason(self, victim: Allocation) -> str:
@@ -188,8 +198,7 @@ class TheFortunate:
         mine, other = self.shares.groups.get(self.name), self.shares.groups.get(name)
         if mine is None or other is None:
             return f"fair share: {self.head.id} is below its share"
-        request = self.head.request
         return (
             f"fair share: {self.name} has {mine.committed} of a share of {mine.share(self.level):.4g} slots and needs "
-            f"{request.slots} for {self.head.id}; {name} has {other.committed} of {other.share(self.level):.4g}"
+            f"{self.slots} for {self.head.id}; {name} has {other.committed} of {other.share(self.level):.4g}"
         )

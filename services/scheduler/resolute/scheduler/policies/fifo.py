@@ -8,10 +8,9 @@ is asked to go.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import AFTER, Kind, firsts
+from resolute.scheduler.demands import AFTER, Kind, firsts, kind_in, kind_of
 from resolute.scheduler.jobs import Queued
 from resolute.scheduler.placement import TIGHT, Fitting
 from resolute.scheduler.policies.policy import Claim
@@ -26,13 +25,16 @@ class Fifo:
     preempts: bool = False
 
     def heads(self, pool: Pool) -> list[Allocation]:
-        return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in _oldest(pool)]
+        return [pool.first_of(entry[-1], kind_in(entry)) for entry in _oldest(pool)]
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         return True
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         return None
+
+    def most(self, pool: Pool, allocation: Allocation) -> int:
+        return kind_of(allocation.request).most
 
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         return "first in the queue"
@@ -56,12 +58,14 @@ class Fifo:
 
 def _oldest(pool: Pool) -> list[Queued]:
     """Of every kind of demand for slots the one of the oldest job, the oldest first."""
-    found: dict[tuple[Any, ...], Queued] = {}
+    found: dict[Kind, Queued] = {}
     for head in firsts(pool.queue):
-        entry: Queued | None = head if head[0] else None
-        while entry is not None and entry[:3] == head[:3]:
-            best = found.setdefault(head[:3], entry)
-            if entry[4] < best[4]:
-                found[head[:3]] = entry
-            entry = pool.queue.first((*entry[:3], entry[3] + 1))
-    return sorted(found.values(), key=lambda entry: entry[4:])
+        kind: Kind = kind_in(head)
+        entry: Queued | None = head if kind.slots else None
+        while entry is not None and kind_in(entry) == kind:
+            *_, priority, position, _ = entry
+            best = found.setdefault(kind, entry)
+            if position < best[-2]:
+                found[kind] = entry
+            entry = pool.queue.first((*kind, priority + 1))
+    return sorted(found.values(), key=lambda entry: entry[-2:])

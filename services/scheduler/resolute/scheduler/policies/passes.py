@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from resolute.proto.pool import Placement, PreemptionRequested, SlotsAssigned
 from resolute.scheduler import placement
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import AFTER, Kind, firsts, kind_of
+from resolute.scheduler.demands import AFTER, FIELDS, Kind, firsts, kind_in, kind_of
 from resolute.scheduler.jobs import Queued
 from resolute.scheduler.policies import victims
 from resolute.scheduler.policies.policy import Assign, Claim, Decision, Policy, Preempt
@@ -59,9 +59,9 @@ class _Look:
         """First where room was made; then, as far as there is any, in room that is nobody's."""
         for allocation_id in self._promised_near_room():
             self._keep_word(self.pool.allocations[allocation_id])
-        for kind in [Kind(*entry[:3]) for entry in firsts(self.pool.promised)]:
+        for kind in [kind_in(entry) for entry in firsts(self.pool.promised)]:
             entry = self.pool.promised.first(kind)
-            while entry is not None and entry[:3] == kind and self._keep_word(self.pool.allocations[entry[-1]]):
+            while entry is not None and kind_in(entry) == kind and self._keep_word(self.pool.allocations[entry[-1]]):
                 entry = self.pool.promised.first((*entry, ""))
 
     def _promised_near_room(self) -> list[str]:
@@ -83,7 +83,7 @@ class _Look:
 
     def _over_its_limit(self, allocation: Allocation) -> bool:
         job = self.pool.jobs[allocation.request.job_id]
-        return job.max_slots is not None and job.slots_held + allocation.request.slots > job.max_slots
+        return job.max_slots is not None and job.slots_held + kind_of(allocation.request).slots > job.max_slots
 
     def give(self) -> None:
         while self.pool.slots_free and (head := self._first_that_fits()) is not None:
@@ -111,13 +111,24 @@ class _Look:
         kind = kind_of(allocation.request)
         if kind in self._full and allocation.id not in self.pool.promises:
             return ()
-        placements = placement.find(self.pool, allocation, self._policy.fitting, self._reserved)
+        most = self._most(allocation) if kind.most > kind.slots else kind.most
+        placements = placement.find(self.pool, allocation, self._policy.fitting, self._reserved, most)
         if not placements and allocation.id not in self.pool.promises:
             self._full.add(kind)
         return placements
 
+    def _most(self, allocation: Allocation) -> int:
+        """As its policy says, and its job's own limit allows."""
+        job, kind = self.pool.jobs[allocation.request.job_id], kind_of(allocation.request)
+        most = self._policy.most(self.pool, allocation)
+        if job.max_slots is None:
+            return most
+        own = kind.slots if allocation.id in self.pool.promises else 0
+        return max(kind.slots, min(most, job.max_slots - job.slots_held - job.slots_promised + own))
+
     def _assign(self, allocation: Allocation, placements: tuple[Placement, ...]) -> None:
-        reason = f"{self._policy.standing(self.pool, allocation)}; {self._why_there(allocation, placements)}"
+        why_there = self._why_there(allocation, placements) + self._why_so_many(allocation, placements)
+        reason = f"{self._policy.standing(self.pool, allocation)}; {why_there}"
         rule = self._policy.name if allocation.request.slots else "zero_slots"
         self.decisions.append(Assign(allocation.id, placements, reason, rule))
         self._given.add(allocation.id)
@@ -130,6 +141,19 @@ class _Look:
         if len(placements) > 1:
             return f"larger than one agent, so all of {hosts}"
         return f"{hosts} has the most room" if self._policy.fitting.spread else f"{hosts} is the tightest fit"
+
+    def _why_so_many(self, allocation: Allocation, placements: tuple[Placement, ...]) -> str:
+        """Of one that takes a range."""
+        kind, given = kind_of(allocation.request), sum(len(place.slot_ids) for place in placements)
+        if kind.most == kind.slots:
+            return ""
+        most = self._most(allocation)
+        asked = f"; it takes {kind.slots} to {kind.most} slots and has {given}"
+        if given == kind.most:
+            return f"{asked}, all it asks for"
+        if given == most:
+            return f"{asked}: more is not its job's to have while others wait, or beyond its max_slots"
+        return f"{asked}: more do not fit now"
 
     def make_room(self) -> None:
         tried: set[str] = set()
@@ -170,7 +194,7 @@ def without_slots(pool: Pool) -> Iterator[Allocation]:
     for entry in firsts(pool.queue):
         if entry[0]:
             return
-        yield pool.first_of(entry[-1], Kind(*entry[:3]))
+        yield pool.first_of(entry[-1], kind_in(entry))
 
 
 def ahead_without_slots(pool: Pool, allocation: Allocation, most: int) -> tuple[int, list[str]]:
@@ -179,7 +203,7 @@ def ahead_without_slots(pool: Pool, allocation: Allocation, most: int) -> tuple[
     for head in firsts(pool.queue):
         if head[0]:
             break
-        before = (*head[:3], -AFTER), (*head[:3], *mine)
+        before = (*kind_in(head), -AFTER), (*kind_in(head), *mine)
         count += pool.queue.count(*before)
         found += takewhile(lambda entry, stop=before[1]: entry < stop, islice(pool.queue.since(before[0]), most))  # type: ignore[misc]
-    return count, [entry[-1] for entry in sorted(found, key=lambda entry: entry[3:])[:most]]
+    return count, [entry[-1] for entry in sorted(found, key=lambda entry: entry[FIELDS:])[:most]]

@@ -81,6 +81,9 @@ class Policy(Protocol):
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         """Whether room is kept for `head` when it does not fit yet, so that it is not overtaken for ever."""
 
+    def most(self, pool: Pool, allocation: Allocation) -> int:
+        """How many slots one that takes a range is given where there is room; never less than it takes at least."""
+
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         """What it may take from others; None when nothing."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import AFTER, Kind, firsts
+from resolute.scheduler.demands import AFTER, FIELDS, firsts, kind_in, kind_of
 from resolute.scheduler.jobs import Queued
 from resolute.scheduler.placement import TIGHT, Fitting
 from resolute.scheduler.policies.policy import Claim, Taken
@@ -31,14 +31,17 @@ class Priority:
         return self.preemption
 
     def heads(self, pool: Pool) -> list[Allocation]:
-        entries = sorted((entry for entry in firsts(pool.queue) if entry[0]), key=lambda entry: entry[3:])
-        return [pool.first_of(entry[-1], Kind(*entry[:3])) for entry in entries]
+        entries = sorted((entry for entry in firsts(pool.queue) if entry[0]), key=lambda entry: entry[FIELDS:])
+        return [pool.first_of(entry[-1], kind_in(entry)) for entry in entries]
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         return True
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         return LowerPriorities(pool, head) if self.preemption else None
+
+    def most(self, pool: Pool, allocation: Allocation) -> int:
+        return kind_of(allocation.request).most
 
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         return f"first in the queue at priority {pool.jobs[allocation.request.job_id].priority}"
@@ -53,12 +56,13 @@ class Priority:
         mine, count, first = pool.jobs[allocation.request.job_id].rank, 0, list[Queued]()
         for head in firsts(pool.queue):
             if head[0]:
-                count += pool.queue.count((*head[:3], -AFTER), (*head[:3], *mine))
+                stop = (*kind_in(head), *mine)
+                count += pool.queue.count((*kind_in(head), -AFTER), stop)
                 first += takewhile(
-                    lambda entry, kind=head[:3]: entry[:3] == kind and entry[3:5] < mine,  # type: ignore[misc]
+                    lambda entry, stop=stop: entry < stop,  # type: ignore[misc]
                     islice(pool.queue.since(head), most),
                 )
-        return count, list(dict.fromkeys(entry[-1] for entry in sorted(first, key=lambda e: e[3:])))[:most]
+        return count, list(dict.fromkeys(entry[-1] for entry in sorted(first, key=lambda e: e[FIELDS:])))[:most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class LowerPriorities:
 
     def reason(self, victim: Allocation) -> str:
         head, mine, other = self.head.request, self._priority(self.head), self._priority(victim)
-        return f"{head.allocation_id} of priority {mine} needs {head.slots} slots; this is of priority {other}"
+        return f"{head.allocation_id} of priority {mine} needs {kind_of(head).slots} slots; this is of priority {other}"
 
     def _priority(self, allocation: Allocation) -> int:
         """That of its job: of what it asked for when, the latest counts."""

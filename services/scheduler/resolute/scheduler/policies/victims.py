@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import Kind, kind_of
-from resolute.scheduler.placement import Fitting, largest
+from resolute.scheduler.placement import Fitting, largest, least
 from resolute.scheduler.policies.policy import Claim, Taken
 from resolute.scheduler.pool import Pool
 
@@ -32,7 +32,9 @@ def find(pool: Pool, head: Allocation, claim: Claim, fitting: Fitting, spared: C
 
     `spared`: allocations that are not to be asked.
     """
-    kind = kind_of(head.request)
+    kind = least(pool, kind_of(head.request), fitting)
+    if kind is None:
+        return None
     if kind.slots <= largest(pool, kind):
         return _on_one_agent(pool, kind, claim, spared)
     return None if kind.single_agent else _on_whole_agents(pool, kind, claim, fitting, spared)

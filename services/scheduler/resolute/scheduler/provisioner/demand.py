@@ -8,12 +8,13 @@ for that the limits of the pool would not let run.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.pool import AllocationRequested
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
+from resolute.scheduler.demands import kind_of
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.fleet import COMING, LEAVING
 
@@ -150,7 +151,7 @@ def _in_line(pool: Pool) -> list[Allocation]:
 
 
 def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
-    request = allocation.request
+    request = _least(packing, allocation.request)
     job, more = pool.jobs[request.job_id], packing.held.get(request.job_id, 0)
     if job.at_its_limit(more + request.slots):
         return
@@ -165,6 +166,13 @@ def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
         packing.hopeless[request.blocked_agents] = request.slots
     elif gang not in packing.hopeless_gangs and not _pack_gang(packing, request):
         packing.hopeless_gangs.add(gang)
+
+
+def _least(packing: _Packing, request: AllocationRequested) -> AllocationRequested:
+    """Of one that takes a range: for the fewest slots that whole instances make up. It takes more where there are."""
+    sizes = kind_of(request).sizes
+    able = (n for n in sizes if _instances_for(n, request.single_agent, packing.instance_slots, packing.uneven))
+    return replace(request, slots=next(able, sizes[0]), slots_min=None)
 
 
 def _pack_gang(packing: _Packing, request: AllocationRequested) -> bool:

@@ -184,8 +184,12 @@ def _take_from_pool(log: _Log, recorded: Recorded, event: Event) -> None:
     match event:
         case AllocationRequested(allocation_id=allocation_id):
             log.seen[allocation_id] = _Seen(event, recorded)
-        case SlotsAssigned(allocation_id=allocation_id, rule=rule):
-            log.seen[allocation_id].assigned = recorded
+        case SlotsAssigned(allocation_id=allocation_id, placements=placements, rule=rule):
+            seen, given = log.seen[allocation_id], sum(len(placement.slot_ids) for placement in placements)
+            seen.assigned = recorded
+            seen.request = replace(
+                seen.request, slots=given, slots_min=None
+            )  # of a range, what it took as long as it did
             log.policy = rule if rule in POLICIES else log.policy
         case PreemptionRequested(allocation_id=allocation_id, rule=rule):
             log.seen[allocation_id].asked_at = recorded.recorded_at
