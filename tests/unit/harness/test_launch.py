@@ -86,6 +86,17 @@ def test_each_container_starts_its_share_with_torch_and_finds_the_chief():
     assert {"--nnodes=1", "--nproc_per_node=4", "--master_addr=localhost"} <= set(alone)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "restarts"),
+    [((), False), (("--max_restarts=2",), True), (("--max-restarts", "3"), True), (("--max_restarts", "0"), False)],
+)
+def test_ranks_that_torch_is_to_restart_itself_are_left_to_it(overrides, restarts):
+    facts = {"master_port": 4711, "comm_port_1": 4712, "comm_port_2": 4713}
+    job = parse("torch_distributed", [*overrides, "--", "python3", "t.py"])
+    (worker,) = torch_distributed.workers(gang(2, 2), job, facts)
+    assert worker.restarts_ranks is restarts
+
+
 def test_ranks_are_counted_container_by_container_however_uneven():
     found = [(rank.rank, rank.local_rank, rank.cross_rank, rank.cross_size) for rank in _layout.ranks([1, 3, 2])]
     assert found == [(0, 0, 0, 3), (1, 0, 1, 3), (2, 1, 0, 2), (3, 2, 0, 1), (4, 0, 2, 3), (5, 1, 1, 2)]

@@ -117,7 +117,8 @@ def meet(info: ClusterInfo) -> Gang:
     """Returns when every launcher is there and reaches the others. Raises Refused, Unlucky."""
     slots = info.container_slot_counts
     if len(slots) == 1:
-        return Gang(0, [Place(info.agent_id, slots[0], "lo", "127.0.0.1")], {}, info)
+        # A trial that asked for no slots is one worker all the same.
+        return Gang(0, [Place(info.agent_id, max(1, slots[0]), "lo", "127.0.0.1")], {}, info)
     me, secret = info.container_rank, secret_of(info.session_token)
     listener = _preflight.Listener(me, len(slots), secret)
     session = Session(

@@ -35,6 +35,8 @@ class Worker(NamedTuple):
     argv: tuple[str, ...]
     variables: Mapping[str, str]
     starts_ranks: bool = False
+    restarts_ranks: bool = False
+    """A rank that fails is this process's own concern, until it fails itself."""
 
 
 def wrapped(rank: str, argv: Sequence[str]) -> tuple[str, ...]:
@@ -49,6 +51,7 @@ class Workers:
         self._where = where
         self.failures: list[Failure] = []
         self.begun: set[int] = set()
+        self._pardoned: list[Failure] = []
         self._processes: dict[int, tuple[Worker, subprocess.Popen[bytes]]] = {}
         # An abstract name: it leaves no file behind, and who connects is asked for its user below.
         self._name = f"\0determined-{secrets.token_hex(16)}"
@@ -108,7 +111,9 @@ class Workers:
         self.begun.add(rank)
         if told.get("code", 0) != 0:
             at = time.monotonic() - float(told["age_s"])
-            self.failures.append(Failure(f"rank {rank}", self._where, int(told["code"]), str(told["words"]), at))
+            failure = Failure(f"rank {rank}", self._where, int(told["code"]), str(told["words"]), at)
+            restarts = any(worker.restarts_ranks for worker, _ in self._processes.values())
+            (self._pardoned if restarts else self.failures).append(failure)
 
     def _reap(self, pidfd: int) -> None:
         # What its wrappers had to say came before it ended, and says more.
@@ -119,7 +124,9 @@ class Workers:
         os.close(pidfd)
         code = process.wait()
         if code != 0 and not self.failures:
-            self.failures.append(self._unexplained(worker, code if code > 0 else 128 - code))
+            # Of ranks that were restarted, what it gave up on is the last one's failure.
+            unexplained = self._unexplained(worker, code if code > 0 else 128 - code)
+            self.failures.append(next(filter(_is_a_reason, reversed(self._pardoned)), unexplained))
 
     def _unexplained(self, worker: Worker, code: int) -> Failure:
         """A process that failed before, or without, any of its ranks."""
@@ -159,6 +166,10 @@ class Workers:
         for worker, process in self._processes.values():
             if only is None or worker in only:
                 process.send_signal(number)
+
+
+def _is_a_reason(failure: Failure) -> bool:
+    return not failure.is_echo
 
 
 def _hang_up(wrapper: socket.socket) -> None:

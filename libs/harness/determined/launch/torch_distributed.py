@@ -30,16 +30,16 @@ def prepare(gang: Gang, job: Job) -> Facts:
         raise Refused(f"torch is not installed for {sys.executable}: use an image that has it")
     if not gang.is_chief:
         return {}
-    if (port := _chosen_port(job.overrides)) is not None:
+    if (port := _chosen_number(job.overrides, "--master-port")) is not None:
         _must_be_free(gang.chief_address, port)
     return {"master_port": gang.hold_port(), **_gang.ports(gang)}
 
 
-def _chosen_port(overrides: Sequence[str]) -> int | None:
-    """What the user's own words choose instead of the port that is found free."""
+def _chosen_number(overrides: Sequence[str], flag: str) -> int | None:
+    """What the user's own words say for `flag`, whichever way it is written."""
     pairs = [word.replace("_", "-").partition("=")[::2] for word in overrides]
     for at, (name, value) in enumerate(pairs):
-        if name == "--master-port":
+        if name == flag:
             text = value or (overrides[at + 1] if at + 1 < len(overrides) else "")
             return int(text) if text.isdigit() else None
     return None
@@ -60,7 +60,8 @@ def _must_be_free(address: str, port: int) -> None:
 def workers(gang: Gang, job: Job, facts: Facts) -> Sequence[Worker]:
     variables = {"USE_TORCH_DISTRIBUTED": "True", **_gang.variables(gang), **_gang.port_variables(facts)}
     argv = (*torch_run(gang, int(facts["master_port"]), job.overrides), *_workers.wrapped("RANK", job.program))
-    return [Worker(LAUNCHER, argv, variables, starts_ranks=True)]
+    restarts = (_chosen_number(job.overrides, "--max-restarts") or 0) > 0
+    return [Worker(LAUNCHER, argv, variables, starts_ranks=True, restarts_ranks=restarts)]
 
 
 def torch_run(gang: Gang, port: int, overrides: Sequence[str]) -> tuple[str, ...]:
