@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
@@ -15,6 +16,7 @@ from determined.launch._conduct import Case
 from determined.launch._gang import Gang, Place
 from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
 from determined.launch._line import HungUp, Link
+from determined.launch._own_name import Unreachable, let_it_stand_for
 from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
 from determined.launch._verdict import LOST, WELL, Failure, LastWords, Verdict, heard
 from determined.launch._verdict import verdict as first_of
@@ -95,6 +97,48 @@ def test_a_held_port_is_there_for_the_worker_and_for_nobody_else():
     with socket.socket() as other, pytest.raises(OSError, match="in use"):
         other.bind(("127.0.0.1", port))
     gang.close()
+
+
+# ---------------------------------------------------------------- the name of a host, which Horovod looks up
+
+
+@pytest.fixture
+def named(monkeypatch, tmp_path):
+    """Call it to let this host's name stand for an address; tables of hosts and of mounts are files of the test."""
+    hosts, mounts = tmp_path / "hosts", tmp_path / "mounts"
+    mounts.touch()
+
+    def let_it_be(known: str, *, own_table: bool) -> tuple[Path, Path]:
+        hosts.write_text(f"{known}\tthis-host\n")
+        mounts.write_text(f"36 35 98:0 / {hosts} rw - ext4 /dev/root rw\n" if own_table else "")
+        answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (known, 0))]
+        monkeypatch.setattr("socket.gethostname", lambda: "this-host")
+        monkeypatch.setattr("socket.getaddrinfo", lambda *_: answer)
+        return hosts, mounts
+
+    return let_it_be
+
+
+def test_a_containers_own_table_of_hosts_is_made_to_say_where_it_is_met(named):
+    hosts, mounts = named("172.17.0.4", own_table=True)
+    assert let_it_stand_for("10.0.0.1", hosts, mounts) is None
+    assert hosts.read_text() == "10.0.0.1\tthis-host\n172.17.0.4\tthis-host\n"
+
+
+def test_nothing_is_changed_where_the_name_is_right_or_all_are_on_one_machine(named):
+    hosts, mounts = named("10.0.0.1", own_table=True)
+    assert let_it_stand_for("10.0.0.1", hosts, mounts) is None
+    assert let_it_stand_for("127.0.0.1", hosts, mounts) is None
+    assert hosts.read_text() == "10.0.0.1\tthis-host\n"
+
+
+def test_the_table_of_a_machine_is_never_written_to(named):
+    hosts, mounts = named("127.0.1.1", own_table=False)
+    with pytest.raises(Unreachable, match=r"have /etc/hosts say that this-host is 10\.0\.0\.1"):
+        let_it_stand_for("10.0.0.1", hosts, mounts)
+    hosts, mounts = named("172.17.0.4", own_table=False)
+    assert "others reach it at 10.0.0.1" in str(let_it_stand_for("10.0.0.1", hosts, mounts))
+    assert hosts.read_text() == "172.17.0.4\tthis-host\n"
 
 
 # ---------------------------------------------------------------- the line between launchers
