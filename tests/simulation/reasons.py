@@ -121,7 +121,7 @@ class Waiting:
     def __init__(self) -> None:
         self._asked: dict[str, AllocationRequested] = {}
         self._told: dict[str, Told] = {}
-        self._assigned: set[str] = set()
+        self._given: dict[str, int] = {}
         self.held = Counter[str]()
         """Slots by job."""
 
@@ -133,22 +133,17 @@ class Waiting:
                 self._hear(allocation_id, rule, line)
             case AllocationHeldBack(allocation_id=allocation_id, line=line):
                 self._hear(allocation_id, NEVER_FITS, line)
-            case SlotsAssigned(allocation_id=allocation_id):
+            case SlotsAssigned(allocation_id=allocation_id, placements=placements):
                 self._told.pop(allocation_id, None)
-                self._assigned.add(allocation_id)
-                self._count(allocation_id, +1)
+                self._given[allocation_id] = sum(len(placement.slot_ids) for placement in placements)
+                self.held[self._asked[allocation_id].job_id] += self._given[allocation_id]
             case AllocationExited(allocation_id=allocation_id):
                 self._told.pop(allocation_id, None)
-                if allocation_id in self._assigned:
-                    self._count(allocation_id, -1)
+                self.held[self._asked[allocation_id].job_id] -= self._given.get(allocation_id, 0)
 
     def _hear(self, allocation_id: str, rule: str, line: str) -> None:
         asked = self._asked[allocation_id]
         self._told[allocation_id] = Told(allocation_id, asked.job_id, asked.slots, line, rule)
-
-    def _count(self, allocation_id: str, sign: int) -> None:
-        asked = self._asked[allocation_id]
-        self.held[asked.job_id] += sign * asked.slots
 
     def rules(self) -> dict[str, str]:
         told = list(self._told.values())
