@@ -152,6 +152,13 @@ async def test_a_line_without_end_comes_in_pieces(runtime: TaskRuntime):
     assert "".join(await texts_of(runtime, launch)) == "x" * 200_000
 
 
+async def test_no_character_is_cut_where_a_line_is(runtime: TaskRuntime):
+    launch = python("print('x' + 'é€😀' * 30_000)")
+    await runtime.start(launch)
+    await ended(runtime, launch)
+    assert "".join(await texts_of(runtime, launch)) == "x" + "é€😀" * 30_000
+
+
 async def test_output_that_is_not_utf8_is_kept_as_well_as_can_be(runtime: TaskRuntime):
     launch = python("import sys; sys.stdout.buffer.write(b'caf\\xe9\\n')")
     await runtime.start(launch)

@@ -34,6 +34,9 @@ def main(arguments: list[str]) -> int:
 
 
 class ContainedShim(Shim):
+    line_bytes_max = 16_000
+    """The daemon cuts what is longer than 16 KiB anywhere, and spoils the character that it cuts."""
+
     def __init__(self, grace_s: float, become: Callable[[int, int], None]) -> None:
         self.grace_s, self.become = grace_s, become
         self.status: int | None = None

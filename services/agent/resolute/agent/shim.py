@@ -49,6 +49,8 @@ def main(arguments: list[str]) -> int:
 class Shim:
     """`become` is the task's side of the fork: it turns the new process into the task and does not return."""
 
+    line_bytes_max = LINE_BYTES_MAX
+
     def __init__(self, folder: str, grace_s: float, become: Callable[[int, int], None]) -> None:
         self.folder, self.grace_s, self.become = folder, grace_s, become
         self.log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -72,7 +74,7 @@ class Shim:
         os.close(out_write)
         os.close(err_write)
         self._write_pids()
-        self._watch(woken, {out_read: Lines(b"o"), err_read: Lines(b"e")})
+        self._watch(woken, {out_read: Lines(b"o", self.line_bytes_max), err_read: Lines(b"e", self.line_bytes_max)})
         self._write_exit()
 
     def _watch(self, woken: int, outputs: dict[int, Lines]) -> None:
@@ -185,10 +187,13 @@ class Shim:
 
 
 class Lines:
-    """Bytes of one output, cut into records. A carriage return ends a line too, as progress bars draw them."""
+    """Bytes of one output, cut into records. A carriage return ends a line too, as progress bars draw them.
 
-    def __init__(self, kind: bytes) -> None:
-        self.kind = kind
+    A line of more than `most` bytes becomes several, none of which ends within a character.
+    """
+
+    def __init__(self, kind: bytes, most: int = LINE_BYTES_MAX) -> None:
+        self.kind, self.most = kind, most
         self.held = b""
 
     def split(self, data: bytes) -> bytes:
@@ -196,9 +201,8 @@ class Lines:
         # A return at the very end may be the first half of one line's end: it waits for what follows.
         text, carry = (text[:-1], b"\r") if text.endswith(b"\r") else (text, b"")
         *lines, last = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        while len(last) > LINE_BYTES_MAX:
-            lines.append(last[:LINE_BYTES_MAX])
-            last = last[LINE_BYTES_MAX:]
+        *pieces, last = self._pieces(last)
+        lines += pieces
         self.held = last + carry
         return self._records(lines)
 
@@ -208,7 +212,17 @@ class Lines:
 
     def _records(self, lines: list[bytes]) -> bytes:
         stamp = b"%.6f %s " % (time.time(), self.kind)
-        return b"".join(stamp + line + b"\n" for line in lines)
+        return b"".join(stamp + piece + b"\n" for line in lines for piece in self._pieces(line))
+
+    def _pieces(self, line: bytes) -> list[bytes]:
+        pieces = []
+        while len(line) > self.most:
+            end = self.most
+            while end > self.most - 3 and line[end] & 0xC0 == 0x80:  # the next byte goes on with a character
+                end -= 1
+            pieces.append(line[:end])
+            line = line[end:]
+        return [*pieces, line]
 
 
 def descendants(ancestor: int) -> list[int]:
