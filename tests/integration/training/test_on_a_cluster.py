@@ -104,6 +104,39 @@ def test_four_ranks_on_two_agents_that_are_interrupted_end_with_the_weights_of_t
     assert difference < 1e-5
 
 
+def test_a_trial_on_a_range_of_slots_loses_an_agent_and_learns_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
+    config, folder = digits(TORCH, tmp_path / "digits")
+    config["resources"] = {"slots_per_trial": {"min": 2, "max": 4}}
+    config["hyperparameters"]["dropout"] = 0.0  # which records share a rank decides what is dropped
+    straight = cluster.create(config, folder)
+    completed(cluster, straight)
+
+    moved = cluster.create(config, folder)
+    until("training has begun", lambda: batches_trained(cluster, moved), within_s=120)
+    cluster.det("experiment", "pause", str(moved))
+    until("they have left a checkpoint", lambda: checkpoints(cluster, moved), within_s=120)
+    as_admin(cluster, "agent", "disable", "agent-2")
+    try:
+        cluster.det("experiment", "activate", str(moved))
+        trial = completed(cluster, moved)
+    finally:
+        as_admin(cluster, "agent", "enable", "agent-2")
+    resumed = [line for line in cluster.logs(int(trial["id"])).splitlines() if "resuming after batch" in line]
+    assert len(resumed) == 2, "two ranks went on of the four that began"
+    difference = (weights(cluster, moved) - weights(cluster, straight)).abs().max()
+    assert difference < 1e-4
+
+
+def as_admin(cluster: LocalCluster, *words: str) -> None:
+    user = {"DET_USER": "admin", "DET_PASS": ""}
+    cluster.env.update(user)
+    try:
+        cluster.det(*words)
+    finally:
+        for name in user:
+            del cluster.env[name]
+
+
 @needs.deepspeed
 def test_deepspeed_trains_under_our_launcher(cluster: LocalCluster) -> None:
     experiment_id = cluster.create(*example("deepspeed_toy", "const.yaml"))
