@@ -123,12 +123,12 @@ def test_a_host_that_falls_silent_is_missed_though_nothing_was_closed(gangs: Gan
         os.kill(pid, signal.SIGSTOP)
     state, restarts, lines = gangs.end(experiment_id)
     assert (state, restarts) == ("STATE_COMPLETED", 1)
-    missed = "has not been heard of for 5 s: its host is gone, or the network between"
+    missed = "has not been heard of for 15 s: its host is gone, or the network between"
     silent = f"ERROR: container 1 on an agent (127.0.0.1) {missed}"
     assert silent in last_lines_of_launchers(lines)
     missed_s = next(line.at for line in lines if "has not been heard of" in line.text) - stopped_at
     print(f"a host that falls silent is missed within {missed_s:.2f} s")
-    assert missed_s < 25
+    assert missed_s < 60
 
 
 @needs.horovod

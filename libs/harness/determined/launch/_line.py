@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 BEAT_S = 1.0
-SILENCE_S = 5.0
-"""A launcher that says nothing for so long is gone, or its host is, or the network between."""
+SILENCE_S = 15.0
+"""A launcher that says nothing for so long is gone, or its host is, or the network between. Long enough that a network
+which pauses for a moment, or a host that swaps, costs nobody a run."""
 SEND_S = 2.0
 MESSAGE_BYTES_MAX = 1 << 20
 
