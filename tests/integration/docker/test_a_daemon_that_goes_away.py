@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from resolute.agent import containers
@@ -55,9 +56,24 @@ def daemon(loaded: OwnDaemon, monkeypatch: pytest.MonkeyPatch) -> OwnDaemon:
 
 def counting(pause_s: float = 0.1) -> Launch:
     resources_id = str(uuid.uuid4())
-    code = f"import time\nfor n in range({LINES}):\n    print(n, flush=True)\n    time.sleep({pause_s})"
+    code = (
+        f"import time\nfor n in range({LINES}):\n    print(n, flush=True)\n    time.sleep({pause_s})\n# {resources_id}"
+    )
     labels = {**OWNER, f"{containers.LABEL}resources": resources_id}
     return Launch(resources_id, ("python3", "-c", code), {}, Container(IMAGE, labels, network="none"))
+
+
+def children_of(launch: Launch) -> list[psutil.Process]:
+    """What runs of the task in its container, the shim apart."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            command = process.cmdline()
+        except psutil.Error:
+            continue
+        if command[:2] == ["python3", "-c"] and launch.resources_id in command[-1]:
+            found.append(process)
+    return found
 
 
 async def said(runtime: DockerRuntime, launch: Launch) -> list[str]:
@@ -148,4 +164,16 @@ async def test_without_live_restore_it_ends_with_the_daemon_and_that_is_said(dae
     found = await ended(runtime, launch)
     assert found.code is None
     assert "stopped from outside: by a person, or with the Docker daemon or the host" in found.reason
+    await runtime.forget(launch.resources_id)
+
+
+async def test_a_task_that_ends_while_the_daemon_is_away_is_heard_to_the_end(daemon: OwnDaemon, tmp_path: Path) -> None:
+    runtime, launch = DockerRuntime(tmp_path, Engine(), OWNER), counting(0.02)
+    await runtime.start(launch)
+    async with away(daemon, signal.SIGKILL):
+        async with asyncio.timeout(60):
+            while children_of(launch):  # noqa: ASYNC110  (it is about other processes)
+                await asyncio.sleep(0.05)
+    assert await ended(runtime, launch) == Exit(0)
+    assert await said(runtime, launch) == [str(n) for n in range(LINES)]
     await runtime.forget(launch.resources_id)

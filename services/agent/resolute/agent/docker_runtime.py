@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import structlog
 
-from resolute.agent import spool
+from resolute.agent import contained, spool
 from resolute.agent.containers import LABEL, RUN_DIR
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_start import Start
@@ -195,10 +195,14 @@ def follow(engine: Engine, name: str, log: Path) -> State | None:
     """Copy what the container prints to `log` until it has ended and all of it is there; its last state, if any."""
     while True:
         state = _patiently(lambda: engine.state(name))
-        if state is None or not state.begun or (state.ended and spool.end(log) is not None):
+        told = spool.end(log) is not None
+        if state is None or not state.begun or (state.ended and told):
             return state
         try:
-            _copy(engine, name, log, follow=not state.ended)
+            if told:
+                engine.kill(name, contained.HEARD.name)  # that is what it waits for
+            else:
+                _copy(engine, name, log, follow=not state.ended)
         except (Away, Refusal, OSError) as problem:  # OSError: a full disk; what does not fit now may fit later
             log_.warning("the output of a container cannot be read", container=name, why=str(problem))
             time.sleep(PAUSE_S_MAX / 2)
@@ -209,15 +213,21 @@ def follow(engine: Engine, name: str, log: Path) -> State | None:
 
 
 def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:
-    """What is not there yet: both are the same from the beginning on."""
+    """What is not there yet, up to the end of the task: both are the same from the beginning on."""
     with log.open("ab", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # of two followers one waits, and finds nothing left to do
         there = file.seek(0, os.SEEK_END)
+        may_be_the_end = there > 0  # the file may have half a record
         for piece in engine.output(name, follow):
             new = piece[there:]
             there = max(0, there - len(piece))
+            may_be_the_end = may_be_the_end or b" x " in new
             while new:
                 new = new[file.write(new) :]
+            if there == 0 and may_be_the_end:
+                if spool.end(log) is not None:
+                    return
+                may_be_the_end = False
 
 
 def _patiently(ask: Callable[[], T]) -> T:
