@@ -30,6 +30,7 @@ TRIAL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with local_cluster(tmp_path_factory.mktemp("contained"), flags=("--runtime", "docker")) as cluster:
+        cluster.env |= {"DET_USER": "admin", "DET_PASS": ""}
         yield cluster
 
 
@@ -66,6 +67,26 @@ def test_where_tasks_reach_the_gateway_a_blank_password_opens_nothing(cluster: L
         urlopen(Request(url, body, as_if_local), timeout=10)
     assert refused.value.code == 403
     assert f"at {address}" in refused.value.read().decode()
+
+
+@needs.docker
+@pytest.mark.timeout(120)
+def test_an_agent_of_containers_is_taken_away_with_what_it_runs_and_finds_it_again_when_it_is_back(
+    cluster: LocalCluster,
+) -> None:
+    where = ("--cluster-name", "test", "--data-dir", str(cluster.data))
+    agent = ("--agent-name", "more", "--slots", "1", "--no-gpu", "--runtime", "docker")
+    up = ("deploy", "local", "agent-up", "127.0.0.1", "--master-port", str(cluster.port), *agent, *where)
+    cluster.det(*up)
+    cluster.det("agent", "disable", "agent-1")
+    experiment_id = cluster.create(TRIAL, MODEL)
+    until("it runs", lambda: any(t["checkpointCount"] for t in cluster.trials(experiment_id)))
+    cluster.det("deploy", "local", "agent-down", "--agent-name", "more", *where)
+    assert left_of(cluster, "ps", "-a") == []
+    cluster.det(*up)
+    assert cluster.ended(experiment_id) == "STATE_COMPLETED"
+    (trial,) = cluster.trials(experiment_id)
+    assert trial["restarts"] == 0
 
 
 def test_without_a_docker_that_answers_it_is_said_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
