@@ -1,39 +1,29 @@
 """Tasks in containers, each with a shim as its first process, which tells all there is to tell on its stdout.
 
-The Docker daemon keeps that output; a thread for each task copies it to `root/<resources_id>/log`, going on where an
-earlier one stopped: the file is always the beginning of what the daemon has, whoever died when. Nothing else is read
-of a container but its last state, so the daemon may go away and come back.
+Its output is copied to `root/<resources_id>/log` (`docker_follow.py`). Nothing else is read of a container but its
+last state, so the daemon may go away and come back.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import shutil
 import signal
-import threading
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 
-from resolute.agent import contained, spool
+from resolute.agent import spool
 from resolute.agent.containers import LABEL, RUN_DIR
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
+from resolute.agent.docker_follow import LOOK_AGAIN_S, follow, patiently
 from resolute.agent.docker_start import Start
 from resolute.agent.docker_words import ending
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch
+from resolute.agent.threads import aside
 
 log_ = structlog.get_logger()
-
-LOOK_AGAIN_S = 0.01
-PAUSE_S_MAX = 2.0
-"""The longest pause between tries to reach a daemon that is away."""
-
-T = TypeVar("T")
 
 
 class DockerRuntime:
@@ -67,7 +57,7 @@ class DockerRuntime:
                 self._engine, _name(launch.resources_id), launch, launch.container, self._grace_s, folder / "notes"
             )
             self._starts[launch.resources_id] = start
-            await _aside(start.run)
+            await aside(start.run)
         except OSError as error:
             raise CannotStart(f"cannot keep the output of a task in {folder}: {error}") from error
         finally:
@@ -76,7 +66,7 @@ class DockerRuntime:
             raise await self._stillborn(launch.resources_id)
 
     async def attach(self, resources_id: str) -> bool:
-        state = await _aside(lambda: _patiently(lambda: self._engine.state(_name(resources_id))))
+        state = await aside(lambda: patiently(lambda: self._engine.state(_name(resources_id))))
         if state is None:
             return spool.is_up(self._log(resources_id))
         if not state.begun:
@@ -84,7 +74,7 @@ class DockerRuntime:
         return await self._came_up(resources_id)
 
     async def address(self, resources_id: str) -> str:
-        state = await _aside(lambda: _patiently(lambda: self._engine.state(_name(resources_id))))
+        state = await aside(lambda: patiently(lambda: self._engine.state(_name(resources_id))))
         return next(iter(state.addresses.values()), "") if state is not None else ""
 
     async def signal(self, resources_id: str, number: int) -> None:
@@ -101,10 +91,10 @@ class DockerRuntime:
             self._engine.kill(_name(resources_id), told.name)
 
         try:
-            await _aside(kill)
+            await aside(kill)
         except Away:
             # Whoever asked has others to look after.
-            later = asyncio.create_task(_aside(lambda: _patiently(kill)))
+            later = asyncio.create_task(aside(lambda: patiently(kill)))
             self._signalling.add(later)
             later.add_done_callback(self._signalling.discard)
 
@@ -134,14 +124,14 @@ class DockerRuntime:
         self._followers.pop(resources_id, None)
         self._asked.discard(resources_id)
         try:
-            await _aside(lambda: _patiently(lambda: self._engine.remove(_name(resources_id))))
+            await aside(lambda: patiently(lambda: self._engine.remove(_name(resources_id))))
         except Refusal as refusal:  # it is tried again when it is no longer owned
             log_.warning("a container cannot be removed", resources_id=resources_id, why=refusal.words)
         await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
 
     async def tidy(self, owned: Collection[str]) -> None:
         try:
-            await _aside(lambda: self._remove_but(frozenset(owned)))
+            await aside(lambda: self._remove_but(frozenset(owned)))
         except (Away, Refusal) as problem:
             log_.warning("not tidied", why=str(problem))
 
@@ -162,7 +152,7 @@ class DockerRuntime:
         if found is None:
             log, name = self._log(resources_id), _name(resources_id)
             log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            found = asyncio.create_task(_aside(lambda: follow(self._engine, name, log)))
+            found = asyncio.create_task(aside(lambda: follow(self._engine, name, log)))
             self._followers[resources_id] = found
         return found
 
@@ -177,7 +167,7 @@ class DockerRuntime:
 
     async def _stillborn(self, resources_id: str) -> CannotStart:
         try:
-            words = await _aside(lambda: _patiently(lambda: self._engine.complaints(_name(resources_id))))
+            words = await aside(lambda: patiently(lambda: self._engine.complaints(_name(resources_id))))
         except Refusal as refusal:
             words = [refusal.words]
         why = words[-1] if words else "it said nothing"
@@ -189,81 +179,6 @@ class DockerRuntime:
 
     def _log(self, resources_id: str) -> Path:
         return self._path(resources_id) / "log"
-
-
-def follow(engine: Engine, name: str, log: Path) -> State | None:
-    """Copy what the container prints to `log` until it has ended and all of it is there; its last state, if any."""
-    while True:
-        state = _patiently(lambda: engine.state(name))
-        told = spool.end(log) is not None
-        if state is None or not state.begun or (state.ended and told):
-            return state
-        try:
-            if told:
-                engine.kill(name, contained.HEARD.name)  # that is what it waits for
-            else:
-                _copy(engine, name, log, follow=not state.ended)
-        except (Away, Refusal, OSError) as problem:  # OSError: a full disk; what does not fit now may fit later
-            log_.warning("the output of a container cannot be read", container=name, why=str(problem))
-            time.sleep(PAUSE_S_MAX / 2)
-            continue
-        if state.ended:
-            return state
-        time.sleep(LOOK_AGAIN_S)
-
-
-def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:
-    """What is not there yet, up to the end of the task: both are the same from the beginning on."""
-    with log.open("ab", buffering=0) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # of two followers one waits, and finds nothing left to do
-        there = file.seek(0, os.SEEK_END)
-        may_be_the_end = there > 0  # the file may have half a record
-        for piece in engine.output(name, follow):
-            new = piece[there:]
-            there = max(0, there - len(piece))
-            may_be_the_end = may_be_the_end or b" x " in new
-            while new:
-                new = new[file.write(new) :]
-            if there == 0 and may_be_the_end:
-                if spool.end(log) is not None:
-                    return
-                may_be_the_end = False
-
-
-def _patiently(ask: Callable[[], T]) -> T:
-    """Again and again while the daemon is away."""
-    pause_s = 0.05
-    while True:
-        try:
-            return ask()
-        except Away as away:
-            log_.warning("waiting", who="docker", why=str(away), pause_s=pause_s)
-            time.sleep(pause_s)
-            pause_s = min(pause_s * 2, PAUSE_S_MAX)
-
-
-async def _aside(work: Callable[[], T]) -> T:
-    """In a thread of its own, that no end of this process waits for: some of this work takes as long as a task."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def tell(how: Callable[[], None]) -> None:
-        try:
-            loop.call_soon_threadsafe(lambda: None if done.done() else how())
-        except RuntimeError:
-            return  # the loop is closed, and nobody waits any more
-
-    def run() -> None:
-        try:
-            result = work()
-        except Exception as error:  # noqa: BLE001  (raised again where it is waited for)
-            told = error
-            tell(lambda: done.set_exception(told))
-        else:
-            tell(lambda: done.set_result(result))
-
-    threading.Thread(target=run, daemon=True).start()
-    return await done
 
 
 def _name(resources_id: str) -> str:

@@ -1,0 +1,78 @@
+"""A container's output, copied to a file as it comes.
+
+The Docker daemon keeps what a container prints; a thread for each task copies it, going on where an earlier one
+stopped: the file is always the beginning of what the daemon has, whoever died when.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+
+from resolute.agent import contained, spool
+from resolute.agent.docker_engine import Away, Engine, Refusal, State
+
+log_ = structlog.get_logger()
+
+LOOK_AGAIN_S = 0.01
+PAUSE_S_MIN, PAUSE_S_MAX = 0.05, 2.0
+"""Between tries to reach a daemon that is away."""
+
+T = TypeVar("T")
+
+
+def follow(engine: Engine, name: str, log: Path) -> State | None:
+    """Copy what the container prints to `log` until it has ended and all of it is there; its last state, if any."""
+    while True:
+        state = patiently(lambda: engine.state(name))
+        told = spool.end(log) is not None
+        if state is None or not state.begun or (state.ended and told):
+            return state
+        try:
+            if told:
+                engine.kill(name, contained.HEARD.name)  # that is what it waits for
+            else:
+                _copy(engine, name, log, follow=not state.ended)
+        except (Away, Refusal, OSError) as problem:  # OSError: a full disk; what does not fit now may fit later
+            log_.warning("the output of a container cannot be read", container=name, why=str(problem))
+            time.sleep(PAUSE_S_MAX / 2)
+            continue
+        if state.ended:
+            return state
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:
+    """What is not there yet, up to the end of the task: both are the same from the beginning on."""
+    with log.open("ab", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # of two followers one waits, and finds nothing left to do
+        there = file.seek(0, os.SEEK_END)
+        may_be_the_end = there > 0  # the file may have half a record
+        for piece in engine.output(name, follow):
+            new = piece[there:]
+            there = max(0, there - len(piece))
+            may_be_the_end = may_be_the_end or b" x " in new
+            while new:
+                new = new[file.write(new) :]
+            if there == 0 and may_be_the_end:
+                if spool.end(log) is not None:
+                    return
+                may_be_the_end = False
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Again and again while the daemon is away."""
+    pause_s = PAUSE_S_MIN
+    while True:
+        try:
+            return ask()
+        except Away as away:
+            log_.warning("waiting", who="docker", why=str(away), pause_s=pause_s)
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, PAUSE_S_MAX)
