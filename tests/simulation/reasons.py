@@ -94,7 +94,7 @@ def waiting_in_the_dark(cluster: SimulatedCluster) -> Iterator[Event]:
                 yield recorded.event
 
 
-LOOKS = 60
+LOOKS = 200
 """How many moments of a pool's story are looked at: each costs as much as there is that waits."""
 
 

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
         return range(self.slots, self.most + 1)
 
     def of_size(self, slots: int) -> Kind:
-        return self._replace(slots=slots, most=slots)
+        return self if slots == self.slots == self.most else self._replace(slots=slots, most=slots)
 
 
 FIELDS = len(Kind._fields)
