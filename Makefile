@@ -36,6 +36,7 @@ check: venv             ## lints, formats, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
+	$(BIN)/hadolint compose/Dockerfile compose/offline/Dockerfile compose/trial/Dockerfile compose/trial/Dockerfile.cuda
 	$(BIN)/codespell README.md CHANGELOG.md docs changes proto libs services tests bench examples
 	$(BIN)/pytest tests/test_architecture.py
 
@@ -73,7 +74,7 @@ deepspeed: venv         ## DeepSpeed in the environment; built in 2 to 4 minutes
 images:                 ## the images of a cluster in containers: services, agent, trial (compose/)
 	docker build -f compose/Dockerfile --target services -t resolute/services .
 	docker build -f compose/Dockerfile --target agent -t resolute/agent .
-	docker build -f compose/trial/Dockerfile $(TRIAL_FLAGS) -t resolute/trial:cpu .
+	docker build -f compose/trial/Dockerfile --build-arg TORCH_INDEX -t resolute/trial:cpu .
 
 bench: venv             ## what it costs; docs/performance.md has the figures
 	$(BIN)/python -m bench

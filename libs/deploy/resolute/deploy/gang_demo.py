@@ -27,7 +27,6 @@ from resolute.proto.errors import Refused, ResoluteError
 
 NAME = "gang-demo"
 IMAGE = "resolute/trial:cpu"
-BASE = "python:3.11-slim-bookworm"
 DOCKERFILE = Path("compose/trial/Dockerfile")
 AGENTS, SLOTS = 2, 2
 STEP = re.compile(r"^(Step \d+/\d+ : .*|#\d+ \[.*)")
@@ -77,7 +76,7 @@ def have_image() -> None:
         return
     print(f"building {IMAGE}: PyTorch and Horovod, which takes as long as downloading and compiling them takes")
     progress, said = Progress(), deque[str](maxlen=LINES)
-    command = ["docker", "build", "-f", str(DOCKERFILE), "-t", IMAGE, *_index(), "."]
+    command = ["docker", "build", "-f", str(DOCKERFILE), "--build-arg", "TORCH_INDEX", "-t", IMAGE, "."]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
         assert building.stdout is not None
         for line in building.stdout:
@@ -90,18 +89,6 @@ def have_image() -> None:
             + "\n  ".join(said)
             + "\nWhere no registry can be reached, `make docker` makes the image it begins with, as root"
         )
-
-
-def _index() -> list[str]:
-    """Where pip, in the image it begins with, finds a PyTorch without CUDA by itself, it need not look elsewhere."""
-    finds = ["docker", "run", "--rm", BASE, "pip", "config", "get", "global.find-links"]
-    return (
-        ["--build-arg", "TORCH_INDEX="] if _succeeds("docker", "image", "inspect", BASE) and _succeeds(*finds) else []
-    )
-
-
-def _succeeds(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @dataclass
