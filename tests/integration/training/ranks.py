@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +15,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from tests.integration.cluster.local import free_port
+
+def free_port() -> int:
+    """Below those that the system gives to outgoing connections, one of which might take it before the ranks do."""
+    while True:
+        port = 15_000 + secrets.randbelow(15_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass
@@ -76,11 +85,14 @@ def started(
         places = stack.enter_context(_PLACES[by](size, size // machines))
         gang = Gang([], [folder / f"rank-{rank}.log" for rank in range(size)])
         stack.callback(gang.end)
-        for place, log in zip(places, gang.logs, strict=True):
+        for rank, (place, log) in enumerate(zip(places, gang.logs, strict=True)):
             output = stack.enter_context(log.open("wb"))
+            machine = {"DET_RESOURCES_ID": f"machine-{rank // (size // machines)}"}
             command = [sys.executable, *words]
             gang.processes.append(
-                subprocess.Popen(command, cwd=folder, env={**common, **place}, stdout=output, stderr=subprocess.STDOUT)
+                subprocess.Popen(
+                    command, cwd=folder, env={**common, **place, **machine}, stdout=output, stderr=subprocess.STDOUT
+                )
             )
         yield gang
 

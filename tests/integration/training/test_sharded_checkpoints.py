@@ -84,7 +84,7 @@ def test_machines_without_a_common_place_are_told_so_instead_of_storing_half(
     assert [path for at in (0, 1) for path in (tmp_path / f"storage-of-{at}").iterdir()] == []
 
 
-@MACHINES
+@pytest.mark.parametrize("machines", [1, 2, 4])
 def test_a_machine_fetches_what_any_of_its_ranks_wants(
     master: Master, start: Start, tmp_path: pathlib.Path, machines: int
 ) -> None:

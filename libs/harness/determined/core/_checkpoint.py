@@ -218,11 +218,11 @@ class CheckpointContext:
     ) -> None:
         """Fetch a checkpoint, or the paths that `selector` picks, into a folder.
 
-        When the ranks of a machine share the download, all of them call it, and what any of them wants is
-        fetched.
+        When the ranks of a machine share the download, all ranks call it, and what any of that machine wants is
+        fetched there.
         """
         target = pathlib.Path(ckpt_dir)
-        shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._dist.local_size > 1
+        shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._dist.size > 1
         if not shared:
             wanted = _selected(self._storage.listing(storage_id), selector)
             self._storage.download(storage_id, target, wanted)
