@@ -21,7 +21,7 @@ from tests.integration.cluster.local import LocalCluster, processes_with, until
 from tests.integration.docker.hosts import docker
 from tests.integration.shown.two_hosts import FarHost, TwoHosts, agents, two_hosts
 
-pytestmark = [needs.docker, needs.horovod, pytest.mark.timeout(300)]
+pytestmark = [needs.docker, needs.horovod, pytest.mark.timeout(600)]
 
 MODEL = Path(__file__).parent / "model"
 BATCHES = 160
@@ -29,18 +29,18 @@ TOLERANCE = 1e-5
 """Of each weight. Sums of floats depend on their order; here even that is the same, and the difference is 0."""
 
 LAUNCHERS = ("horovod", "torch_distributed")
-SLOWLY = 0.07
-"""Seconds a batch for those that are disturbed: time enough for it, on a busy machine as well."""
+DONE = "disturbed"
+"""The file in the storage without which trials take their time, so that there is time to disturb them."""
 
 
-def gang(launcher: str, batch_s: float = 0.0, **changed: Any) -> dict[str, Any]:
+def gang(launcher: str, **changed: Any) -> dict[str, Any]:
     return {
         "name": f"gang by {launcher}",
         "entrypoint": f"python3 -m determined.launch.{launcher} --trial model_def:Digits",
-        "hyperparameters": {"global_batch_size": 64, "batch_s": batch_s},
+        "hyperparameters": {"global_batch_size": 64, "hurries_once_there_is": DONE},
         "searcher": {"name": "single", "metric": "validation_loss", "max_length": {"batches": BATCHES}},
         "scheduling_unit": 10,
-        "min_checkpoint_period": {"batches": 20},
+        "min_checkpoint_period": {"batches": 10},
         "min_validation_period": {"batches": 80},
         "resources": {"slots_per_trial": 4},
         "environment": {"image": "resolute/trial:cpu", "environment_variables": ["OMP_NUM_THREADS=1"]},
@@ -70,16 +70,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
 @pytest.fixture(scope="module")
 def undisturbed(site: TwoHosts) -> dict[str, dict[str, torch.Tensor]]:
     """The weights that each launcher's trial ends with when nobody disturbs it."""
-    return {launcher: weights(site.cluster, completed(site, gang(launcher))) for launcher in LAUNCHERS}
-
-
-def completed(site: TwoHosts, config: dict[str, Any]) -> int:
-    """The only trial of an experiment that ends well."""
-    return ends_well(site, site.cluster.create(config, MODEL))
+    trials = {launcher: ends_well(site, site.cluster.create(gang(launcher), MODEL)) for launcher in LAUNCHERS}
+    return {launcher: weights(site.cluster, trial_id) for launcher, trial_id in trials.items()}
 
 
 def ends_well(site: TwoHosts, experiment_id: int) -> int:
-    state = site.cluster.ended(experiment_id)
+    """Let it hurry on to its end; its only trial."""
+    done = site.cluster.data / "storage" / DONE
+    done.touch()
+    try:
+        state = site.cluster.ended(experiment_id, within_s=240)
+    finally:
+        done.unlink()
     (trial,) = site.cluster.trials(experiment_id)
     assert state == "STATE_COMPLETED", site.cluster.logs(trial["id"])
     return int(trial["id"])
@@ -115,7 +117,7 @@ def weights(cluster: LocalCluster, trial_id: int) -> dict[str, torch.Tensor]:
 def test_a_gang_that_made_room_ends_with_the_weights_of_one_that_never_had_to(
     site: TwoHosts, undisturbed: dict[str, dict[str, torch.Tensor]], launcher: str
 ) -> None:
-    experiment_id = site.cluster.create(gang(launcher, SLOWLY), MODEL)
+    experiment_id = site.cluster.create(gang(launcher), MODEL)
     trial_id = checkpointed(site.cluster, experiment_id)
     urgent = site.cluster.create(URGENT, MODEL)
     assert site.cluster.ended(urgent) == "STATE_COMPLETED"
@@ -161,7 +163,7 @@ def kill_agent(site: TwoHosts) -> str:
 
 @pytest.mark.parametrize("kill", [kill_rank, kill_container, kill_agent])
 def test_whoever_of_a_gang_is_killed_that_is_told_and_it_ends(site: TwoHosts, kill: Any) -> None:
-    experiment_id = site.cluster.create(gang("horovod", SLOWLY, name=kill.__name__), MODEL)
+    experiment_id = site.cluster.create(gang("horovod", name=kill.__name__), MODEL)
     trial_id = checkpointed(site.cluster, experiment_id)
     told = kill(site)
     ends_well(site, experiment_id)

@@ -144,19 +144,17 @@ def test_the_table_of_a_machine_is_never_written_to(named):
 # ---------------------------------------------------------------- the line between launchers
 
 
-SOON = time.monotonic() + 60
-
-
 def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed():
     one, other = map(Link, socket.socketpair())
+    soon = time.monotonic() + 60
     one.send({"kind": "beat"})
     one.send({"kind": "go", "facts": {"port": 1}})
     one.send({"kind": "verdict"})
-    assert other.wait_for("go", deadline=SOON)["facts"] == {"port": 1}
+    assert other.wait_for("go", deadline=soon)["facts"] == {"port": 1}
     assert other.left_over() == [{"kind": "verdict"}]
     threading.Timer(0.05, one.close).start()
     with pytest.raises(HungUp):
-        other.wait_for("go", deadline=SOON)
+        other.wait_for("go", deadline=soon)
     other.close()
 
 

@@ -22,10 +22,10 @@ REMEDY = (
 )
 
 
-def answers() -> None:
-    """Raises Refused, saying what to do, where no Docker daemon answers."""
+def has_image(name: str) -> bool:
+    """Whether the daemon has it already. Raises Refused where none answers."""
     with _docker() as api:
-        api.ping()
+        return bool(api.images(name))
 
 
 def network_of(cluster_id: str) -> str:

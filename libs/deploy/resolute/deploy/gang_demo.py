@@ -43,7 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     began_at, trained = time.monotonic(), None
     try:
-        containers.answers()
         have_image()
         url = demo.bring_up(
             ClusterUp(NAME, agents=AGENTS, slots=SLOTS, gpu=False, runtime="docker", data_dir=args.data_dir)
@@ -72,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def have_image() -> None:
     """The image that the trial runs in is there when this returns; it is built, which is shown, where it is not."""
-    if _succeeds("docker", "image", "inspect", IMAGE):
+    if containers.has_image(IMAGE):
         return
     print(f"building {IMAGE}: PyTorch and Horovod, which takes as long as downloading and compiling them takes")
     progress, said = Progress(), deque[str](maxlen=LINES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -34,7 +35,8 @@ class Digits(PyTorchTrial):
         return DataLoader(self.samples, batch_size=self.context.get_per_slot_batch_size())
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, torch.Tensor]:
-        time.sleep(self.context.get_hparam("batch_s"))
+        if not os.path.exists(f"/determined_shared_fs/{self.context.get_hparam('hurries_once_there_is')}"):
+            time.sleep(0.3)
         images, labels = batch
         loss = self.loss(self.model(images), labels)
         self.context.backward(loss)
