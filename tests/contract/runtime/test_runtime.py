@@ -6,9 +6,10 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -325,3 +326,32 @@ async def test_what_nobody_owns_is_ended(make: MakeRuntime):
     assert not processes_of(strays)
     await runtime.signal(mine.resources_id, signal.SIGKILL)
     await ended(runtime, mine)
+
+
+class Slow(Engine):
+    """A busy daemon, which takes its time to say which containers there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_asked, self.may_say = threading.Event(), threading.Event()
+
+    def owned(self, labels: Mapping[str, str]) -> list[tuple[str, Mapping[str, str]]]:
+        self.was_asked.set()
+        assert self.may_say.wait(30)
+        return super().owned(labels)
+
+
+@needs.docker
+async def test_a_task_that_begins_while_a_busy_daemon_lists_the_others_is_left_alone(tmp_path: Path):
+    engine, owned, launch = Slow(), set[str](), python(DEAF)
+    runtime = DockerRuntime(tmp_path / "tasks", engine, OWNER, grace_s=0.5)
+    tidying = asyncio.create_task(runtime.tidy(owned))
+    await until(engine.was_asked.is_set)
+    owned.add(launch.resources_id)
+    await runtime.start(launch)
+    engine.may_say.set()
+    await tidying
+    assert processes_of(launch)
+    await runtime.signal(launch.resources_id, signal.SIGKILL)
+    await ended(runtime, launch)
+    await runtime.forget(launch.resources_id)

@@ -131,11 +131,13 @@ class DockerRuntime:
 
     async def tidy(self, owned: Collection[str]) -> None:
         try:
-            await aside(lambda: self._remove_but(frozenset(owned)))
+            await aside(lambda: self._remove_but(owned))
         except (Away, Refusal) as problem:
             log_.warning("not tidied", why=str(problem))
 
-    def _remove_but(self, owned: frozenset[str]) -> None:
+    def _remove_but(self, owned: Collection[str]) -> None:
+        # `owned` is asked once the containers are known, never copied before: the daemon may take its time to list
+        # them, and whatever begins meanwhile is owned before it has a container.
         for container_id, labels in self._engine.owned(self._owner):
             resources_id = labels.get(f"{LABEL}resources", "")
             state = self._engine.state(container_id)

@@ -95,5 +95,8 @@ class TaskRuntime(Protocol):
         ...
 
     async def tidy(self, owned: Collection[str]) -> None:
-        """End and remove every task of this agent that is not `owned`: nobody would stop it otherwise."""
+        """End and remove every task of this agent that is not `owned`: nobody would stop it otherwise.
+
+        `owned` may change meanwhile: a task has to be in it before it is started, and is then left alone.
+        """
         ...
