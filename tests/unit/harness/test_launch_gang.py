@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 import pytest
 
 from determined.launch import _layout
-from determined.launch._conduct import Case
+from determined.launch._conduct import Case, Chief
 from determined.launch._gang import Gang, Place
 from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
 from determined.launch._line import HungUp, Link
@@ -156,6 +156,23 @@ def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed():
     with pytest.raises(HungUp):
         other.wait_for("go", deadline=soon)
     other.close()
+
+
+def test_the_chief_hears_every_launcher_that_has_something_to_say():
+    pairs = {container: socket.socketpair() for container in (1, 2, 3)}
+    places = [Place(f"agent-{container}", 1, "lo", "127.0.0.1") for container in range(4)]
+    gang = Gang(0, places, {container: Link(mine) for container, (mine, _) in pairs.items()}, None)
+    others = {container: Link(theirs) for container, (_, theirs) in pairs.items()}
+    chief = Chief(gang)
+    now = time.monotonic()
+    chief.done()
+    for heard_together in ((2,), (1, 3)):
+        for container in heard_together:
+            others[container].send({"kind": "done"})
+        chief.hear((gang.links[container] for container in heard_together), now)
+    assert chief.verdict(now) == WELL
+    for link in (*gang.links.values(), *others.values()):
+        link.close()
 
 
 # ---------------------------------------------------------------- why a gang ends

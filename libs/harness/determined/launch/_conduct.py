@@ -84,7 +84,8 @@ class Chief:
         return list(self._links.values())
 
     def hear(self, ready: Iterable[Link], now: float) -> None:
-        for container, link in [(c, one) for c, one in self._links.items() if one in set(ready)]:
+        ready = set(ready)
+        for container, link in [(c, one) for c, one in self._links.items() if one in ready]:
             try:
                 for message in link.receive():
                     self._note(container, message, now)
