@@ -185,14 +185,21 @@ context.close()
 """
 
 
-def test_ranks_of_one_machine_find_each_other_where_machines_have_unequal_numbers_of_them(tmp_path):
+@pytest.mark.parametrize("below", ["tmp", "a-directory-of-somebody-who-likes-long-names/" * 3])
+def test_ranks_of_one_machine_find_each_other_where_machines_have_unequal_numbers_of_them(tmp_path, below: str):
     """One rank on the first machine and two on the second, of which the last is alone across machines."""
+    (tmp_path / below).mkdir(parents=True)
     ranks = [("one", (0, 3, 0, 1, 0, 2)), ("two", (1, 3, 0, 2, 1, 2)), ("two", (2, 3, 1, 2, 0, 1))]
     port = str(free_port())
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", UNEVEN, port, *map(str, numbers)],
-            env={**os.environ, "DET_RESOURCES_ID": machine, "DET_SESSION_TOKEN": "secret", "TMPDIR": str(tmp_path)},
+            env={
+                **os.environ,
+                "DET_RESOURCES_ID": machine,
+                "DET_SESSION_TOKEN": "secret",
+                "TMPDIR": str(tmp_path / below),
+            },
             stdout=subprocess.PIPE,
             text=True,
         )

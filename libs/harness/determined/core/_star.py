@@ -25,6 +25,8 @@ from determined._handshake import HANDSHAKE_S, Stranger, introduce, read, shared
 logger = logging.getLogger("determined.core")
 
 JOIN_S = 600.0
+FOLDER_BYTES_MAX = 80
+"""An address of a Unix socket has at most 107 bytes (Linux; 103 on macOS), its folder included: unix(7)."""
 PURPOSE = b"star "
 _FRAME = struct.Struct(">Q")
 
@@ -101,8 +103,8 @@ def _read_frame(link: socket.socket) -> bytes:
 def open_local_star(name: str, rank: int, size: int) -> Star:
     """A star between `size` workers of this user on this machine that agree on `name`."""
     # Two tasks on one host may well use the same port numbers.
-    task = hashlib.sha256(os.environ.get("DET_ALLOCATION_ID", "").encode()).hexdigest()[:12]
-    path = str(_private_folder() / f"star-{task}-{name}")
+    said = f"{os.environ.get('DET_ALLOCATION_ID', '')} {name}"
+    path = str(_private_folder() / f"star-{hashlib.sha256(said.encode()).hexdigest()[:16]}")
     if rank != 0:
         return Star(rank, {0: _join(socket.AF_UNIX, path, rank, b"")})
     with contextlib.suppress(FileNotFoundError):
@@ -183,7 +185,11 @@ def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
 
 
 def _private_folder() -> pathlib.Path:
-    folder = pathlib.Path(tempfile.gettempdir()) / f"determined-{os.getuid()}"
+    """Where sockets are: below TMPDIR, or below /tmp where that makes addresses longer than the system takes."""
+    name = f"determined-{os.getuid()}"
+    folder = pathlib.Path(tempfile.gettempdir()) / name
+    if len(os.fsencode(folder)) > FOLDER_BYTES_MAX:
+        folder = pathlib.Path("/tmp") / name
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o077 or not folder.is_dir() or folder.is_symlink():
