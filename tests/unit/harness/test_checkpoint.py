@@ -12,6 +12,7 @@ import pytest
 
 from determined import core, errors
 from determined.common import storage
+from determined.launch import _layout
 
 
 def write(folder: pathlib.Path, files: dict[str, str]) -> pathlib.Path:
@@ -110,29 +111,23 @@ def test_deleting_removes_the_files_and_tells_the_master(on_cluster, tmp_path):
 
 
 class Ranks:
-    """Checkpoint contexts of several workers over one storage, each acting on a thread of its own."""
+    """Checkpoint contexts of several workers over one storage, each acting on a thread of its own: so many on each
+    machine."""
 
-    def __init__(self, size: int, folder: pathlib.Path) -> None:
-        self.size = size
-        self.place = storage.DirectoryStorageManager(folder)
+    def __init__(self, machines: int | list[int], folder: pathlib.Path) -> None:
+        self.places = _layout.ranks([machines] if isinstance(machines, int) else machines)
+        self.storage = storage.DirectoryStorageManager(folder)
         self._port = 20_000 + threading.get_native_id() % 10_000
 
     def act(self, do: Any) -> list[Any]:
-        with ThreadPoolExecutor(self.size) as pool:
-            return list(pool.map(lambda rank: self._on(rank, do), range(self.size)))
+        with ThreadPoolExecutor(len(self.places)) as pool:
+            return list(pool.map(lambda place: self._on(place, do), self.places))
 
-    def _on(self, rank: int, do: Any) -> Any:
-        dist = core.DistributedContext(
-            rank=rank,
-            size=self.size,
-            local_rank=rank,
-            local_size=self.size,
-            cross_rank=0,
-            cross_size=1,
-            pub_port=self._port,
-        )
+    def _on(self, place: _layout.Rank, do: Any) -> Any:
+        facts = {name: value for name, value in place._asdict().items() if name != "container"}
+        dist = core.DistributedContext(**facts, chief_ip="127.0.0.1", pub_port=self._port)
         try:
-            return do(rank, core.DummyCheckpointContext(dist, self.place))
+            return do(place.rank, core.DummyCheckpointContext(dist, self.storage))
         except (RuntimeError, OSError) as problem:
             return problem
         finally:
@@ -207,6 +202,36 @@ def test_every_rank_writes_into_one_place_with_store_path(tmp_path):
     storage_id, _ = Ranks(2, tmp_path / "storage").act(do)
     listing = storage.list_resources(tmp_path / "storage" / storage_id)
     assert set(listing) == {"shard-0", "shard-1", "metadata.json"}
+
+
+@pytest.mark.parametrize("machines", [[2, 1], [1, 2], [1, 3, 1]])
+def test_machines_of_unequal_numbers_of_ranks_store_one_checkpoint_together(tmp_path, monkeypatch, machines):
+    """A rank whose like no other machine has is among several machines all the same."""
+    monkeypatch.setenv("DET_RESOURCES_ID", "that-of-the-one-with-several-ranks")
+
+    def do(rank: int, checkpoint: core.CheckpointContext) -> tuple[str, str]:
+        with checkpoint.store_path({"steps_completed": 3}, shard=True) as (path, stored):
+            write(path, {f"shard-{rank}": ""})
+        return stored, checkpoint.upload(write(tmp_path / f"rank{rank}", {f"shard-{rank}": ""}), shard=True)
+
+    (ids,) = set(Ranks(machines, tmp_path / "storage").act(do))
+    for storage_id in ids:
+        listing = storage.list_resources(tmp_path / "storage" / storage_id)
+        assert set(listing) == {"metadata.json", *(f"shard-{rank}" for rank in range(sum(machines)))}
+
+
+def test_a_rank_that_cannot_look_into_its_folder_is_named_on_all(tmp_path):
+    """On a machine of several ranks, each of which would hear of the others' folders."""
+
+    def do(rank: int, checkpoint: core.CheckpointContext) -> str:
+        name = "x" * 1000 if rank == 1 else f"rank{rank}"  # longer than a file's name may be
+        folder = tmp_path / name if rank == 1 else write(tmp_path / name, {"shard": ""})
+        return checkpoint.upload(folder, shard=True)
+
+    first, failed, other = Ranks([2, 1], tmp_path / "storage").act(do)
+    assert isinstance(failed, OSError)
+    for problem in (first, other):
+        assert "rank 1 failed with OSError" in str(problem)
 
 
 def test_what_any_rank_of_a_machine_wants_is_downloaded(tmp_path):

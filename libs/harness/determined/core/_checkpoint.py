@@ -97,7 +97,10 @@ class CheckpointContext:
 
     def _upload_shard(self, folder: pathlib.Path | None, metadata: dict[str, Any], selector: Selector | None) -> str:
         with self._together():
-            listing = _listing(folder, selector) if self._brings(folder, selector) else {}
+            identity = _identity(folder)
+        brings = self._brings(identity, selector)
+        with self._together():
+            listing = _listing(folder, selector) if brings else {}
         merged = self._agree_on_metadata(metadata)
         mine = self._agree_on_files(folder, listing)
         with self._staged_by_all() as storage_id:
@@ -113,14 +116,12 @@ class CheckpointContext:
                     self._complete(storage_id, merged)
         return storage_id
 
-    def _brings(self, folder: pathlib.Path | None, selector: Selector | None) -> bool:
+    def _brings(self, identity: tuple[int, int] | None, selector: Selector | None) -> bool:
         """Whether this rank adds files: of ranks that share one folder, the lowest does, unless they select."""
-        status = folder.stat() if folder is not None and folder.exists() else None
-        identity = (status.st_dev, status.st_ino) if status else None
         everyone = self._dist.allgather_local((identity, selector is not None))
         sharing = [rank for rank, (theirs, _) in enumerate(everyone) if theirs == identity]
         selecting = any(everyone[rank][1] for rank in sharing)
-        return folder is not None and (selecting or sharing[0] == self._dist.local_rank)
+        return selecting or sharing[0] == self._dist.local_rank
 
     def _agree_on_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         merged, conflicts = _merge.merge_metadata(self._dist.allgather(metadata))
@@ -177,7 +178,7 @@ class CheckpointContext:
     def _agree_on_what_is_staged(self, storage_id: str) -> None:
         """Every machine makes sure of its files, and every machine sees those of the others: else the place is a
         folder of each machine, and what the chief publishes would be a part of the checkpoint."""
-        if self._dist.cross_size == 1:
+        if self._dist.size == self._dist.local_size:  # `cross_size` counts the machines that have such a local rank
             return
         with self._together():
             seen = self._storage.settle(storage_id) if self._dist.local_rank == 0 else None
@@ -336,6 +337,15 @@ def _existing(folder: pathlib.Path) -> dict[str, int]:
     if not folder.is_dir():
         raise ValueError(f"upload: expected a folder, found {folder}")
     return storage.list_resources(folder)
+
+
+def _identity(folder: pathlib.Path | None) -> tuple[int, int] | None:
+    """By which ranks of a machine know that their folders are one; None where there is none."""
+    try:
+        status = folder.stat() if folder is not None else None
+    except FileNotFoundError:
+        return None
+    return (status.st_dev, status.st_ino) if status else None
 
 
 def _listing(folder: pathlib.Path | None, selector: Selector | None) -> dict[str, int]:
