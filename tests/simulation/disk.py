@@ -49,7 +49,7 @@ class Disk:
             raise NotFound(f"no file {path} in checkpoint {uuid}")
         return BytesIO(self.files[uuid][path])
 
-    def delete_tensorboard(self, experiment_id: int) -> None:
+    def delete_tensorboard(self, cluster_id: str, experiment_id: int) -> None:
         """There are none."""
 
     @contextmanager

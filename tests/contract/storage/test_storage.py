@@ -151,14 +151,14 @@ def test_a_checkpoint_that_is_a_link_holds_nothing_and_goes_while_its_target_sta
 
 
 def test_event_files_go_with_their_experiment_alone(storage: Storage, root: Path) -> None:
-    for experiment in (7, 70):
-        folder = root / "cluster-1" / "tensorboard" / "experiment" / str(experiment) / "trial" / "1"
+    for path in ("cluster-1/{}/7", "cluster-1/{}/70", "cluster-2/{}/7"):
+        folder = root / path.format("tensorboard/experiment") / "trial" / "1"
         folder.mkdir(parents=True)
         (folder / "events.tfevents").write_text("x")
-    storage.delete_tensorboard(7)
-    storage.delete_tensorboard(7)
-    experiments = root / "cluster-1" / "tensorboard" / "experiment"
-    assert [folder.name for folder in experiments.iterdir()] == ["70"]
+    storage.delete_tensorboard("cluster-1", 7)
+    storage.delete_tensorboard("cluster-1", 7)
+    left = {str(folder.relative_to(root)) for folder in root.glob("*/tensorboard/experiment/*")}
+    assert left == {"cluster-1/tensorboard/experiment/70", "cluster-2/tensorboard/experiment/7"}
 
 
 @pytest.mark.parametrize("compressed", [False, True])

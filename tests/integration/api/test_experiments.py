@@ -156,6 +156,27 @@ async def test_a_life_in_verbs(postgres_dsn: str) -> None:
         assert (await someone.call("DELETE", "/api/v1/experiments/1")).status == 200
 
 
+async def test_what_somebody_else_has_made_only_an_administrator_deletes(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        admin, owner = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")
+        await admin.post(
+            "/api/v1/users", {"user": {"username": "bob", "active": True, "admin": False}, "password": "s"}
+        )
+        bob = await cluster.nobody.login("bob", "s")
+        for _ in range(2):
+            await submit(owner, activate=False)
+        for experiment_id in (1, 2):
+            await owner.post(f"/api/v1/experiments/{experiment_id}/kill")
+        answer = await bob.call("DELETE", "/api/v1/experiments/1")
+        refusal = "only its owner or an administrator may delete experiment 1"
+        assert (answer.status, answer.error) == (403, refusal)
+        answer = await bob.call("DELETE", "/api/v1/projects/1/experiments/delete", {"experimentIds": [1]})
+        assert answer.body == {"results": [{"id": 1, "error": refusal}]}
+        assert (await owner.get("/api/v1/experiments/1"))["experiment"]["id"] == 1
+        assert (await admin.call("DELETE", "/api/v1/experiments/1")).status == 200
+        assert (await owner.call("DELETE", "/api/v1/experiments/2")).status == 200
+
+
 async def test_a_patch_leaves_alone_what_is_null(postgres_dsn: str) -> None:
     async with running(postgres_dsn, services=True) as cluster:
         someone = await cluster.nobody.login("determined")

@@ -8,10 +8,11 @@ import pytest
 from pydantic import SecretStr
 
 from resolute.api.settings import ApiSettings
-from resolute.api.shell import connect, prepare, refuse_blank_passwords
+from resolute.api.shell import SEEDED, connect, prepare, refuse_blank_passwords
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Refused
+from resolute.proto.message import Cause
 from resolute.service import Context
 from tests.integration.api.running import SECRET, Client, running
 
@@ -128,6 +129,40 @@ async def test_a_password_set_by_an_administrator_replaces_the_blank_one(postgre
         assert (await bob.call("POST", "/api/v1/users/1/password", "")).status == 403
         assert (await admin.call("POST", f"/api/v1/users/{made['user']['id']}/password", "a" * 128)).status == 200
         assert (await bob.call("GET", "/api/v1/me")).status == 401, "a new password ends the sessions of the old one"
+
+
+async def test_a_remote_user_has_no_password_here(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        admin = await cluster.nobody.login("admin")
+        user = {"username": "carol", "active": True, "admin": False, "remote": True}
+        made = (await admin.post("/api/v1/users", {"user": user}))["user"]
+        for password in ("", "s"):
+            body = {"username": "carol", "password": password, "isHashed": False}
+            answer = await cluster.nobody.call("POST", "/api/v1/auth/login", body)
+            assert (answer.status, answer.error) == (401, "invalid credentials")
+            change = {"password": "s", "isHashed": False}
+            assert (await admin.call("PATCH", f"/api/v1/users/{made['id']}", change)).status == 200
+        await admin.call("PATCH", f"/api/v1/users/{made['id']}", {"remote": False})
+        assert (await (await cluster.nobody.login("carol", "s")).get("/api/v1/me"))["user"]["username"] == "carol"
+
+
+async def test_a_user_is_made_with_the_user_that_tasks_run_as(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        admin = await cluster.nobody.login("admin")
+        group = {"agentUid": 1001, "agentUser": "ada", "agentGid": 2001, "agentGroup": "ml"}
+        user = {"username": "ada", "active": True, "admin": False, "agentUserGroup": group}
+        assert (await admin.post("/api/v1/users", {"user": user}))["user"]["agentUserGroup"] == group
+
+
+async def test_a_user_whose_making_was_cut_off_keeps_no_gateway_from_starting(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        for user_id in SEEDED:
+            await cluster.gateway.sessions.set_password(user_id, "s")
+        cause = Cause("req-1", "admin", "req-1")
+        _, position = await cluster.gateway.directory.create_user("bob", cause, admin=False, active=True)
+        await cluster.gateway.read.reached(position)
+        assert await cluster.gateway.sessions.blank() == []
+        assert not await cluster.gateway.sessions.password_fits(3, ""), "nor can anybody be that user"
 
 
 async def test_the_log_tells_who_came_and_no_secret_of_theirs(postgres_dsn: str) -> None:

@@ -152,7 +152,7 @@ async def test_with_its_experiment_go_checkpoints_cut_off_uploads_and_event_file
     await cluster.saved(A)
     cluster.folder(B).mkdir()
     await cluster.ask(AnnounceCheckpoint(B, 7, 1, "7.1", "7.1.1", cluster.storage))
-    events = cluster.root / "ckpt" / "cluster" / "tensorboard" / "experiment" / "7"
+    events = cluster.root / "ckpt" / "simulated" / "tensorboard" / "experiment" / "7"
     events.mkdir(parents=True)
     await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage), cause="delete")
     assert not cluster.folder(A).exists()
@@ -180,7 +180,7 @@ class Stuck(Storage):
     def open(self, uuid: str, path: str) -> BinaryIO:
         raise AssertionError("nobody reads here")
 
-    def delete_tensorboard(self, experiment_id: int) -> None:
+    def delete_tensorboard(self, cluster_id: str, experiment_id: int) -> None:
         pass
 
 

@@ -29,6 +29,7 @@ class Asked:
     query: tuple[tuple[str, str], ...]
     body: Any
     token: str
+    key: str | None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -58,6 +59,7 @@ class FakeMaster:
             tuple(request.query.items()),
             json.loads(raw) if raw else None,
             request.headers.get("Authorization", "").removeprefix("Bearer "),
+            request.headers.get("Idempotency-Key"),
         )
         self.asked.append(asked)
         if asked.path.startswith("/api/v1/") and asked.path != "/api/v1/auth/login" and not asked.token:

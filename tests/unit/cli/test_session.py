@@ -81,6 +81,33 @@ def test_a_post_that_may_have_arrived_is_not_sent_twice(master: Any, opened: Ses
     assert [str(each) for each in master.asked] == ["POST /api/v1/anything"]
 
 
+def test_what_is_sent_again_carries_the_same_key_so_that_it_is_done_once(
+    master: Any, opened: Session, refuse: Callable[..., Any]
+) -> None:
+    answers = iter([refuse(503, "its answer is not here yet"), {"id": 1}, {"id": 2}])
+    master.on("POST /api/v1/anything", lambda asked: next(answers))
+    assert opened.post("/api/v1/anything", {}) == {"id": 1}
+    assert opened.post("/api/v1/anything", {}) == {"id": 2}
+    first, again, another = (asked.key for asked in master.asked)
+    assert first
+    assert first == again != another
+
+
+def test_a_post_over_a_kept_connection_that_breaks_is_sent_again_under_its_key(master: Any, opened: Session) -> None:
+    class Hangup(web.Response):
+        async def prepare(self, request: Any) -> None:
+            request.transport.abort()
+
+    answers = iter([Hangup(), web.json_response({"id": 1})])
+    master.on(ANYTHING, {})
+    master.on("POST /api/v1/anything", lambda asked: next(answers))
+    opened.get("/api/v1/anything")
+    assert opened.post("/api/v1/anything", {}) == {"id": 1}
+    _, first, again = (asked.key for asked in master.asked)
+    assert first
+    assert first == again
+
+
 def test_nobody_at_the_address_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_BACKOFF_S", 0.0)
     with socket.socket() as free:

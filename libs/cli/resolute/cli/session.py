@@ -9,6 +9,7 @@ import http.client
 import json
 import ssl
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -108,15 +109,20 @@ class Session:
             self._kept = None
 
     def _call(self, method: str, path: str, query: Query | None = None, body: Any = None) -> Any:
+        payload = None if body is None else json.dumps(body).encode()
+        # One key for all attempts: a master that did what was asked, and could not say so, does not do it twice.
+        once = {} if method == "GET" else {"Idempotency-Key": str(uuid.uuid4())}
         with Progress("Waiting for the master"):
-            return self._persistently(method, path, query, None if body is None else json.dumps(body).encode())
+            return self._persistently(method, path, query, payload, once)
 
-    def _persistently(self, method: str, path: str, query: Query | None, payload: bytes | None) -> Any:
+    def _persistently(
+        self, method: str, path: str, query: Query | None, payload: bytes | None, once: Mapping[str, str]
+    ) -> Any:
         """Ask, and ask again with growing pauses while the master is away and asking twice does no harm."""
         for attempt in range(_RETRIES + 1):
             last = attempt == _RETRIES
             try:
-                status, content = self._exchange(method, path, query, payload)
+                status, content = self._exchange(method, path, query, payload, once)
             except Unreachable as error:
                 if last or not _may_repeat(method, error.__cause__):
                     raise
@@ -126,19 +132,21 @@ class Session:
             time.sleep(_BACKOFF_S * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
-    def _exchange(self, method: str, path: str, query: Query | None, payload: bytes | None) -> tuple[int, bytes]:
+    def _exchange(
+        self, method: str, path: str, query: Query | None, payload: bytes | None, once: Mapping[str, str]
+    ) -> tuple[int, bytes]:
         """One request over the kept connection; a server that hung up while we were idle is called again."""
         fresh = self._kept is None
         connection = self._kept or self._connect(_PATIENCE_S)
         try:
-            connection.request(method, self._target(path, query), payload, self._headers(payload))
+            connection.request(method, self._target(path, query), payload, {**self._headers(payload), **once})
             response = connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
             connection.close()
             if not fresh and isinstance(error, http.client.RemoteDisconnected | BrokenPipeError):
-                return self._exchange(method, path, query, payload)
+                return self._exchange(method, path, query, payload, once)
             raise self._unreachable(error) from error
         self._kept = None if response.will_close else connection
         return response.status, content

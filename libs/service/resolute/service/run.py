@@ -83,7 +83,7 @@ async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> No
     async with _opened(known, name, stopping) as (log, nats):
         bus = ObservedBus(nats)
         secret = known.cluster_secret.get_secret_value().encode()
-        context = Context(log, bus, on_ready=readiness.on_ready, secret=secret)
+        context = Context(log, bus, on_ready=readiness.on_ready, cluster_id=known.cluster_id, secret=secret)
         async with _health(known, log, nats, readiness):
             await _serve_until(stopping, services, context)
     log_.info("stopped")

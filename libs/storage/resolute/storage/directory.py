@@ -47,10 +47,10 @@ class DirectoryStorage:
             raise NotFound(f"no file {path!r} in checkpoint {uuid}")
         return place.resolve().open("rb")
 
-    def delete_tensorboard(self, experiment_id: int) -> None:
-        for cluster in self.root.glob(f"*/tensorboard/experiment/{int(experiment_id)}"):
-            if _is_inside(cluster, self.root):
-                _remove(cluster)
+    def delete_tensorboard(self, cluster_id: str, experiment_id: int) -> None:
+        files = self.root / check_path(cluster_id) / "tensorboard" / "experiment" / str(int(experiment_id))
+        if _is_inside(files, self.root):
+            _remove(files)
 
     def _home(self, uuid: str) -> Path:
         return self.root / check_uuid(uuid)

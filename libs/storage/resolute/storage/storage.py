@@ -37,8 +37,11 @@ class Storage(Protocol):
         """Read one file. Raises NotFound when there is none."""
         ...
 
-    def delete_tensorboard(self, experiment_id: int) -> None:
-        """Remove the event files of an experiment; those gone already are no error."""
+    def delete_tensorboard(self, cluster_id: str, experiment_id: int) -> None:
+        """Remove the event files of a cluster's experiment; those gone already are no error.
+
+        Several clusters may keep theirs in one storage, and all of them number their experiments from 1.
+        """
         ...
 
 

@@ -132,10 +132,10 @@ class Sessions:
         return await passwords.matches(form, row["password_hash"])
 
     async def blank(self) -> list[str]:
-        """The active users whose password is blank."""
+        """The active users whose password is blank. One that has none, cut off while being made, cannot log in."""
         with outages():
             rows = await self._pool.fetch(
-                "SELECT u.username FROM read_v1.users u LEFT JOIN api.credentials c ON c.user_id = u.id "
+                "SELECT u.username FROM read_v1.users u JOIN api.credentials c ON c.user_id = u.id "
                 "WHERE u.active AND NOT u.remote AND c.password_hash IS NULL ORDER BY u.id"
             )
         return [row["username"] for row in rows]

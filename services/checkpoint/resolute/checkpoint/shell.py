@@ -48,7 +48,7 @@ async def serve(context: Context) -> None:
 
 class CheckpointStore:
     def __init__(self, context: Context, open_storage: Callable[[Object], Storage] = open_storage) -> None:
-        self._log, self._open = context.log, open_storage
+        self._log, self._open, self._cluster_id = context.log, open_storage, context.cluster_id
         self._registries = Aggregates(context.log, Registry, registry.evolve)
         self._stories = Aggregates(context.log, Story, story.evolve)
         self._leaving: dict[int, asyncio.Task[None]] = {}
@@ -178,7 +178,7 @@ class CheckpointStore:
             where = "its TensorBoard files"
             storage = command.storage or (await self._story(experiment_id)).storage
             if storage:
-                await asyncio.to_thread(self._open(storage).delete_tensorboard, experiment_id)
+                await asyncio.to_thread(self._open(storage).delete_tensorboard, self._cluster_id, experiment_id)
         except OSError as error:
             raise Refused(
                 f"cannot delete the files of experiment {experiment_id}: {where}: {error.strerror}"

@@ -63,6 +63,8 @@ async def _guessed(gateway: Gateway, username: str, address: str, form: str) -> 
             wire.RESOURCE_EXHAUSTED, "too many failed logins for this user from this address: wait a minute"
         )
     user = await gateway.read.row(BY_NAME, username)
+    if user is not None and user["remote"]:  # has no password here, whatever is stored; refused like one nobody knows
+        user = None
     if not await gateway.sessions.password_fits(user["id"] if user else None, form) or user is None:
         gateway.guesses.failed(username, address)
         raise WireError(wire.UNAUTHENTICATED, "invalid credentials")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -15,7 +15,7 @@ from resolute.api.views.listing import Where, pattern, state_names
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
 from resolute.proto.checkpoint import ApplyRetention
-from resolute.proto.errors import NotFound, Refused, ResoluteError
+from resolute.proto.errors import Forbidden, NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
     ArchiveExperiment,
@@ -30,6 +30,8 @@ from resolute.proto.experiment import (
 )
 
 Make = Callable[[int], SearcherCommand]
+Allowed = Callable[[Call, int], Awaitable[None]]
+"""Raises Forbidden where the caller may not."""
 
 VERBS: Mapping[str, Make] = {
     "activate": ActivateExperiment,
@@ -47,7 +49,8 @@ SAYING: Mapping[Make, str] = {
     KillExperiment: "End it at once.",
     ArchiveExperiment: "Put it out of sight, once it has ended.",
     UnarchiveExperiment: "Put it back in sight.",
-    DeleteExperiment: "Delete it with its checkpoints, metrics and logs, once it has ended.",
+    DeleteExperiment: "Delete it with its checkpoints, metrics and logs, once it has ended. Its owner may, and "
+    "administrators.",
 }
 
 PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
@@ -56,27 +59,39 @@ FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 
 
-def acting(make: Make, parameter: str = "id") -> Handler:
+def acting(make: Make, parameter: str = "id", allowed: Allowed | None = None) -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        await call.send(make(call.int(parameter)))
+        experiment_id = call.int(parameter)
+        if allowed is not None:
+            await allowed(call, experiment_id)
+        await call.send(make(experiment_id))
         return {}
 
     act.__doc__ = SAYING[make]
     return act
 
 
-def acting_on_many(make: Make) -> Handler:
+def acting_on_many(make: Make, allowed: Allowed | None = None) -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        return await _each(call, make)
+        return await _each(call, make, allowed)
 
     act.__doc__ = f"The same for several, named or found by filters, each by itself: {SAYING[make]}"
     return act
 
 
-async def _each(call: Call, make: Make) -> dict[str, Any]:
+async def _its_owner(call: Call, experiment_id: int) -> None:
+    """And administrators: what is deleted is gone for good. Raises Forbidden."""
+    owner_id = (await row_of(call.gateway.read, experiment_id))["owner_id"]
+    if not call.principal.admin and owner_id != call.principal.user_id:
+        raise Forbidden(f"only its owner or an administrator may delete experiment {experiment_id}")
+
+
+async def _each(call: Call, make: Make, allowed: Allowed | None = None) -> dict[str, Any]:
     results = []
     for experiment_id in await _chosen(call):
         try:
+            if allowed is not None:
+                await allowed(call, experiment_id)
             await call.send(make(experiment_id), step=str(experiment_id))
             results.append({"id": experiment_id, "error": ""})
         except ResoluteError as error:
@@ -247,8 +262,8 @@ ROUTES = (
         Route(f"{verb.capitalize()}Experiments", "POST", f"{MANY}/{verb}", acting_on_many(make), EDIT)
         for verb, make in VERBS.items()
     ),
-    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), EDIT),
-    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment), EDIT),
+    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId", _its_owner), EDIT),
+    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment, _its_owner), EDIT),
     Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT),
     Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT),
     Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT),

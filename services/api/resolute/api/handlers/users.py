@@ -71,7 +71,8 @@ async def post_user(call: Call) -> dict[str, Any]:
     form = _password(call, call.body)
     if not remote:
         _check_blank(call, form)
-    user_id, position = await call.gateway.directory.create_user(
+    directory = call.gateway.directory
+    user_id, position = await directory.create_user(
         str(asked["username"]),
         call.cause,
         admin=bool(asked.get("admin")),
@@ -83,6 +84,8 @@ async def post_user(call: Call) -> dict[str, Any]:
         position = await _store_password(call, user_id, form)
     else:
         await call.gateway.sessions.set_first_password(user_id, "")
+    if group := asked.get("agentUserGroup"):
+        position = await directory.change_user(user_id, {"agent_user_group": group}, call.cause.then("agent-user"))
     await call.gateway.read.reached(position)
     return {"user": await user_of(call.gateway.read, user_id)}
 
@@ -93,10 +96,14 @@ async def patch_user(call: Call) -> dict[str, Any]:
     changes = {column: patch[key] for key, column in FIELDS.items() if patch.get(key) is not None}
     if not call.principal.admin and (forbidden := sorted(ADMINS_ONLY & changes.keys())):
         raise Forbidden(f"only an administrator may change {', '.join(forbidden)} of a user")
-    position = await call.gateway.directory.change_user(user_id, changes, call.cause)
-    if patch.get("password") is not None:
-        form = _password(call, patch)
+    directory = call.gateway.directory
+    form = None if patch.get("password") is None else _password(call, patch)
+    if form is not None:
         _check_blank(call, form)
+    elif patch.get("remote") is False and (await directory.users()).get(user_id).remote:
+        _check_blank(call, "")  # there was no use for one so far
+    position = await directory.change_user(user_id, changes, call.cause)
+    if form is not None:
         position = await _store_password(call, user_id, form)
     await call.gateway.read.reached(position)
     call.gateway.sessions.forget()
