@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class InvalidHP(Exception):
-    """Raise it from a trial: the trial ends with exit code 0, and the search replaces it."""
+    """Raise it from a trial, on any of its ranks: the trial ends early, and the search replaces it."""
 
     def __init__(self, msg: str = "the trial's code found its hyperparameters to be invalid") -> None:
         if not isinstance(msg, str):

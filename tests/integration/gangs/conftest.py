@@ -1,4 +1,4 @@
-"""Two agents of two slots each on this machine, which make gangs of four ranks without containers."""
+"""Three agents of two slots each on this machine, which make gangs of four ranks and of six without containers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 class Gangs:
-    """A cluster, and trials on four of its slots."""
+    """A cluster, and trials on four of its slots, which are two agents."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
@@ -105,5 +105,5 @@ def environ(pid: int) -> Sequence[bytes]:
 def gangs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gangs]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RESOLUTE_AGENT_GRACE_S", "3")  # for a container that stands still: there is no use in waiting
-        with local_cluster(tmp_path_factory.mktemp("gangs"), agents=2, slots=2) as cluster:
+        with local_cluster(tmp_path_factory.mktemp("gangs"), agents=3, slots=2) as cluster:
             yield Gangs(cluster)

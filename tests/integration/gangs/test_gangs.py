@@ -1,4 +1,4 @@
-"""One trial on two agents: started by every launcher, ended together, and told what of.
+"""One trial on several agents: started by every launcher, ended together, and told what of.
 
 The ranks only count, so that they start at once; the examples beside these tests train.
 """
@@ -85,6 +85,26 @@ def test_however_a_rank_dies_the_gang_ends_with_its_code(gangs: Gangs, launcher:
     assert last_lines_of_launchers(lines) == [f"ERROR: rank 2 on an agent ended with {told}"] * 2
     assert len(texts(lines, "INFO: counting on from 5")) == 4
     print(f"{launcher}: {death} of a rank ends its gang in {seconds_to_die(lines):.2f} s")
+    assert seconds_to_die(lines) < 20
+
+
+def test_a_gang_on_three_agents_fails_together_and_then_ends_well(gangs: Gangs) -> None:
+    """The chief has more than one other to hear."""
+    experiment_id = gangs.start(f"{TORCH} python3 count.py", slots=6, hyperparameters={"dies_of": "raise", "dying": 5})
+    state, restarts, lines = gangs.end(experiment_id)
+    assert (state, restarts) == ("STATE_COMPLETED", 1)
+    reason = "ERROR: rank 5 on an agent ended with exit code 1: ValueError: seven is enough"
+    assert last_lines_of_launchers(lines) == [reason] * 3
+    assert {line.rank for line in lines if line.text == "INFO: counting on from 5"} == set(range(6))
+
+
+def test_a_rank_that_finds_its_hyperparameters_invalid_ends_its_gang_which_is_not_tried_again(gangs: Gangs) -> None:
+    state, restarts, lines = gangs.run(f"{TORCH} python3 count.py", hyperparameters={"dies_of": "invalid"})
+    assert (state, restarts) == ("STATE_ERROR", 0), "a single search has no other trial"
+    (reason,) = set(last_lines_of_launchers(lines))
+    assert reason.startswith("ERROR: rank 2 on an agent ended with exit code 1: ")
+    assert reason.endswith("InvalidHP: seven is too many")
+    assert len(texts(lines, "INFO: counting on")) == 4
     assert seconds_to_die(lines) < 20
 
 

@@ -26,6 +26,16 @@ def test_an_invalid_hyperparameter_ends_the_trial_cleanly(on_cluster):
     assert master.posted("/trials/41/early_exit") == [{"reason": "EXITED_REASON_INVALID_HP"}]
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_finds_a_hyperparameter_invalid_says_so_and_fails_which_ends_the_others(on_cluster, rank):
+    master = on_cluster()
+    several = core.DummyDistributedContext()
+    several.rank, several.size = rank, 2
+    with pytest.raises(det.InvalidHP), core.init(distributed=several):
+        raise det.InvalidHP("no such learning rate")
+    assert master.posted("/trials/41/early_exit") == [{"reason": "EXITED_REASON_INVALID_HP"}]
+
+
 def test_an_early_exit_that_was_reported_already_is_no_error(on_cluster):
     master = on_cluster()
     master.answers["/early_exit"] = (400, {"error": {"error": "reported already"}})

@@ -166,13 +166,15 @@ def spy(context: pytorch.PyTorchTrialContext, calls: list[str]) -> None:
 
 def story(on_batch=None, **fit: Any) -> list[str]:
     calls: list[str] = []
-    with pytorch.init(exp_conf={}) as context:
-        spy(context, calls)
-        trial = Trial(context, calls, on_batch)
-        try:
+    try:
+        with pytorch.init(exp_conf={}) as context:
+            spy(context, calls)
+            trial = Trial(context, calls, on_batch)
             pytorch.Trainer(trial, context).fit(**fit)
-        except SystemExit as ended:
-            calls.append(f"exit({ended.code})")
+    except SystemExit as ended:
+        calls.append(f"exit({ended.code})")
+    except det.InvalidHP as problem:
+        calls.append(f"raised({problem})")
     return calls
 
 
@@ -278,20 +280,43 @@ def test_a_trial_that_asks_to_stop_leaves_a_checkpoint_and_no_validation():
     ]
 
 
-def test_invalid_hyperparameters_found_in_training_end_the_trial_cleanly():
-    def refuse(trial, batch_idx):
-        if batch_idx == 1:
-            raise det.InvalidHP("too large")
+def refuse(trial: Trial, batch_idx: int) -> None:
+    if batch_idx == 1:
+        raise det.InvalidHP("too large")
 
+
+def test_invalid_hyperparameters_found_in_training_end_the_trial_cleanly():
     calls = story(refuse, max_length=pytorch.Batch(8), reporting_period=pytorch.Batch(1))
     at = calls.index("train(0, 1)")
     assert calls[at:] == ["train(0, 1)", *CHECKPOINT, "shutdown", "early_exit(INVALID_HP)", "exit(0)"]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_one_of_several_ranks_that_finds_them_invalid_says_so_and_waits_for_no_other(rank):
+    def refuse_alone(trial: Trial, batch_idx: int) -> None:
+        trial.context.distributed.rank, trial.context.distributed.size = rank, 2  # the other would never answer
+        refuse(trial, batch_idx + 1)
+
+    calls = story(refuse_alone, max_length=pytorch.Batch(8))
+    at = calls.index("train(0, 0)")
+    assert calls[at:] == ["train(0, 0)", "shutdown", "early_exit(INVALID_HP)", "raised(too large)"]
 
 
 def test_a_validation_before_training_when_asked_for():
     calls = story(max_length=pytorch.Batch(1), step_zero_validation=True, checkpoint_policy="none")
     begun = calls.index("training_start") + 1
     assert calls[begun : begun + len(validation(0)) + 1] == [*validation(0), "status(training)"]
+
+
+@pytest.mark.parametrize(("rank", "asked"), [(0, 1), (1, 0)])
+def test_whether_anything_was_validated_before_is_asked_by_one_rank_for_all(on_cluster, monkeypatch, rank, asked):
+    master = on_cluster(searcher={"name": "single", "metric": "val", "max_length": {"batches": 1}})
+    master.answers["/api/v1/trials/41"] = (200, {"trial": {"latestValidation": None}})
+    as_rank = property(lambda _: rank, lambda *_: None)
+    monkeypatch.setattr(core.DummyDistributedContext, "rank", as_rank, raising=False)
+    monkeypatch.setattr(core.DummyDistributedContext, "_check", lambda _: None)
+    fit(max_length=pytorch.Batch(1), step_zero_validation=True)
+    assert [path for _, path, _ in master.calls].count("/api/v1/trials/41") == asked
 
 
 def test_a_test_run_is_one_batch_one_validation_one_checkpoint():

@@ -35,8 +35,11 @@ logger = logging.getLogger("determined.core")
 
 
 class Context:
-    """Use it with `with`. Leaving it sends what is still unsent, and turns InvalidHP into a clean end. An
-    InvalidExperimentException goes on its way, and the cluster hears that trying again is of no use."""
+    """Use it with `with`. Leaving it sends what is still unsent.
+
+    With InvalidHP the search hears of it, whichever rank raised; a single worker then ends cleanly, and one of several
+    fails, for that ends the others. With InvalidExperimentException it hears that trying again is of no use.
+    """
 
     def __init__(
         self,
@@ -130,11 +133,12 @@ class Context:
     ) -> None:
         if isinstance(exc_val, InvalidHP):
             logger.info("the trial ends: %s", exc_val)
-            if self.distributed.rank == 0:
-                self.train.report_early_exit(EarlyExitReason.INVALID_HP)
-            self.close()
-            raise SystemExit(0) from exc_val
-        if isinstance(exc_val, InvalidExperimentException) and self.distributed.rank == 0:
+            self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+            if self.distributed.size == 1:
+                self.close()
+                raise SystemExit(0) from exc_val
+            # The other ranks may not have found it, and wait for this one: the launcher ends them with one that fails.
+        if isinstance(exc_val, InvalidExperimentException):
             self.train._report_misconfigured()
         self.close(exc_type, exc_val, exc_tb)
 

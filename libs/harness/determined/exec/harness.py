@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from determined import constants, errors, util
 from determined._info import ClusterInfo, get_cluster_info
+from determined._invalid_hp import InvalidHP
 from determined.exec import _hopeless
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class NoSuchTrial(Exception):
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit code: 0 for trained, preempted or ended early, 1 for an error, which is in the log."""
+    """The exit code: 0 for trained, preempted or ended early, 1 for an error, which is in the log, and for a rank of
+    several that ends the trial early."""
     parser = argparse.ArgumentParser(prog="determined.exec.harness")
     named = parser.add_mutually_exclusive_group(required=True)
     named.add_argument("--trial", metavar="module:Class")
@@ -50,6 +52,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except errors.InvalidExperimentException:
         _hopeless.tell(info)
         logger.exception("the trial and its configuration do not fit")
+        return 1
+    except InvalidHP:  # on one of several ranks, of which the launcher ends the others
+        logger.exception("the trial ends early")
         return 1
     except Exception:
         logger.exception("the trial failed")

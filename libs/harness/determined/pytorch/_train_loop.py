@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from torch.utils import data
 
-from determined import core
 from determined._invalid_hp import InvalidHP
 from determined.pytorch import _save, _state, _validate
 from determined.pytorch._callback import PyTorchCallback
@@ -64,28 +63,20 @@ class TrainLoop:
         """What this run's last validation gave."""
 
     def run(self) -> None:
-        """Raises SystemExit(0) for hyperparameters that the trial finds invalid."""
+        """Raises InvalidHP for hyperparameters that the trial finds invalid, which is for the core context to tell."""
         self._callbacks = self._trial.build_callbacks()
-        invalid: InvalidHP | None = None
         try:
             self._set_up()
             self._context._begin()
             self._each("on_training_start")
             try:
                 self._train()
-            except InvalidHP as problem:
-                invalid = problem
-                self._checkpoint_unless_current()
+            except InvalidHP:
+                if self._context.distributed.size == 1:  # other ranks may not have found it, and would not store theirs
+                    self._checkpoint_unless_current()
+                raise
         finally:
             self._each("on_trial_shutdown")
-        if invalid is not None:
-            self._end_invalid(invalid)
-
-    def _end_invalid(self, problem: InvalidHP) -> None:
-        logger.info("the trial ends: %s", problem)
-        if self._chief:
-            self._core.train.report_early_exit(core.EarlyExitReason.INVALID_HP)
-        raise SystemExit(0) from problem
 
     # Beginning
 
@@ -187,8 +178,9 @@ class TrainLoop:
             return False
         if not self._context._on_cluster() or self._core._session is None:
             return True
-        trial = self._core._session.get(f"/api/v1/trials/{self._state.trial_id}")["trial"]
-        return not trial.get("latestValidation")
+        # Asked once for all: a report that arrives meanwhile would have some ranks validate, and others not.
+        trial = self._core._session.get(f"/api/v1/trials/{self._state.trial_id}")["trial"] if self._chief else {}
+        return not self._context.distributed.broadcast(trial.get("latestValidation"))
 
     def _train_until_stopped(self) -> bool:
         """Whether the trial was asked to stop before its end."""

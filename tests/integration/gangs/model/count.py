@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-from determined import core
+from determined import InvalidHP, core
 
 HOROVOD = {
     name: f"HOROVOD_{name.upper()}" for name in ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size")
@@ -40,6 +40,8 @@ def die(how: str) -> None:
         raise ValueError("seven is enough")
     if how == "exit":
         sys.exit(3)
+    if how == "invalid":
+        raise InvalidHP("seven is too many")
     os.kill(os.getpid(), {"kill": signal.SIGKILL, "segfault": signal.SIGSEGV}[how])
 
 
@@ -57,7 +59,7 @@ def main(context: core.Context) -> None:
                 (folder / "count").write_text(str(count))
         if count == 7 and first == 0:
             context.distributed.allgather("the checkpoint is there")
-            if rank == 2 and "dies_of" in hparams:
+            if rank == hparams.get("dying", 2) and "dies_of" in hparams:
                 print("dying at", time.time(), flush=True)
                 die(hparams["dies_of"])
             while "waits" in hparams:
