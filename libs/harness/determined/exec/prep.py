@@ -209,20 +209,20 @@ def _run_hook(hook: pathlib.Path) -> None:
         return
     import subprocess
 
-    reader, writer = os.pipe()
-    # Not `set -e`: the hook is the user's own script; only how it ends decides.
-    script = f'. "$0"; code=$?; env -0 >&{writer}; exit $code'
-    shell = ["bash", "-c", script, str(hook)]
-    try:
-        with subprocess.Popen(shell, pass_fds=[writer]) as process:
-            os.close(writer)
-            with os.fdopen(reader, "rb") as pipe:
-                variables = pipe.read()
-            code = process.wait()
-    except FileNotFoundError as problem:
-        raise CannotStart(f"{HOOK} needs bash, which is not installed here", 127, hopeless=True) from problem
+    # Not a pipe: what the hook leaves running would hold it open.
+    with os.fdopen(os.memfd_create("environment"), "r+b") as exported:
+        # Not `set -e`: the hook is the user's own script; only how it ends decides.
+        script = f'. "$0"; code=$?; env -0 >&{exported.fileno()}; exit $code'
+        try:
+            code = subprocess.call(["bash", "-c", script, str(hook)], pass_fds=[exported.fileno()])
+        except FileNotFoundError as problem:
+            raise CannotStart(f"{HOOK} needs bash, which is not installed here", 127, hopeless=True) from problem
+        exported.seek(0)
+        variables = exported.read()
     if code != 0:
         raise CannotStart(f"{HOOK} ended with exit code {code}", code if code > 0 else 128 - code)
+    if not variables:  # it left by `exit 0`
+        return
     fresh = dict(entry.partition(b"=")[::2] for entry in variables.split(b"\0") if entry)
     shells_own = {b"_", b"SHLVL", b"PWD", b"OLDPWD"}
     os.environb.clear()

@@ -1,0 +1,51 @@
+"""The hook that runs before a task's program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from determined.exec import prep
+
+
+@pytest.fixture(autouse=True)
+def _environment_as_before():
+    before = dict(os.environb)
+    yield
+    os.environb.clear()
+    os.environb.update(before)
+
+
+@pytest.fixture
+def run_hook(tmp_path):
+    def run(text: str) -> None:
+        (tmp_path / prep.HOOK).write_text(text)
+        prep._run_hook(tmp_path / prep.HOOK)
+
+    return run
+
+
+def test_what_a_hook_exports_is_there_and_what_it_unsets_is_gone(run_hook, monkeypatch):
+    monkeypatch.setenv("UNWANTED", "1")
+    run_hook("export FROM_HOOK=$'two\\nlines'; unset UNWANTED; not_exported=1")
+    assert os.environ["FROM_HOOK"] == "two\nlines"
+    assert not {"UNWANTED", "not_exported"} & set(os.environ)
+
+
+def test_a_hook_may_leave_something_running(run_hook, tmp_path):
+    began_at = time.monotonic()
+    run_hook(f"sleep 30 & echo $! > {tmp_path}/pid; export FROM_HOOK=yes")
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert time.monotonic() - began_at < 15
+    assert os.environ["FROM_HOOK"] == "yes"
+
+
+def test_a_hook_that_exits_by_itself_takes_nothing_away(run_hook):
+    before = dict(os.environ)
+    run_hook("exit 0")
+    assert os.environ == before
+    with pytest.raises(prep.CannotStart, match="exit code 3"):
+        run_hook("exit 3")
