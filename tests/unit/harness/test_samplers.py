@@ -51,6 +51,14 @@ def test_skipping_leaves_the_length_of_the_whole():
     assert list(samplers.SkipSampler(SequentialSampler(range(4)), 3)) == [3]
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_repeating_nothing_is_an_error(ranks):
+    with pytest.raises(RuntimeError, match="nothing to train on"):
+        next(iter(samplers.RepeatSampler(SequentialSampler(()))))
+    with pytest.raises(RuntimeError, match="drop_last leaves out"):
+        next(iter(pytorch.adapt_batch_sampler(batches_of(0, 2), True, 5, ranks, 0)))
+
+
 def test_repeating_goes_round_with_the_length_of_one_round():
     repeated = samplers.RepeatSampler(SequentialSampler(range(3)))
     assert len(repeated) == 3

@@ -39,6 +39,11 @@ def test_whatever_the_number_of_slots_together_they_see_the_same_batches(
     assert together == [list(itertools.islice(endless, size)) for _ in range(batches)]
 
 
+def test_nothing_can_be_dealt_out_for_ever() -> None:
+    with pytest.raises(RuntimeError, match="nothing to train on"):
+        next(iter(ShareSampler(SequentialSampler(()), shares(4, 2), 1, drop_last=False)))
+
+
 def test_a_range_of_slots_is_what_makes_a_trial_elastic() -> None:
     assert is_elastic(RANGE)
     assert not is_elastic({"resources": {"slots_per_trial": 4}})

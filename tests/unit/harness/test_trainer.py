@@ -684,6 +684,15 @@ def test_a_bare_torch_loader_needs_the_checks_disabled(on_cluster):
     assert [call for call in trial.calls if call.startswith("train(")][-1] == "train(2, 4)"
 
 
+def test_a_training_loader_without_a_batch_is_an_error():
+    class Empty(Trial):
+        def build_training_data_loader(self):
+            return pytorch.DataLoader(TensorDataset(torch.arange(3.0)), batch_size=4, drop_last=True)
+
+    with pytest.raises(RuntimeError, match="nothing to train on"), pytorch.init(exp_conf={}) as context:
+        pytorch.Trainer(Empty(context), context).fit(max_length=pytorch.Epoch(1))
+
+
 def test_mixed_precision_trains_on_a_machine_without_gpus_too():
     with pytorch.init(exp_conf={}) as context:
 

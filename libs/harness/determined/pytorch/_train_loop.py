@@ -29,7 +29,7 @@ from determined.pytorch._state import TrialState
 from determined.pytorch._targets import Target, worth
 from determined.pytorch._trial import AnyLoader, PyTorchTrial, overrides
 from determined.pytorch._units import is_due, progress
-from determined.pytorch.samplers import RepeatBatchSampler
+from determined.pytorch.samplers import NOTHING, RepeatBatchSampler
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -99,6 +99,8 @@ class TrainLoop:
         training = self._torch_loader(self._trial.build_training_data_loader(), repeat=True)
         self._validation_loader = self._torch_loader(self._trial.build_validation_data_loader())
         length = self._context.distributed.broadcast(_length(training))
+        if length == 0:
+            raise RuntimeError(NOTHING)
         self._context._batches_per_epoch = length
         self._batches = endless(training, self._state.batches_trained)
 
@@ -373,7 +375,7 @@ def _rounds(loader: data.DataLoader[Any], skip: int) -> Iterator[Any]:
             if position >= skip:
                 yield batch
         if empty:
-            raise RuntimeError("the training data loader is empty, so there is nothing to train on")
+            raise RuntimeError(NOTHING)
         skip = 0
 
 

@@ -6,16 +6,33 @@ its share of one endless order, and skipping the batches a checkpoint has seen c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from torch.utils.data import BatchSampler, Sampler
+
+NOTHING = (
+    "the training data loader gives no batch, so there is nothing to train on: its data set is empty, or smaller than "
+    "a batch, which drop_last leaves out"
+)
+_One = TypeVar("_One")
 
 
 def _shard_length(total: int, shards: int, rank: int) -> int:
     """How many of `total` things fall to `rank` when they are dealt out in turn."""
     return max(0, (total - rank + shards - 1) // shards)
+
+
+def _round_and_round(rounds: Iterable[_One]) -> Iterator[_One]:
+    """For ever. Raises RuntimeError where that would be for ever without giving anything."""
+    while True:
+        gave = False
+        for one in rounds:
+            gave = True
+            yield one
+        if not gave:
+            raise RuntimeError(NOTHING)
 
 
 class RepeatSampler(Sampler[Any]):
@@ -28,8 +45,7 @@ class RepeatSampler(Sampler[Any]):
         return len(cast(Sized, self._sampler))
 
     def __iter__(self) -> Iterator[Any]:
-        while True:
-            yield from self._sampler
+        return _round_and_round(self._sampler)
 
 
 class RepeatBatchSampler(BatchSampler):
@@ -42,8 +58,7 @@ class RepeatBatchSampler(BatchSampler):
         return len(self.batch_sampler)
 
     def __iter__(self) -> Iterator[list[int]]:
-        while True:
-            yield from self.batch_sampler
+        return _round_and_round(self.batch_sampler)
 
 
 class DistributedSampler(Sampler[Any]):
