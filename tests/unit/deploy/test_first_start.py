@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from resolute.bus import roles
 from resolute.deploy import agent_container, certificates, first_start
 from resolute.deploy.first_start import FirstStartSettings
+from resolute.deploy.places import write_private
 from resolute.proto.errors import Refused
 
 READERS = ("services", "gateway", "postgres", "nats", "agents", "trust")
@@ -34,6 +35,22 @@ def made(tmp_path: Path) -> dict[str, str]:
 
 def test_a_later_start_changes_nothing(made: dict[str, str], tmp_path: Path) -> None:
     assert started(tmp_path) == made
+
+
+def test_a_start_that_was_cut_off_before_it_gave_a_file_away_is_made_good_by_the_next(
+    made: dict[str, str], tmp_path: Path
+) -> None:
+    def given() -> dict[str, tuple[int, int]]:
+        found = (file.stat() for file in files)
+        return {file.name: (stat.S_IMODE(was.st_mode), was.st_uid) for file, was in zip(files, found, strict=True)}
+
+    files = [tmp_path / "made" / name for name in ("postgres/password", "nats/nats.conf", "trust/ca.crt")]
+    before = given()
+    for file in files:
+        write_private(file, file.read_text())
+    assert given() != before
+    started(tmp_path)
+    assert given() == before
 
 
 def test_more_agents_get_keys_and_those_that_were_there_keep_theirs(made: dict[str, str], tmp_path: Path) -> None:

@@ -193,9 +193,9 @@ def _folder(folder: Path, uid: int, mode: int = 0o700) -> None:
 
 
 def _give(file: Path, text: str, uid: int) -> None:
-    if file.exists() and file.read_text() == text:
-        return
-    write_private(file, text)
+    if not file.exists() or file.read_text() != text:
+        write_private(file, text)
+    # Each time: an earlier start may have been cut off between writing the file and giving it away.
     file.chmod(0o444 if file.parent.name == "trust" else 0o400)
     _hand_over(file, uid)
 
