@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from typing import Any
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -13,6 +17,7 @@ from torch.utils.data import SequentialSampler, TensorDataset
 
 from determined import core, errors, pytorch
 from determined.pytorch._shares import ShareSampler, is_elastic, shares
+from determined.pytorch._train_loop import TrainLoop
 
 RANGE = {"resources": {"slots_per_trial": {"min": 1, "max": 4}}}
 
@@ -76,6 +81,25 @@ def test_gradients_count_as_much_as_their_records() -> None:
     one = torch.ones(1, requires_grad=True)
     context(20, RANGE).backward(one.sum())
     assert one.grad == pytest.approx(7 * 3 / 20)
+
+
+@pytest.mark.parametrize("sizes", [(8, 7, 7), (8, 8, 8), (7, 7, 7), (5, 5, 5)])
+def test_ranks_validate_on_every_record_once_whatever_the_size_of_their_batches(sizes: tuple[int, ...]) -> None:
+    """Eight records are the share of the first rank alone."""
+    records = TensorDataset(torch.arange(50))
+    port = 20_000 + threading.get_native_id() % 10_000
+
+    def seen(rank: int) -> list[int]:
+        place = {"local_rank": rank, "local_size": 3, "cross_rank": 0, "cross_size": 1}
+        with contextlib.closing(core.DistributedContext(rank=rank, size=3, pub_port=port, **place)) as distributed:
+            made = SimpleNamespace(_shares=lambda: shares(22, 3), distributed=distributed)
+            loader = pytorch.DataLoader(records, batch_size=sizes[rank])
+            loop = cast(TrainLoop, SimpleNamespace(_context=made))
+            dealt = TrainLoop._elastic_loader(loop, loader, 3, rank, repeat=False, whole=False)
+            return [int(record) for (batch,) in dealt for record in batch]
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sorted(itertools.chain(*pool.map(seen, range(3)))) == list(range(50))
 
 
 @pytest.mark.parametrize("batch_size", [5, 8])

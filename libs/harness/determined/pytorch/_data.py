@@ -95,7 +95,7 @@ class DataLoader:
 
         Raises InvalidExperimentException for batches that are not of this rank's share.
         """
-        if self.sampler is None or self.batch_size != shares[rank]:
+        if self.sampler is None or not self._is_of_share(shares, rank):
             raise errors.InvalidExperimentException(
                 f"resources.slots_per_trial is a range, so hyperparameters.global_batch_size {sum(shares)} is dealt out"
                 f" to the {len(shares)} slots of today, of which this one takes {shares[rank]} records: build the "
@@ -104,10 +104,13 @@ class DataLoader:
         part = ShareSampler(self.sampler, shares, rank, drop_last=self.drop_last)
         return self._loader(SkipBatchSampler(part, skip))
 
-    def _of_one_size(self, shares: Sequence[int], rank: int) -> data.BatchSampler:
-        """The batches to validate on, of the smallest share where they would be of each rank's own."""
-        if self.sampler is None or self.batch_size != shares[rank]:
-            return self.batch_sampler
+    def _is_of_share(self, shares: Sequence[int], rank: int) -> bool:
+        """Whether batches are as large as this rank's share, and so may differ from the other ranks'."""
+        return self.sampler is not None and self.batch_size == shares[rank]
+
+    def _of_one_size(self, shares: Sequence[int]) -> data.BatchSampler:
+        """The batches to validate on where those of each rank would be of its share: of the smallest."""
+        assert self.sampler is not None
         return data.BatchSampler(self.sampler, min(shares), self.drop_last)
 
     def _loader(self, batch_sampler: data.BatchSampler) -> data.DataLoader[Any]:

@@ -130,8 +130,12 @@ class TrainLoop:
         shares = self._context._shares()
         if repeat:
             return loader._dealt_out(shares, rank, self._state.batches_trained)
-        batches = loader._of_one_size(shares, rank)
-        return loader._loader(batches if whole else adapt_batch_sampler(batches, num_replicas=size, rank=rank))
+        if whole:
+            return loader.get_data_loader()
+        # Decided together: a size that all give may be the share of some, who would cut other batches than the rest.
+        of_share = all(self._context.distributed.allgather(loader._is_of_share(shares, rank)))
+        batches = loader._of_one_size(shares) if of_share else loader.batch_sampler
+        return loader._loader(adapt_batch_sampler(batches, num_replicas=size, rank=rank))
 
     def _restore(self, saved: dict[str, Any], same_trial: bool) -> None:
         self._each("on_checkpoint_load_start", saved)
