@@ -153,6 +153,14 @@ async def test_a_line_without_end_comes_in_pieces(runtime: TaskRuntime):
     assert "".join(await texts_of(runtime, launch)) == "x" * 200_000
 
 
+async def test_a_line_that_ends_as_if_the_task_had_is_a_line(runtime: TaskRuntime):
+    last = "A" * 5000 + " x y z", "A" * 4083 + " x 0 0"
+    launch = python(f"import time\nfor line in {last!r}:\n    print(line)\n    time.sleep(0.3)\nraise SystemExit(3)")
+    await runtime.start(launch)
+    assert (await ended(runtime, launch)).code == 3
+    assert await texts_of(runtime, launch) == list(last)
+
+
 async def test_no_character_is_cut_where_a_line_is(runtime: TaskRuntime):
     launch = python("print('x' + 'é€😀' * 30_000)")
     await runtime.start(launch)

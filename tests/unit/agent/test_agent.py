@@ -46,6 +46,8 @@ class Pretence:
     addresses: dict[str, str] = field(default_factory=dict)
     tidied: list[frozenset[str]] = field(default_factory=list)
     broken: str = ""
+    failing: dict[str, Exception] = field(default_factory=dict)
+    """What asking for the end of a task, or starting it, raises: a bug."""
 
     def folder(self, resources_id: str) -> str:
         return f"/tasks/{resources_id}"
@@ -54,6 +56,8 @@ class Pretence:
         if self.broken:
             raise CannotStart(self.broken)
         assert launch.resources_id not in self.tasks
+        if launch.resources_id in self.failing:
+            raise self.failing[launch.resources_id]
         self.tasks[launch.resources_id] = asyncio.get_running_loop().create_future()
 
     async def attach(self, resources_id: str) -> bool:
@@ -64,9 +68,12 @@ class Pretence:
 
     async def signal(self, resources_id: str, number: int) -> None:
         self.signals.append((resources_id, number))
-        self.end(resources_id, 143)
+        if resources_id in self.tasks and not self.tasks[resources_id].done():
+            self.end(resources_id, 143)
 
     async def exit(self, resources_id: str) -> Exit:
+        if resources_id in self.failing:
+            raise self.failing[resources_id]
         return await asyncio.shield(self.tasks[resources_id])
 
     async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
@@ -92,6 +99,7 @@ class Scene:
     hellos: list[AgentHello] = field(default_factory=list)
     reports: list[tuple[str, str, int | None]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    hopeless: list[bool] = field(default_factory=list)
     lines: dict[int, LogLine] = field(default_factory=dict)
     batches: list[int] = field(default_factory=list)
     refuse_line: str = ""
@@ -113,6 +121,7 @@ class Scene:
             id="a1", hello_s=0.05, heartbeat_s=0.05, logs_wait_s=0.2, work_dir=self.folder, remember_s=60
         )
         agent = Agent(self.bus, self.runtime, Ledger(self.folder / "ledger"), settings, SITE, "10.0.0.1", "1")
+        agent.try_again_after_s = (0.01, 0.01)
         self.running = asyncio.create_task(agent.run())
 
     async def stop_agent(self) -> None:
@@ -148,6 +157,7 @@ class Scene:
             raise Failed("a bug of the scheduler's")
         self.reports.append((report.resources_id, report.what, report.exit_code))
         self.reasons.append(report.reason)
+        self.hopeless.append(report.hopeless)
         return Reply(1)
 
     async def _logs(self, batch: LogBatch) -> LogsStored:
@@ -161,6 +171,11 @@ class Scene:
         self.batches.append(len(batch.lines))
         self.lines.update({line.sequence: line for line in batch.lines})
         return LogsStored(len(batch.lines))
+
+    def words_left(self, resources_id: str) -> str:
+        """What the ledger says is still to be said of a task's end."""
+        (entry,) = [one for one in Ledger(self.folder / "ledger").load() if one.resources_id == resources_id]
+        return entry.last_words
 
     def texts(self) -> list[str]:
         return [self.lines[n].text for n in sorted(self.lines)]
@@ -371,3 +386,101 @@ async def test_a_task_the_last_agent_meant_to_start_and_did_not_is_reported_as_l
         s.runtime = replace(s.runtime, tasks={})
         s.start_agent()
         await s.until(lambda: s.reports[-1] == ("r1", "exited", None))
+
+
+async def test_a_bug_that_one_task_meets_is_the_end_of_that_task_and_of_nothing_else(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0), start("r2", 1))))
+        await s.until(lambda: len(s.reports) == 2)
+        await s.stop_agent()
+        s.runtime.failing["r1"] = ValueError("invalid literal for int() with base 10: 'y'")
+        s.start_agent()
+        await s.until(lambda: ("r1", "exited", None) in s.reports)
+        assert s.reasons[-1] == "the agent could not look after it; the agent's log says why"
+        assert ("r1", signal.SIGKILL) in s.runtime.signals
+        assert "r1" in s.runtime.forgotten
+        s.runtime.end("r2", 3)
+        await s.until(lambda: s.reports[-1] == ("r2", "exited", 3))
+        await s.some_hellos()
+
+
+async def test_a_bug_that_passes_costs_a_task_nothing(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: len(s.reports) == 1)
+        await s.stop_agent()
+        s.runtime.failing["r1"] = ValueError("now and then")
+        asked = s.runtime.exit
+
+        async def exit_(resources_id: str) -> Exit:
+            try:
+                return await asked(resources_id)
+            except ValueError:
+                s.runtime.failing.clear()
+                raise
+
+        s.runtime.exit = exit_  # type: ignore[method-assign]
+        s.start_agent()
+        await s.until(lambda: not s.runtime.failing)
+        s.runtime.end("r1", 3)
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 3))
+        assert not [number for _, number in s.runtime.signals if number == signal.SIGKILL]
+
+
+async def test_one_that_cannot_be_asked_to_end_does_not_keep_others_from_it(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0), start("r2", 1))))
+        await s.until(lambda: len(s.reports) == 2)
+        asked = s.runtime.signal
+
+        async def signal_(resources_id: str, number: int) -> None:
+            if resources_id in s.runtime.failing:
+                raise s.runtime.failing[resources_id]
+            await asked(resources_id, number)
+
+        s.runtime.signal = signal_  # type: ignore[method-assign]
+        s.runtime.failing["r1"] = ValueError("a bug")
+        orders = AgentOrders(stop=(StopTask("r1", "a.1", "paused"), StopTask("r2", "a.2", "paused")))
+        await s.order(orders)
+        await s.until(lambda: s.reports[-1] == ("r2", "exited", 143))
+        s.runtime.failing.clear()
+        await s.order(orders)
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 143))
+
+
+async def test_a_start_that_fails_over_a_bug_is_a_failure_of_the_task(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.runtime.failing["r1"] = KeyError("surprise")
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "exited", 125)])
+        assert "KeyError('surprise')" in s.reasons[-1]
+
+
+async def test_an_end_that_nobody_has_heard_of_is_told_the_same_by_the_next_agent(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: len(s.reports) == 1)
+        s.away = True
+        s.runtime.tasks["r1"].set_result(Exit(1, "no such image", hopeless=True))
+        await s.until(lambda: s.texts() == ["the task ended with exit code 1: no such image"])
+        await s.until(lambda: not s.words_left("r1"))
+        await s.stop_agent()
+        s.runtime = replace(s.runtime, tasks={})
+        s.away = False
+        s.start_agent()
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 1))
+        assert (s.reasons[-1], s.hopeless[-1]) == ("no such image", True)
+        await s.until(lambda: s.runtime.forgotten == ["r1"])
+        assert s.texts() == ["the task ended with exit code 1: no such image"]
+
+
+def test_an_entry_of_the_release_before_is_read(tmp_path: Path):
+    ledger = Ledger(tmp_path)
+    (tmp_path / "r1.json").write_text(
+        '{"resources_id":"r1","allocation_id":"a.1","task_id":"a","run_id":1,"rank":0,"slot_ids":[0],'
+        '"stop_reason":"","mark":7,"lines":1,"last_words":"ERROR: it ended","reported_at_s":null}'
+    )
+    (entry,) = ledger.load()
+    assert (entry.mark, entry.last_words, entry.found) == (7, "ERROR: it ended", None)
+    ledger.write(replace(entry, found=Exit(1, "why", hopeless=True)))
+    assert ledger.load()[0].found == Exit(1, "why", hopeless=True)

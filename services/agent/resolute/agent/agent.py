@@ -28,6 +28,9 @@ TIDY_S = 60.0
 
 
 class Agent:
+    try_again_after_s = (0.5, 2.0, 10.0)
+    """The pauses after which a task is taken up again that could not be looked after."""
+
     def __init__(
         self,
         bus: Bus,
@@ -68,7 +71,7 @@ class Agent:
         self._closing = True
         for task in list(self._tasks.values()):
             if not task.ended:
-                await task.stop(reason)
+                await self._ask_to_end(task, reason)
         await asyncio.gather(*self._caring.values(), return_exceptions=True)
 
     # ------------------------------------------------------------ what it says
@@ -139,16 +142,23 @@ class Agent:
             }
             for resources_id in asked_about:
                 if resources_id not in wanted and not self._tasks[resources_id].ended:
-                    await self._tasks[resources_id].stop("no allocation owns it any more")
+                    await self._ask_to_end(self._tasks[resources_id], "no allocation owns it any more")
         for start in orders.start:
             self._start(start)
 
     async def _stop(self, order: StopTask) -> None:
         task = self._tasks.get(order.resources_id)
         if task is not None:
-            await task.stop(order.reason)
+            await self._ask_to_end(task, order.reason)
         else:
             self._disown(Entry(order.resources_id, order.allocation_id, "", 0, 0, ()), Exit(None, order.reason))
+
+    async def _ask_to_end(self, task: Task, reason: str) -> None:
+        """Where that fails over a bug, others are still to be asked; and the scheduler says it again."""
+        try:
+            await task.stop(reason)
+        except Exception:
+            log_.exception("a task cannot be asked to end", resources_id=task.entry.resources_id)
 
     def _start(self, order: StartTask) -> None:
         entry = entry_for(order)
@@ -193,19 +203,24 @@ class Agent:
     async def _tidying(self) -> None:
         """What no task owns any more ends: what an agent left behind that lost its ledger, or died as it began."""
         while True:
-            await self._office.runtime.tidy(self._tasks.keys())
+            try:
+                await self._office.runtime.tidy(self._tasks.keys())
+            except Exception:
+                log_.exception("not tidied")  # nothing that is owned depends on it
             await asyncio.sleep(TIDY_S)
 
     def _disown(self, entry: Entry, found: Exit) -> None:
         task = Task(entry, self._office)
-        self._attend(task, task.disown(found))
+        self._attend(task, lambda: task.disown(found), lambda: task.disown(found))
 
     def _care(self, task: Task, launch: Callable[[], Launch] | None) -> None:
-        self._attend(task, task.run(launch))
+        self._attend(task, lambda: task.run(launch), lambda: task.run(None))
 
-    def _attend(self, task: Task, work: Awaitable[None]) -> None:
+    def _attend(self, task: Task, work: Callable[[], Awaitable[None]], again: Callable[[], Awaitable[None]]) -> None:
+        """`again`: how what failed is taken up, as the next agent would."""
+
         async def attend() -> None:
-            await work
+            await self._see_through(task, work, again)
             if self._put_off:  # what waited for its slots can have them
                 self._put_off = False
                 self._hello_soon.set()
@@ -213,6 +228,22 @@ class Agent:
         resources_id = task.entry.resources_id
         self._tasks[resources_id] = task
         self._caring[resources_id] = self._group.create_task(attend(), name=resources_id)
+
+    async def _see_through(
+        self, task: Task, work: Callable[[], Awaitable[None]], again: Callable[[], Awaitable[None]]
+    ) -> None:
+        """A bug that one task meets is not to end the others' agent: that task is taken up again, and then given up."""
+        for pause_s in self.try_again_after_s:
+            try:
+                return await work()
+            except Exception:
+                log_.exception("looking after a task failed", resources_id=task.entry.resources_id)
+                await asyncio.sleep(pause_s)
+                work = again
+        try:
+            await task.give_up("the agent could not look after it; the agent's log says why")
+        except Exception:
+            log_.exception("a task is left to itself", resources_id=task.entry.resources_id)
 
     def _forget_the_old(self) -> None:
         before_s = time.time() - self._settings.remember_s

@@ -16,7 +16,7 @@ from typing import TypeVar
 import structlog
 
 from resolute.agent import contained, spool
-from resolute.agent.docker_engine import Away, Engine, Refusal, State
+from resolute.agent.docker_engine import Away, Engine, State
 
 log_ = structlog.get_logger()
 
@@ -29,23 +29,25 @@ T = TypeVar("T")
 
 def follow(engine: Engine, name: str, log: Path) -> State | None:
     """Copy what the container prints to `log` until it has ended and all of it is there; its last state, if any."""
+    pause_s = LOOK_AGAIN_S
     while True:
-        state = patiently(lambda: engine.state(name))
-        told = spool.end(log) is not None
-        if state is None or not state.begun or (state.ended and told):
-            return state
         try:
+            state = patiently(lambda: engine.state(name))
+            told = spool.end(log) is not None
+            if state is None or not state.begun or (state.ended and told):
+                return state
             if told:
                 engine.kill(name, contained.HEARD.name)  # that is what it waits for
+                pause_s = min(pause_s * 2, PAUSE_S_MAX)  # unless the task said so, not its shim
             else:
                 _copy(engine, name, log, follow=not state.ended)
-        except (Away, Refusal, OSError) as problem:  # OSError: a full disk; what does not fit now may fit later
-            log_.warning("the output of a container cannot be read", container=name, why=str(problem))
+        except Exception as problem:  # noqa: BLE001  (a full disk, the daemon's trouble, ours: later it may be read)
+            log_.warning("the output of a container cannot be read", container=name, why=repr(problem))
             time.sleep(PAUSE_S_MAX / 2)
             continue
         if state.ended:
             return state
-        time.sleep(LOOK_AGAIN_S)
+        time.sleep(pause_s)
 
 
 def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:

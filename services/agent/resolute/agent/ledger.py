@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from resolute import codec
+from resolute.agent.runtime import Exit
 from resolute.proto.pool import StartTask
 
 log_ = structlog.get_logger()
@@ -35,6 +36,8 @@ class Entry:
     """How many lines that is."""
     last_words: str = ""
     """What its log is to say of its end, until that is stored."""
+    found: Exit | None = None
+    """How it ended, as soon as that is known."""
     reported_at_s: float | None = None
     """When the scheduler had recorded its end, in seconds since the epoch."""
 

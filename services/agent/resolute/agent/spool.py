@@ -7,6 +7,7 @@ container say more, as nothing else comes out of it: `s` that its shim is up, `x
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ CHUNK_BYTES_MAX = 256 * 1024
 TAIL_BYTES = 4096
 _STREAMS = {b"o": "stdout", b"e": "stderr"}
 _SIGNS = (b"s", b"x")
+_END = re.compile(rb"\d+(?:\.\d+)? x (\d{1,3}) ([01])\n")
+EXIT_CODE_MAX = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def read(file: Path, mark: int, limit: int) -> Chunk:
     except FileNotFoundError:
         return Chunk((), mark)
     lines: list[Line] = []
-    for record in data[: data.rfind(b"\n") + 1].splitlines(keepends=True):
+    for record in _records(data[: _whole(data)]):
         if len(lines) == limit:
             break
         mark += len(record)
@@ -62,14 +65,18 @@ def end(file: Path) -> End | None:
     """None for a shim that was killed before it could tell: it writes this last."""
     try:
         with file.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES))
-            records = log.read().splitlines(keepends=True)
+            before = max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES)
+            log.seek(before)
+            tail = log.read()
     except FileNotFoundError:
         return None
-    words = records[-1].split(b" ") if records and records[-1].endswith(b"\n") else []
-    if len(words) != 4 or words[1] != b"x":
+    begins = tail.rfind(b"\n", 0, -1) + 1
+    if begins == 0 and before > 0:
+        return None  # the last record is longer than any end: this is some of a line, and says what its task liked
+    told = _END.fullmatch(tail, begins)
+    if told is None or int(told[1]) > EXIT_CODE_MAX:
         return None
-    return End(int(words[2]), words[3].strip() == b"1")
+    return End(int(told[1]), told[2] == b"1")
 
 
 def note(file: Path, texts: Iterable[str]) -> None:
@@ -77,6 +84,16 @@ def note(file: Path, texts: Iterable[str]) -> None:
     stamp = time.time()
     with file.open("ab") as log:
         log.write(b"".join(b"%.6f o %s\n" % (stamp, text.replace("\n", " ").encode()) for text in texts))
+
+
+def _whole(data: bytes) -> int:
+    """How much of it is whole records. What is longer than any shim writes does not hold up what follows."""
+    return data.rfind(b"\n") + 1 or (len(data) if len(data) == CHUNK_BYTES_MAX else 0)
+
+
+def _records(data: bytes) -> list[bytes]:
+    """Each with its newline: nothing else ends a record."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 
 def _is_sign(record: bytes) -> bool:
@@ -87,6 +104,6 @@ def _line(record: bytes) -> Line:
     try:
         stamp, kind, text = record.rstrip(b"\n").split(b" ", 2)
         return Line(datetime.fromtimestamp(float(stamp), UTC), _STREAMS[kind], text.decode(errors="replace"))
-    except (ValueError, KeyError, OverflowError):
-        # Half a record, from when the disk was full.
+    except (ValueError, KeyError, OverflowError, OSError):
+        # Half a record, from when the disk was full; or a task that found its supervisor's output.
         return Line(datetime.fromtimestamp(0, UTC), "stdout", record.decode(errors="replace").rstrip("\n"))

@@ -80,6 +80,14 @@ class Task:
         self._ended.set()
         await self._report_exit(found)
 
+    async def give_up(self, why: str) -> None:
+        """End it, without a look at how."""
+        await self._office.runtime.signal(self.entry.resources_id, signal.SIGKILL)
+        await self._office.runtime.forget(self.entry.resources_id)
+        self._ended.set()
+        if not self.reported:
+            await self._report_exit(Exit(None, why))
+
     async def stop(self, reason: str) -> None:
         """Ask it to end, and see to it that it does. Asking again changes nothing."""
         if not self.entry.stop_reason:
@@ -87,21 +95,31 @@ class Task:
             self._write(replace(self.entry, stop_reason=reason))
         if not self.ended and not self._asked_to_end:
             self._asked_to_end = self._begun  # one that is being started may never come to hear it
-            await self._office.runtime.signal(self.entry.resources_id, signal.SIGTERM)
+            try:
+                await self._office.runtime.signal(self.entry.resources_id, signal.SIGTERM)
+            except Exception:
+                self._asked_to_end = False
+                raise
 
     # ------------------------------------------------------------ its life
 
     async def _live(self, launch: Callable[[], Launch] | None, shipping: asyncio.Task[None]) -> None:
+        found = self.entry.found or await self._see_the_end(launch)
+        self._ended.set()
+        # The last lines should be there before the end is known; but no exit waits for them for ever.
+        await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)
+        await self._report_exit(found)
+
+    async def _see_the_end(self, launch: Callable[[], Launch] | None) -> Exit:
+        """Written down before it is told, so that it is the same, and its line is said once, whoever tells it."""
         found = await self._begin(launch)
         if found is None:
             address = await self._office.runtime.address(self.entry.resources_id)
             await self._report("started", address=address or self._office.address)
             found = await self._office.runtime.exit(self.entry.resources_id)
-        self._write(replace(self.entry, last_words=last_words(found, self.entry.stop_reason, self._begun)))
-        self._ended.set()
-        # The last lines should be there before the end is known; but no exit waits for them for ever.
-        await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)
-        await self._report_exit(found)
+        words = last_words(found, self.entry.stop_reason, self._begun)
+        self._write(replace(self.entry, found=found, last_words=words))
+        return found
 
     async def _begin(self, launch: Callable[[], Launch] | None) -> Exit | None:
         """The end, when there was no beginning."""
@@ -112,6 +130,11 @@ class Task:
                 return Exit(None, "the agent was stopped before it could start the task")
         except CannotStart as error:
             return Exit(CANNOT_START, error.message, error.hopeless)
+        except Exception as error:
+            log_.exception("starting a task failed", resources_id=self.entry.resources_id)
+            if launch is None or await self._office.runtime.attach(self.entry.resources_id):
+                raise
+            return Exit(CANNOT_START, f"the agent failed over it: {error!r}")
         self._begun = True
         log_.info("running" if launch else "found again", resources_id=self.entry.resources_id)
         if self.entry.stop_reason:
