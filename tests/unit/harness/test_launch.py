@@ -47,6 +47,24 @@ def test_a_command_line_that_makes_no_sense_is_refused(words, code, message, cap
     assert message in capsys.readouterr().err
 
 
+HOPELESS = [{"reason": "EXITED_REASON_MISCONFIGURED"}]
+
+
+@pytest.mark.parametrize("words", [[], ["--no-such-option", "train.py"]])
+def test_a_command_line_that_makes_no_sense_is_not_tried_again(on_cluster, words):
+    master = on_cluster()
+    with pytest.raises(SystemExit):
+        torch_distributed.main(words)
+    assert master.posted("/trials/41/early_exit") == HOPELESS
+
+
+def test_nor_is_a_script_that_is_not_there_when_it_would_run_alone(on_cluster, capsys):
+    master = on_cluster()
+    assert torch_distributed.main(["python3", "tarin.py"]) == 1
+    assert "ERROR: entrypoint: there is no file 'tarin.py'" in capsys.readouterr().err
+    assert master.posted("/trials/41/early_exit") == HOPELESS
+
+
 def test_autohorovod_is_horovod_with_its_flag(monkeypatch):
     heard: list[list[str]] = []
     monkeypatch.setattr(horovod, "main", lambda words: heard.append(list(words)) or 0)
@@ -184,8 +202,9 @@ def test_deepspeeds_workers_find_what_it_reads():
     }
     assert expected.items() <= found[1].variables.items()
     assert found[1].argv[-5:] == (sys.executable, "-m", "pkg.train", "--lr", "1")
-    with pytest.raises(Refused, match="--hostfile=x"):
-        deepspeed.options(["--hostfile=x"])
+    for words in ("--hostfile=x", "--module=yes"):
+        with pytest.raises(Refused, match=words.partition("=")[0]):
+            deepspeed.options([words])
 
 
 def test_lines_begin_with_the_rank_however_they_end():

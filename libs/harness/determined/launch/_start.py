@@ -34,12 +34,17 @@ class Framework(NamedTuple):
 
 def start(framework: Framework, words: Sequence[str] | None = None) -> int:
     """The exit code of the gang: 0, or that of the rank that failed first."""
-    job = _command_line.parse(framework.name, sys.argv[1:] if words is None else words, framework.flags)
     info = get_cluster_info()
+    try:
+        job = _command_line.parse(framework.name, sys.argv[1:] if words is None else words, framework.flags)
+    except SystemExit as ended:
+        if ended.code and info is not None:
+            _hopeless.tell(info)
+        raise
     if info is None or info.task_type != "TRIAL":
         raise SystemExit(f"determined.launch.{framework.name} starts the workers of a trial on a cluster")
     if sum(info.container_slot_counts) <= 1 and framework.alone(job):
-        return _alone(job)
+        return _alone(job, info)
     try:
         return _together(framework, job, info)
     except Refused as reason:
@@ -76,7 +81,9 @@ def give_up(info: ClusterInfo, reason: str) -> int:
     return 1
 
 
-def _alone(job: Job) -> int:
+def _alone(job: Job, info: ClusterInfo) -> int:
+    if job.trial is None and (what := _entrypoint.missing(job.script)):
+        return give_up(info, f"entrypoint: {what}")
     if job.trial is None:
         _become(job.script)
     from determined.exec import harness

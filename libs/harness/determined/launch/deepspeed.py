@@ -39,7 +39,10 @@ def options(overrides: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--module", action="store_true", help="the script is a Python module")
     parser.add_argument("--no_python", action="store_true", help="as it is anyway: the script is a program")
     parser.add_argument("--no_local_rank", action="store_true", help="as it is anyway: LOCAL_RANK tells it")
-    found, others = parser.parse_known_args(list(overrides))
+    try:
+        found, others = parser.parse_known_args(list(overrides))
+    except argparse.ArgumentError as problem:
+        raise Refused(f"deepspeed: {problem}") from problem
     if others:
         raise Refused(
             f"deepspeed: {' '.join(others)}: the cluster starts one worker for each slot, so of DeepSpeed's flags only "
