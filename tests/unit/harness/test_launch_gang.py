@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -18,8 +20,9 @@ from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_o
 from determined.launch._line import HungUp, Link
 from determined.launch._own_name import Unreachable, let_it_stand_for
 from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
-from determined.launch._verdict import LOST, WELL, Failure, LastWords, Verdict, heard
+from determined.launch._verdict import LOST, WELL, WORDS_MAX, Failure, LastWords, Verdict, heard
 from determined.launch._verdict import verdict as first_of
+from determined.launch._workers import Worker, Workers, wrapped
 
 LO, ETH, DOCKER = Candidate("lo", "127.0.0.1"), Candidate("eth0", "10.0.0.1"), Candidate("docker0", "172.17.0.1")
 
@@ -255,6 +258,18 @@ def test_last_words_are_the_error_that_a_traceback_ends_in(prefix):
     for line in TRACEBACK:
         words.hear(prefix + line, 3.0)
     assert words.at_end(3.5) == ("ZeroDivisionError: division by zero", 3.0)
+
+
+def test_a_rank_is_heard_out_however_its_last_words_are_written():
+    crew = Workers("agent-1")
+    program = f"raise ValueError({chr(0x1F980) * WORDS_MAX!r})"
+    rank = wrapped("3", [sys.executable, "-c", program])
+    crew.start([Worker("rank 3", rank, {"PYTHONIOENCODING": "utf-8"})])
+    while not crew.over:
+        crew.hear(select.select(crew.sources(), [], [], 1)[0])
+    crew.end()
+    (failure,) = crew.failures
+    assert (failure.who, failure.code, len(failure.words)) == ("rank 3", 1, WORDS_MAX)
 
 
 def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of():

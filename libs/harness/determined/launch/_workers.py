@@ -25,7 +25,8 @@ from determined.launch._verdict import Failure
 LINE = "DET_LAUNCHER_LINE"
 GRACE_S = 4.0
 """How long `wrap_rank` gives a rank between SIGTERM and SIGKILL; a little longer for itself."""
-_MESSAGE_BYTES_MAX = 16384
+_MESSAGE_BYTES_MAX = 1 << 16
+"""More than words can come to (`WORDS_MAX`), of which JSON makes up to twelve bytes each: a longer one would be cut."""
 
 
 class Worker(NamedTuple):
