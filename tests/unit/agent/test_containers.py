@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,19 +153,81 @@ def test_no_path_leads_out_of_what_is_allowed(path: str) -> None:
     assert resolved == "/srv/allowed" or resolved.startswith("/srv/allowed/")
 
 
-def test_a_link_leads_no_further_than_what_is_allowed(tmp_path: Path) -> None:
-    (tmp_path / "allowed").mkdir()
+REAL = partial(os.path.realpath, strict=True)
+
+
+def mounted(path: Path, real: Callable[[str], str] = REAL, allowed: str = "allowed") -> str:
+    setting = settings.load(docker_bind_mounts=[str(path.parents[1] / "no-such-place"), str(path.parents[1] / allowed)])
+    return container(bound(str(path)), "a1", "cluster-1", CPUS, setting, real).mounts[0].source
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory whose link `known-as` is allowed: it leads to `allowed`."""
+    (tmp_path / "allowed" / "sets").mkdir(parents=True)
     (tmp_path / "allowed" / "out").symlink_to("/etc")
+    (tmp_path / "allowed" / "round").symlink_to("round")
+    (tmp_path / "allowed" / "later").symlink_to(tmp_path / "not-yet")
     (tmp_path / "known-as").symlink_to(tmp_path / "allowed")
-    setting = settings.load(docker_bind_mounts=[str(tmp_path / "known-as")])
+    return tmp_path
 
-    def mounted(path: str) -> str:
-        what = bound(str(tmp_path / path))
-        return container(what, "a1", "cluster-1", CPUS, setting, os.path.realpath).mounts[0].source
 
-    assert mounted("known-as/sets") == str(tmp_path / "allowed" / "sets")
+def test_a_link_leads_no_further_than_what_is_allowed(place: Path) -> None:
+    assert mounted(place / "known-as" / "sets", allowed="known-as") == str(place / "allowed" / "sets")
     with pytest.raises(NotAllowed, match="bind_mounts: /etc is not below"):
-        mounted("known-as/out")
+        mounted(place / "known-as" / "out", allowed="known-as")
+
+
+@pytest.mark.parametrize("path", ["nothing", "round", "later", "nothing/../../../etc"])
+def test_what_is_not_there_may_lead_anywhere_by_the_time_it_is_mounted(place: Path, path: str) -> None:
+    with pytest.raises(NotAllowed, match=r"bind_mounts: (the agent cannot find /|/.* is not below any path)"):
+        mounted(place / "allowed" / path)
+
+
+def test_nobody_learns_what_there_is_beside_what_is_allowed(place: Path) -> None:
+    (place / "other").mkdir()
+    (place / "other" / "there").touch()
+    for name in ("there", "nothing"):
+        with pytest.raises(NotAllowed, match=f"bind_mounts: {place}/other/{name} is not below any path"):
+            mounted(place / "other" / name)
+
+
+def test_a_path_is_followed_once_and_what_was_found_is_what_is_mounted(place: Path) -> None:
+    def moved(path: str) -> str:
+        found = REAL(path)
+        if path.endswith("moving"):
+            (place / "allowed" / "moving").unlink()
+            (place / "allowed" / "moving").symlink_to("/etc")
+        return found
+
+    (place / "allowed" / "moving").symlink_to(place / "allowed" / "sets")
+    assert mounted(place / "allowed" / "moving", moved) == str(place / "allowed" / "sets")
+
+
+def test_a_file_system_that_is_in_trouble_may_be_well_again(place: Path) -> None:
+    def stale(path: str) -> str:
+        raise OSError(errno.ESTALE, "Stale file handle", path)
+
+    with pytest.raises(OSError, match="Stale file handle"):
+        mounted(place / "allowed" / "sets", stale)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/", "/run", "//run", "/run/determined", "/run/determined/", "/run/determined/workdir", ".", "..", "../etc",
+        "sets/..", "/run/determined/etc", "/run/determined/etc/passwd", "/run/determined/info", "/data/../run",
+        "/run/determined/master.crt", "/var/run/determined", "/var/run", "/opt/resolute", "/opt/resolute/harness",
+    ],
+)  # fmt: skip
+def test_nothing_is_mounted_over_what_is_the_tasks_own(path: str) -> None:
+    with pytest.raises(NotAllowed, match=r"bind_mounts: /.* in the container is not for mounts"):
+        made(bound("/data", path), bind_mounts=["/"])
+
+
+@pytest.mark.parametrize("path", ["/run/determined-data", "/run/user", "/opt", "/opt/resolute-data", "/var", "a/b"])
+def test_elsewhere_is_open_to_mounts(path: str) -> None:
+    assert made(bound("/data", path), bind_mounts=["/"]).mounts[0].target.endswith(path)
 
 
 def test_a_shared_file_system_is_mounted_where_the_harness_looks_for_it() -> None:

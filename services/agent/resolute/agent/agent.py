@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -188,11 +189,12 @@ class Agent:
         if settings.runtime == "process":
             return Launch(resources_id, command, variables)
         try:
-            container = containers.container(
-                order, settings.id, site.cluster_id, site.slots, settings, os.path.realpath
-            )
+            real = partial(os.path.realpath, strict=True)
+            container = containers.container(order, settings.id, site.cluster_id, site.slots, settings, real)
         except containers.NotAllowed as error:
             raise CannotStart(error.message, hopeless=True) from error
+        except OSError as error:
+            raise CannotStart(f"bind_mounts, checkpoint_storage: {error}") from error
         return Launch(resources_id, command, variables, replace(container, trusted=site.trusted))
 
     def _slots_taken(self, entry: Entry) -> bool:

@@ -6,9 +6,10 @@ is refused, naming the field, what was found and the setting that would allow it
 
 from __future__ import annotations
 
+import errno
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ HARNESS_DIR = f"{PARCEL_DIR}/harness"
 SHARED_FS = "/determined_shared_fs"
 SHM_BYTES = 4 * 2**30
 HOST = "host"
+_FOR_GOOD = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP)
 
 
 class NotAllowed(ResoluteError):
@@ -91,7 +93,10 @@ def container(
     settings: DockerSettings,
     real: Callable[[str], str] = posixpath.normpath,
 ) -> Container:
-    """`slots`: the agent's. `real`: where a path of the host leads, its links followed. Raises NotAllowed."""
+    """`slots`: the agent's. `real`: where a path of the host leads, its links followed.
+
+    Raises NotAllowed; and OSError where `real` does, for a path that may be there when it is looked at again.
+    """
     config = order.spec.config if isinstance(order.spec.config, Mapping) else {}
     environment, resources = config.get("environment") or {}, config.get("resources") or {}
     own = [slot for slot in slots if slot.id in order.placement.slot_ids]
@@ -219,19 +224,39 @@ class Allowed:
 
     entries: Sequence[str]
     real: Callable[[str], str]
+    """Raises OSError for what is not there: where nothing is, a link to anywhere may be by the time it is mounted."""
 
     def mount(self, field_: str, source: str, target: str, read_only: bool, propagation: str | None) -> Mount:
-        """Raises NotAllowed. What is mounted is where `source` leads: a link may not lead out of what is allowed."""
-        for entry in self.entries:
-            prefix, _, volume = entry.partition("=")
-            if volume and posixpath.normpath(source) == posixpath.normpath(prefix):
+        """What is mounted is where `source` led when it was compared: a link may not lead out of what is allowed.
+
+        Raises NotAllowed, and OSError for what may be different when it is looked at again.
+        """
+        paths = [entry for entry in self.entries if "=" not in entry]
+        for path, _, volume in (entry.partition("=") for entry in self.entries):
+            if volume and posixpath.normpath(source) == posixpath.normpath(path):
                 return Mount(volume, target, read_only, volume=True)
-            if not volume and _within(self.real(source), self.real(prefix)):
-                return Mount(self.real(source), target, read_only, propagation or "rprivate")
+        try:
+            found = self.real(source)
+        except OSError as error:
+            found = posixpath.normpath(source)
+            if error.errno not in _FOR_GOOD:
+                raise
+            if any(_within(found, path) for path in paths):  # of other paths nobody learns whether they are there
+                raise NotAllowed(f"{field_}: the agent cannot find {source} on its host: {error.strerror}") from error
+        else:
+            if any(_within(found, real) for real in self._real(paths)):
+                return Mount(found, target, read_only, propagation or "rprivate")
         raise NotAllowed(
-            f"{field_}: {self.real(source)} is not below any path of the host that tasks may mount here, "
+            f"{field_}: {found} is not below any path of the host that tasks may mount here, "
             f"{_listed(self.entries)}; RESOLUTE_AGENT_DOCKER_BIND_MOUNTS of the agent would allow it"
         )
+
+    def _real(self, paths: Iterable[str]) -> Iterator[str]:
+        for path in paths:
+            try:
+                yield self.real(path)
+            except OSError:
+                continue  # nothing can be below it
 
 
 def _bind_mounts(config: Mapping[str, Any], work_dir: str, allowed: Allowed) -> list[Mount]:
@@ -239,12 +264,22 @@ def _bind_mounts(config: Mapping[str, Any], work_dir: str, allowed: Allowed) -> 
         allowed.mount(
             "bind_mounts",
             mount["host_path"],
-            posixpath.normpath(posixpath.join(work_dir, mount["container_path"])),
+            _target(posixpath.join(work_dir, mount["container_path"])),
             bool(mount.get("read_only")),
             mount.get("propagation"),
         )
         for mount in config.get("bind_mounts") or ()
     ]
+
+
+def _target(path: str) -> str:
+    """Where in the container; what is ours there is not to be hidden, and not to be written to a path of the host."""
+    path = "/" + posixpath.normpath(path).lstrip("/")
+    named = path.removeprefix("/var") if _within(path, "/var/run") else path  # images have a link there
+    within = _within(named, PARCEL_DIR) or (_within(named, RUN_DIR) and not named.startswith(f"{WORK_DIR}/"))
+    if within or _within(RUN_DIR, named):
+        raise NotAllowed(f"bind_mounts: {path} in the container is not for mounts; mount elsewhere, as at /data")
+    return path
 
 
 def _checkpoint_storage(config: Mapping[str, Any], allowed: Allowed) -> list[Mount]:
