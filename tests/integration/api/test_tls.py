@@ -16,12 +16,13 @@ from tests.integration.api.running import Client, running
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    certificates.ensure(tmp_path, "test", ["localhost", "127.0.0.1"])
+    certificates.ensure_authority(tmp_path, "test")
+    certificates.ensure_certificate(tmp_path, "gateway", ["localhost", "127.0.0.1"])
     return tmp_path
 
 
 async def test_who_trusts_the_authority_is_served_and_nobody_else(postgres_dsn: str, folder: Path) -> None:
-    told = {"tls_cert": folder / certificates.CERT, "tls_key": folder / certificates.KEY}
+    told = {"tls_cert": folder / "gateway.crt", "tls_key": folder / "gateway.key"}
     async with running(postgres_dsn, **told) as cluster:
         base, http = cluster.nobody.base.replace("http://", "https://"), cluster.nobody.http
         trusted = ssl.create_default_context(cafile=str(folder / certificates.AUTHORITY))
@@ -42,7 +43,7 @@ async def test_without_tls_the_cookie_goes_over_what_there_is(postgres_dsn: str)
 
 
 def test_a_certificate_and_a_key_that_do_not_go_together_are_named(folder: Path) -> None:
-    cert, key = folder / certificates.CERT, folder / certificates.KEY
+    cert, key = folder / "gateway.crt", folder / "gateway.key"
     with pytest.raises(InvalidConfig, match=r"api\.tls_key is not set"):
         tls.context(cert, None)
     with pytest.raises(InvalidConfig, match=r"api\.tls_cert: there is no file"):

@@ -73,7 +73,8 @@ def test_each_reader_is_given_what_it_needs_and_no_other_secret(made: dict[str, 
         found = {file.partition("/")[0] for file, text in made.items() if identity[name] in text}
         assert found - {"authority"} == readers, name
     private = {file.partition("/")[0] for file, text in made.items() if "PRIVATE KEY" in text}
-    assert private == {"authority", "gateway"}
+    assert private == {"authority", "gateway", "nats"}
+    assert made["nats/tls.key"] != made["gateway/tls.key"]
 
 
 def test_what_is_secret_is_for_its_owners_eyes_only(made: dict[str, str], tmp_path: Path) -> None:
@@ -98,6 +99,15 @@ def test_the_gateways_certificate_is_good_for_its_names_and_by_the_authority_tha
         subprocess.run([*verify, option, name, str(made / "gateway" / "tls.crt")], check=True, capture_output=True)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(made / "gateway" / "tls.crt", made / "gateway" / "tls.key")
+
+
+def test_nats_has_a_certificate_that_outlasts_the_gateways(made: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "made"
+    verify = ["openssl", "verify", "-CAfile", str(folder / "services" / "ca.crt"), "-verify_hostname", "nats"]
+    subprocess.run([*verify, str(folder / "nats" / "tls.crt")], check=True, capture_output=True)
+    five_years = ["openssl", "x509", "-noout", "-checkend", str(5 * 365 * 86400), "-in"]
+    assert subprocess.run([*five_years, folder / "nats" / "tls.crt"], check=False, capture_output=True).returncode == 0
+    assert subprocess.run([*five_years, folder / "gateway" / "tls.crt"], check=False, capture_output=True).returncode
 
 
 def test_a_certificate_for_other_names_is_made_anew_by_the_same_authority(made: dict[str, str], tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import nats.errors
@@ -45,6 +47,18 @@ class Credentials:
     inbox_prefix: str = "_INBOX"
 
 
+def trusting(authority: Path) -> ssl.SSLContext:
+    """TLS with servers whose certificates this authority signed, and with no others.
+
+    Raises InvalidConfig where the file holds no certificate, or cannot be read.
+    """
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except OSError as error:  # ssl.SSLError is one
+        why = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
+        raise InvalidConfig(f"nats_ca_file: cannot use {authority}: {why}") from error
+
+
 class TooLarge(InvalidConfig):
     """A message bigger than the bus carries."""
 
@@ -70,8 +84,8 @@ class Kept:
 
 
 class Link:
-    def __init__(self, url: str, credentials: Credentials | None, name: str) -> None:
-        self._url, self._credentials, self._name = url, credentials, name
+    def __init__(self, url: str, credentials: Credentials | None, name: str, tls: ssl.SSLContext | None) -> None:
+        self._url, self._credentials, self._name, self._tls = url, credentials, name, tls
         self._client = Client()
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
@@ -184,6 +198,9 @@ class Link:
             name=self._name,
             nkeys_seed_str=self._credentials.seed if self._credentials else None,
             inbox_prefix=self._inbox,
+            tls=self._tls,
+            # Before the server's first word, for in it somebody on the way could say that it has no TLS.
+            tls_handshake_first=self._tls is not None,
             max_reconnect_attempts=-1,
             reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type] # it says int, and sleeps that long
             ping_interval=20,

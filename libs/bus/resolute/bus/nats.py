@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
@@ -21,7 +22,7 @@ from nats.aio.msg import Msg
 from resolute import codec
 from resolute.bus import envelope, facts, subjects
 from resolute.bus.bus import CommandHandler
-from resolute.bus.link import Close, Credentials, Kept, Link
+from resolute.bus.link import Close, Credentials, Kept, Link, trusting
 from resolute.bus.micro import serve_on
 from resolute.proto.errors import Failed, Forbidden, ResoluteError, Unavailable
 from resolute.proto.message import COMMANDS, Cause, Command, Recorded, Reply
@@ -50,10 +51,21 @@ class NatsBus:
 
     @classmethod
     async def open(
-        cls, url: str, *, credentials: Credentials | None = None, name: str = "resolute", timeout_s: float = 30.0
+        cls,
+        url: str,
+        *,
+        credentials: Credentials | None = None,
+        authority: Path | None = None,
+        name: str = "resolute",
+        timeout_s: float = 30.0,
     ) -> NatsBus:
-        """Connect; waits for NATS for up to `timeout_s`, then raises Unavailable. `name` shows in NATS's monitoring."""
-        link = Link(url, credentials, name)
+        """Connect; waits for NATS for up to `timeout_s`, then raises Unavailable.
+
+        `authority`: the certificate of whoever signed the server's; with one, nothing is said but over TLS, and the
+        server is to have `handshake_first`. `name` shows in NATS's monitoring. Raises InvalidConfig for an `authority`
+        that is none.
+        """
+        link = Link(url, credentials, name, trusting(authority) if authority else None)
         await link.open(timeout_s)
         return cls(link)
 

@@ -41,6 +41,7 @@ def told(name: str, cluster_id: str) -> Mapping[str, str]:
         "RESOLUTE_AGENT_CLUSTER_ID": cluster_id,
         "RESOLUTE_AGENT_NATS_URL": "nats://nats:4222",
         "RESOLUTE_AGENT_NATS_SEED_FILE": str(KEYS / f"{name}.seed"),
+        "RESOLUTE_AGENT_NATS_CA_FILE": str(TRUSTED),
         "RESOLUTE_AGENT_MASTER_URL": "https://gateway:8080",
         "RESOLUTE_AGENT_MASTER_CERT_FILE": str(TRUSTED),
         "RESOLUTE_AGENT_WORK_DIR": str(WORK / name),

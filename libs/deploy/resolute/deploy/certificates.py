@@ -1,7 +1,7 @@
-"""A certificate authority of the cluster's own, and the gateway's certificate by it, made with the openssl program.
+"""A certificate authority of the cluster's own, and certificates by it, made with the openssl program.
 
-The authority lasts for ten years. The gateway's certificate lasts for 397 days, the most that browsers believe, and is
-made anew at a start within its last 60, or when it is to be good for other names.
+The authority lasts for ten years. A certificate lasts for 397 days, the most that browsers believe, unless it is for
+other eyes only; it is made anew at a start within its last 60, or when it is to be good for other names.
 """
 
 from __future__ import annotations
@@ -15,29 +15,32 @@ from resolute.deploy.places import write_private
 from resolute.proto.errors import Refused
 
 AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
-CERT, KEY = "tls.crt", "tls.key"
-_NAMES = "tls.names"
 AUTHORITY_DAYS, DAYS, RENEW_DAYS = 3650, 397, 60
 
 
-def ensure(folder: Path, cluster_name: str, names: Sequence[str]) -> None:
-    """An authority, and a certificate for `names` that is good for a while, are in `folder` when this returns.
+def ensure_authority(folder: Path, cluster_name: str) -> None:
+    """It is in `folder` when this returns.
 
-    Raises Refused where there is no openssl, or it cannot do it.
+    Raises Refused, as all of these do, where there is no openssl, or it cannot do it.
     """
-    if not (folder / AUTHORITY).exists():
-        _new_key(folder / AUTHORITY_KEY)
-        subject = f"/CN=Resolute cluster {_plain(cluster_name)}"
-        _openssl(
-            *("req", "-x509", "-new", "-key", folder / AUTHORITY_KEY, "-sha256", "-days", AUTHORITY_DAYS),
-            *("-subj", subject, "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-out", folder / AUTHORITY),
-        )
-    wanted = alternatives(names)
-    if _is_good(folder, wanted):
+    if (folder / AUTHORITY).exists():
         return
-    _new_key(folder / KEY)
-    _sign(folder, wanted)
-    write_private(folder / _NAMES, wanted)
+    _new_key(folder / AUTHORITY_KEY)
+    subject = f"/CN=Resolute cluster {_plain(cluster_name)}"
+    _openssl(
+        *("req", "-x509", "-new", "-key", folder / AUTHORITY_KEY, "-sha256", "-days", AUTHORITY_DAYS),
+        *("-subj", subject, "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-out", folder / AUTHORITY),
+    )
+
+
+def ensure_certificate(folder: Path, owner: str, names: Sequence[str], days: int = DAYS) -> None:
+    """`owner`.crt and its key, by the authority in `folder`, are good there for these names for a while."""
+    wanted = alternatives(names)
+    if _is_good(folder, owner, wanted):
+        return
+    _new_key(folder / f"{owner}.key")
+    _sign(folder, owner, wanted, days)
+    write_private(folder / f"{owner}.names", wanted)
 
 
 def alternatives(names: Sequence[str]) -> str:
@@ -45,17 +48,17 @@ def alternatives(names: Sequence[str]) -> str:
     return ",".join(f"{'IP' if _is_address(name) else 'DNS'}:{name}" for name in dict.fromkeys(names))
 
 
-def _is_good(folder: Path, wanted: str) -> bool:
-    named = (folder / _NAMES).read_text() if (folder / _NAMES).exists() else ""
-    if named != wanted or not (folder / CERT).exists():
+def _is_good(folder: Path, owner: str, wanted: str) -> bool:
+    names, made = folder / f"{owner}.names", folder / f"{owner}.crt"
+    if not made.exists() or not names.exists() or names.read_text() != wanted:
         return False
-    lasting = ["openssl", "x509", "-in", str(folder / CERT), "-noout", "-checkend", str(RENEW_DAYS * 86400)]
+    lasting = ["openssl", "x509", "-in", str(made), "-noout", "-checkend", str(RENEW_DAYS * 86400)]
     return subprocess.run(lasting, capture_output=True, check=False).returncode == 0
 
 
-def _sign(folder: Path, wanted: str) -> None:
+def _sign(folder: Path, owner: str, wanted: str, days: int) -> None:
     request, extensions = folder / "request.pem", folder / "extensions"
-    _openssl("req", "-new", "-key", folder / KEY, "-subj", "/CN=Resolute gateway", "-out", request)
+    _openssl("req", "-new", "-key", folder / f"{owner}.key", "-subj", f"/CN=Resolute {owner}", "-out", request)
     write_private(
         extensions,
         f"subjectAltName={wanted}\nextendedKeyUsage=serverAuth\nbasicConstraints=critical,CA:FALSE\n"
@@ -63,7 +66,7 @@ def _sign(folder: Path, wanted: str) -> None:
     )
     _openssl(
         *("x509", "-req", "-in", request, "-CA", folder / AUTHORITY, "-CAkey", folder / AUTHORITY_KEY),
-        *("-CAcreateserial", "-sha256", "-days", DAYS, "-extfile", extensions, "-out", folder / CERT),
+        *("-CAcreateserial", "-sha256", "-days", days, "-extfile", extensions, "-out", folder / f"{owner}.crt"),
     )
     request.unlink()
     extensions.unlink()

@@ -10,11 +10,12 @@ one kind of reader, written anew each time, and is mounted into that reader's co
 | `services` | the database's address and password, the services' nkey, the cluster's secret | the services |
 | `gateway` | the same, the gateway's certificate and key, the first users' password | the gateways |
 | `postgres` | the database's password | Postgres |
-| `nats` | nats-server's configuration: public keys only | NATS |
+| `nats` | nats-server's configuration: public keys only; its own certificate and key | NATS |
 | `agents` | the agents' nkeys, the cluster's id | agents |
-| `trust` | the authority's certificate | whoever calls the gateway |
+| `trust` | the authority's certificate | agents, and whoever calls the gateway |
 
-The folders in `DATA`, which the others keep their data in, are given to those others.
+Whoever speaks to NATS has the authority's certificate too. The folders in `DATA`, which the others keep their data in,
+are given to those others.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def main(folder: Path, data: Path, settings: FirstStartSettings) -> None:
     _folder(authority, uid=0)
     identity = identity_of(authority / "identity.json", settings)
     names = ["localhost", "127.0.0.1", "::1", "gateway", "api", *settings.names]
-    certificates.ensure(authority, settings.cluster_name, names)
+    certificates.ensure_authority(authority, settings.cluster_name)
+    certificates.ensure_certificate(authority, "gateway", names)
+    # Nobody's browser sees NATS's: it lasts, so that a NATS that is up for years needs no new one.
+    certificates.ensure_certificate(authority, "nats", ["nats"], days=certificates.AUTHORITY_DAYS)
     for name, (uid, files) in excerpts(identity, settings, authority).items():
         _folder(folder / name, uid)
         for file, text in files.items():
@@ -130,23 +134,31 @@ def excerpts(
         "initial_user_password": identity.user_password,
         "checkpoint_storage": {"type": "shared_fs", "host_path": CHECKPOINTS},
     }
-    seed = {"service.seed": identity.service_seed}
+    trusted = (authority / certificates.AUTHORITY).read_text()
+    for_nats = {"service.seed": identity.service_seed, "ca.crt": trusted}
     return {
-        "services": (SERVICES_UID, {"config.yaml": _json(shared | _seed_in("services")), **seed}),
+        "services": (SERVICES_UID, {"config.yaml": _json(shared | _nats_from("services")), **for_nats}),
         "gateway": (
             SERVICES_UID,
             {
-                "config.yaml": _json({**shared, **_seed_in("gateway"), "api": api}),
-                "tls.crt": (authority / certificates.CERT).read_text(),
-                "tls.key": (authority / certificates.KEY).read_text(),
+                "config.yaml": _json({**shared, **_nats_from("gateway"), "api": api}),
+                "tls.crt": (authority / "gateway.crt").read_text(),
+                "tls.key": (authority / "gateway.key").read_text(),
                 "password": identity.user_password,
-                **seed,
+                **for_nats,
             },
         ),
         "postgres": (POSTGRES_UID, {"password": identity.database_password}),
-        "nats": (NATS_UID, {"nats.conf": nats_config(identity)}),
+        "nats": (
+            NATS_UID,
+            {
+                "nats.conf": nats_config(identity),
+                "tls.crt": (authority / "nats.crt").read_text(),
+                "tls.key": (authority / "nats.key").read_text(),
+            },
+        ),
         "agents": (SERVICES_UID, {**agent_files(identity), "cluster.json": _json({"id": identity.cluster_id})}),
-        "trust": (SERVICES_UID, {"ca.crt": (authority / certificates.AUTHORITY).read_text()}),
+        "trust": (SERVICES_UID, {"ca.crt": trusted}),
     }
 
 
@@ -164,8 +176,9 @@ def services_config(identity: Identity, settings: FirstStartSettings) -> dict[st
     }
 
 
-def _seed_in(folder: str) -> dict[str, str]:
-    return {"nats_seed_file": str(MOUNTED_AT / folder / "service.seed")}
+def _nats_from(folder: str) -> dict[str, str]:
+    at = MOUNTED_AT / folder
+    return {"nats_seed_file": str(at / "service.seed"), "nats_ca_file": str(at / "ca.crt")}
 
 
 def agent_files(identity: Identity) -> dict[str, str]:
@@ -173,10 +186,12 @@ def agent_files(identity: Identity) -> dict[str, str]:
 
 
 def nats_config(identity: Identity) -> str:
+    at = MOUNTED_AT / "nats"
     agents = {name: roles.key_of(seed).public for name, seed in identity.agent_seeds.items()}
     return (
         "listen: 0.0.0.0:4222\nhttp: 127.0.0.1:8222\nserver_name: resolute\n"
         f"max_payload: {PAYLOAD_BYTES_MAX}\n"
+        f'tls {{ cert_file: "{at}/tls.crt", key_file: "{at}/tls.key", handshake_first: true }}\n'
         "jetstream { store_dir: /data, max_memory_store: 16MB, max_file_store: 1GB }\n"
         + roles.authorization(roles.key_of(identity.service_seed).public, agents)
     )

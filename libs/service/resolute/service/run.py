@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -129,11 +130,12 @@ async def _opened(known: Settings, name: str, stopping: asyncio.Event) -> AsyncI
     """The log and the bus, waited for: a cluster's parts start in any order."""
     seed = known.seed()
     credentials = Credentials(seed) if seed else None
+    connect = partial(NatsBus.open, credentials=credentials, authority=known.nats_ca_file, name=name)
 
     async def open_both() -> tuple[EventLog, NatsBus]:
         return await asyncio.gather(
             _patiently(lambda: PostgresEventLog.open(known.database_url)),
-            _patiently(lambda: NatsBus.open(known.nats_url, credentials=credentials, name=name)),
+            _patiently(lambda: connect(known.nats_url)),
         )
 
     opening = asyncio.create_task(open_both())

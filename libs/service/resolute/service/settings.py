@@ -24,6 +24,8 @@ class Settings(BaseSettings):
     """The nkey seed this process shows itself to NATS with; none where NATS asks nobody."""
     nats_seed_file: Path | None = None
     """Where to read the seed from instead."""
+    nats_ca_file: Path | None = None
+    """The certificate of the authority behind NATS's own: with one, the connection is TLS or there is none."""
     cluster_name: str = "resolute"
     cluster_id: str = "resolute"
     cluster_secret: SecretStr = SecretStr("")

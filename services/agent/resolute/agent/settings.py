@@ -44,6 +44,8 @@ class AgentSettings(DockerSettings):
     nats_url: str = "nats://127.0.0.1:4222"
     nats_seed_file: Path | None = None
     """The file with the agent's own nkey seed; None where NATS asks nobody."""
+    nats_ca_file: Path | None = None
+    """The certificate of the authority behind NATS's own: with one, the connection is TLS or there is none."""
     master_url: str = "http://127.0.0.1:8080"
     """Where tasks find the gateway."""
     master_cert_file: Path | None = None

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -139,11 +140,11 @@ async def _open(settings: AgentSettings, stopping: asyncio.Event) -> NatsBus | N
     except OSError as error:
         raise InvalidConfig(f"nats_seed_file: cannot read {settings.nats_seed_file}: {error.strerror}") from error
     credentials = agent_credentials(settings.id, seed) if seed else None
+    connect = partial(NatsBus.open, credentials=credentials, authority=settings.nats_ca_file, timeout_s=5.0)
     patience = Patience()
     while not stopping.is_set():
         try:
-            name = f"agent {settings.id}"
-            return await NatsBus.open(settings.nats_url, credentials=credentials, name=name, timeout_s=5.0)
+            return await connect(settings.nats_url, name=f"agent {settings.id}")
         except Unavailable as error:
             await patience.wait("start", error)
     return None
