@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,7 @@ import pytest
 
 from resolute.agent import containers
 from resolute.agent.containers import Container
-from resolute.agent.docker_engine import Engine
+from resolute.agent.docker_engine import Engine, Refusal
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.process_runtime import ProcessRuntime
 from resolute.agent.runtime import CannotStart, Exit, Launch, Line, TaskRuntime
@@ -27,6 +28,7 @@ MakeRuntime = Callable[[], TaskRuntime]
 
 IMAGE = "python:3.11-slim-bookworm"
 OWNER = containers.owner("a1", f"contract-{uuid.uuid4()}")
+RESOURCES = f"{containers.LABEL}resources"
 PATH = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"], "/usr/local/bin"])
 
 
@@ -49,7 +51,7 @@ def runtime(make: MakeRuntime) -> TaskRuntime:
 
 def command(*words: str, **environment: str) -> Launch:
     resources_id = str(uuid.uuid4())
-    labels = {**OWNER, f"{containers.LABEL}resources": resources_id}
+    labels = {**OWNER, RESOURCES: resources_id}
     own = {"PATH": PATH, "DET_RESOURCES_ID": resources_id, **environment}
     return Launch(resources_id, words, own, Container(IMAGE, labels, network="none"))
 
@@ -363,3 +365,67 @@ async def test_a_task_that_begins_while_a_busy_daemon_lists_the_others_is_left_a
     await runtime.signal(launch.resources_id, signal.SIGKILL)
     await ended(runtime, launch)
     await runtime.forget(launch.resources_id)
+
+
+@needs.docker
+async def test_agents_of_several_clusters_on_one_engine_leave_each_others_containers_alone(tmp_path: Path):
+    others = containers.owner("a1", f"contract-{uuid.uuid4()}")
+    mine, launch = DockerRuntime(tmp_path / "mine", Engine(), OWNER, grace_s=0.5), python(DEAF)
+    theirs = DockerRuntime(tmp_path / "theirs", Engine(), others, grace_s=0.5)
+    assert launch.container is not None
+    labels = {**launch.container.labels, **others}
+    same_id = replace(launch, container=replace(launch.container, labels=labels))
+    try:
+        for runtime, one in ((mine, launch), (theirs, same_id)):
+            await runtime.start(one)
+            await until_it_says(runtime, one, "up")
+        await theirs.signal(launch.resources_id, signal.SIGKILL)
+        assert (await ended(theirs, launch)).code == 137
+        await theirs.forget(launch.resources_id)
+        assert not await theirs.attach(launch.resources_id)
+        assert processes_of(launch)
+        assert await mine.attach(launch.resources_id)
+    finally:
+        for runtime in (mine, theirs):
+            await runtime.signal(launch.resources_id, signal.SIGKILL)
+            await runtime.forget(launch.resources_id)
+
+
+@needs.docker
+@pytest.mark.parametrize("ours", [True, False])
+async def test_a_container_named_as_earlier_agents_did_is_found_by_its_labels(tmp_path: Path, ours: bool):
+    runtime, launch, engine = DockerRuntime(tmp_path, Engine(), OWNER, grace_s=0.5), python(DEAF), Engine()
+    await runtime.start(launch)
+    (container_id,) = [one for one, labels in engine.owned(OWNER) if labels[RESOURCES] == launch.resources_id]
+    engine.client.rename(container_id, f"resolute-{launch.resources_id}")
+    owner = OWNER if ours else containers.owner("a1", "another")
+    later = DockerRuntime(tmp_path / ("" if ours else "other"), Engine(), owner, grace_s=0.5)
+    assert await later.attach(launch.resources_id) == ours
+    await later.signal(launch.resources_id, signal.SIGKILL)
+    await later.forget(launch.resources_id)
+    assert (engine.state(container_id) is None) == ours
+    engine.remove(container_id)
+
+
+@needs.docker
+async def test_one_container_that_cannot_be_removed_does_not_keep_the_others(tmp_path: Path):
+    class Stuck(Engine):
+        def remove(self, name: str) -> None:
+            if name in stuck:
+                raise Refusal("driver failed to remove root filesystem: device or resource busy", 500)
+            super().remove(name)
+
+    engine, stuck = Stuck(), set[str]()
+    runtime, launches = DockerRuntime(tmp_path, engine, OWNER, grace_s=0.5), [python(DEAF), python(DEAF)]
+    for launch in launches:
+        await runtime.start(launch)
+    first, second = [
+        one for one, labels in engine.owned(OWNER) if labels[RESOURCES] in {one.resources_id for one in launches}
+    ]
+    stuck.add(first)
+    await runtime.tidy(())
+    assert engine.state(second) is None
+    assert engine.state(first) is not None
+    stuck.clear()
+    await runtime.tidy(())
+    assert engine.state(first) is None

@@ -45,10 +45,13 @@ class State:
     addresses: Mapping[str, str]
     """By network."""
     labels: Mapping[str, str]
+    id: str = ""
+    """Nobody else's, ever; its name may be."""
+    begun: bool = True
+    """Whether it ever ran."""
 
-    @property
-    def begun(self) -> bool:
-        return self.status != "created"
+    def is_of(self, owner: Mapping[str, str]) -> bool:
+        return owner.items() <= self.labels.items()
 
     @property
     def ended(self) -> bool:
@@ -211,4 +214,6 @@ def _state(found: Mapping[str, Any]) -> State:
         memory_bytes=found["HostConfig"]["Memory"] or 0,
         addresses={name: network["IPAddress"] for name, network in networks.items() if network["IPAddress"]},
         labels=found["Config"]["Labels"] or {},
+        id=found["Id"],
+        begun=not state["StartedAt"].startswith("0001-"),  # "removing" would not tell
     )

@@ -7,6 +7,7 @@ last state, so the daemon may go away and come back.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 import signal
 from collections.abc import Collection, Mapping
@@ -37,6 +38,7 @@ class DockerRuntime:
     ) -> None:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._root, self._engine, self._owner = root, engine, owner
+        self._cluster = hashlib.sha256(owner[f"{LABEL}cluster"].encode()).hexdigest()[:8]
         self._grace_s, self._keep = grace_s, keep
         self._starts: dict[str, Start] = {}
         self._followers: dict[str, asyncio.Task[State | None]] = {}
@@ -53,9 +55,8 @@ class DockerRuntime:
             raise CannotStart(f"{launch.resources_id} was started before")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            start = Start(
-                self._engine, _name(launch.resources_id), launch, launch.container, self._grace_s, folder / "notes"
-            )
+            name = self._name(launch.resources_id)
+            start = Start(self._engine, name, launch, launch.container, self._grace_s, folder / "notes")
             self._starts[launch.resources_id] = start
             await aside(start.run)
         except OSError as error:
@@ -66,7 +67,7 @@ class DockerRuntime:
             raise await self._stillborn(launch.resources_id)
 
     async def attach(self, resources_id: str) -> bool:
-        state = await aside(lambda: patiently(lambda: self._engine.state(_name(resources_id))))
+        state = await self._found(resources_id)
         if state is None:
             return spool.is_up(self._log(resources_id))
         if not state.begun:
@@ -74,7 +75,7 @@ class DockerRuntime:
         return await self._came_up(resources_id)
 
     async def address(self, resources_id: str) -> str:
-        state = await aside(lambda: patiently(lambda: self._engine.state(_name(resources_id))))
+        state = await self._found(resources_id)
         return next(iter(state.addresses.values()), "") if state is not None else ""
 
     async def signal(self, resources_id: str, number: int) -> None:
@@ -88,7 +89,8 @@ class DockerRuntime:
         told = signal.SIGABRT if number == signal.SIGKILL else signal.Signals(number)
 
         def kill() -> None:
-            self._engine.kill(_name(resources_id), told.name)
+            if (state := self._find(resources_id)) is not None:
+                self._engine.kill(state.id, told.name)
 
         try:
             await aside(kill)
@@ -123,8 +125,13 @@ class DockerRuntime:
     async def forget(self, resources_id: str) -> None:
         self._followers.pop(resources_id, None)
         self._asked.discard(resources_id)
+
+        def remove() -> None:
+            if (state := self._find(resources_id)) is not None:
+                self._engine.remove(state.id)
+
         try:
-            await aside(lambda: patiently(lambda: self._engine.remove(_name(resources_id))))
+            await aside(lambda: patiently(remove))
         except Refusal as refusal:  # it is tried again when it is no longer owned
             log_.warning("a container cannot be removed", resources_id=resources_id, why=refusal.words)
         await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
@@ -144,7 +151,27 @@ class DockerRuntime:
             if resources_id in owned or state is None or (self._keep and state.ended):
                 continue
             log_.warning("removing a container that no task owns", container=container_id, resources_id=resources_id)
-            self._engine.remove(container_id)
+            try:
+                self._engine.remove(container_id)
+            except Refusal as refusal:
+                log_.warning("a container cannot be removed", container=container_id, why=refusal.words)
+
+    # ------------------------------------------------------------ its container
+
+    def _name(self, resources_id: str) -> str:
+        """Clusters that share an engine number their allocations alike, and so have the same ids."""
+        return f"resolute-{self._cluster}-{resources_id}"
+
+    def _find(self, resources_id: str) -> State | None:
+        """Its container, running or not. One of that name that is not ours is none of our business."""
+        for name in (self._name(resources_id), f"resolute-{resources_id}"):  # named so by earlier agents
+            state = self._engine.state(name)
+            if state is not None and state.is_of(self._owner):
+                return state
+        return None
+
+    async def _found(self, resources_id: str) -> State | None:
+        return await aside(lambda: patiently(lambda: self._find(resources_id)))
 
     # ------------------------------------------------------------ its output
 
@@ -152,9 +179,14 @@ class DockerRuntime:
         """The container's last state, None where it is gone, when it has ended and all of its output is here."""
         found = self._followers.get(resources_id)
         if found is None:
-            log, name = self._log(resources_id), _name(resources_id)
+            log = self._log(resources_id)
             log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            found = asyncio.create_task(aside(lambda: follow(self._engine, name, log)))
+
+            def to_the_end() -> State | None:
+                state = patiently(lambda: self._find(resources_id))
+                return follow(self._engine, state.id, log) if state is not None else None
+
+            found = asyncio.create_task(aside(to_the_end))
             self._followers[resources_id] = found
         return found
 
@@ -168,8 +200,12 @@ class DockerRuntime:
         return True
 
     async def _stillborn(self, resources_id: str) -> CannotStart:
+        def complaints() -> list[str]:
+            state = self._find(resources_id)
+            return self._engine.complaints(state.id) if state is not None else []
+
         try:
-            words = await aside(lambda: patiently(lambda: self._engine.complaints(_name(resources_id))))
+            words = await aside(lambda: patiently(complaints))
         except Refusal as refusal:
             words = [refusal.words]
         why = words[-1] if words else "it said nothing"
@@ -181,7 +217,3 @@ class DockerRuntime:
 
     def _log(self, resources_id: str) -> Path:
         return self._path(resources_id) / "log"
-
-
-def _name(resources_id: str) -> str:
-    return f"resolute-{resources_id}"

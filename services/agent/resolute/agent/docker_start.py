@@ -64,6 +64,8 @@ class Start:
 
     def _run(self) -> None:
         state = self.engine.state(self.name)
+        if state is not None and not state.is_of(self.container.labels):
+            raise CannotStart(f"somebody else has a container that is named {self.name}")
         if state is not None and state.begun:
             raise CannotStart(f"{self.name} was started before")
         if state is not None:
