@@ -69,6 +69,13 @@ async def test_an_image_that_is_not_there(room: Room, shop: Registry) -> None:
     assert refusal.hopeless
 
 
+@pytest.mark.parametrize("image", ["Capital/Letters:1", "one:two:three", "https://registry/image", "a b"])
+async def test_what_is_no_name_of_an_image(room: Room, image: str) -> None:
+    refusal = await room.refuses(replace(PLAIN, image=image))
+    assert refusal.message.startswith(f"environment.image: there is no image {image}. The registry says: ")
+    assert refusal.hopeless
+
+
 @pytest.mark.parametrize("login", [None, {"username": "ada", "password": "guess"}])
 async def test_a_registry_that_refuses(room: Room, shop: Registry, login: dict[str, str] | None) -> None:
     refusal = await room.refuses(replace(PLAIN, image=f"{shop.host}/small:1", login=login))

@@ -12,7 +12,7 @@ import pytest
 from resolute.agent import docker_config
 from resolute.agent.containers import Container, Device, Mount
 from resolute.agent.docker_engine import State
-from resolute.agent.docker_words import Progress, ending, in_units, pull_trouble, trouble
+from resolute.agent.docker_words import Progress, ending, in_units, pull_trouble, stillborn, trouble
 from resolute.agent.runtime import Exit, Launch
 from resolute.agent.spool import End
 from resolute.proto.experiment import AgentUser
@@ -155,8 +155,8 @@ def test_a_pull_is_told_now_and_then() -> None:
 
 
 def test_words_that_are_not_known_are_passed_on_and_it_is_tried_again() -> None:
-    assert not trouble("image", "no space left on device").hopeless
-    assert "no space left on device" in trouble("image", "no space left on device").words
+    assert not trouble(PLAIN, "no space left on device").hopeless
+    assert "no space left on device" in trouble(PLAIN, "no space left on device").words
     assert not pull_trouble("image", "net/http: TLS handshake timeout").hopeless
 
 
@@ -168,4 +168,37 @@ def test_words_that_are_not_known_are_passed_on_and_it_is_tried_again() -> None:
     ],
 )
 def test_a_port_in_use_is_named(said: str) -> None:
-    assert trouble("image", said).words == "environment.ports: 0.0.0.0:8080 is in use on this agent's host"
+    assert trouble(PLAIN, said).words == "environment.ports: 0.0.0.0:8080 is in use on this agent's host"
+
+
+@pytest.mark.parametrize(
+    ("network", "own", "said", "hopeless"),
+    [
+        ("theirs", False, "network theirs not found", True),
+        ("container:pause", False, "No such container: pause", True),
+        ("resolute-1", True, "network resolute-1 not found", False),
+        ("theirs", False, "network another not found", False),
+        ("theirs", False, "No such container: resolute-1-res-1", False),
+    ],
+)
+def test_only_the_network_that_the_agent_was_told_of_is_hopeless(
+    network: str, own: bool, said: str, hopeless: bool
+) -> None:
+    found = trouble(replace(PLAIN, network=network, own_network=own), said)
+    assert (found.hopeless, found.words.startswith("RESOLUTE_AGENT_DOCKER_NETWORK: ")) == (hopeless, hopeless)
+
+
+@pytest.mark.parametrize(
+    ("said", "hopeless"),
+    [
+        (["  File ...", "SyntaxError: invalid syntax"], True),
+        (["ModuleNotFoundError: No module named 'ctypes'"], True),
+        (["AttributeError: module 'os' has no attribute 'waitstatus_to_exitcode'"], True),
+        (["ModuleNotFoundError: No module named 'resolute'"], False),
+        (["python3: can't open file '/opt/resolute/resolute/agent/contained.py': [Errno 2]"], False),
+        (["OSError: [Errno 24] Too many open files"], False),
+        ([], False),
+    ],
+)
+def test_a_shim_that_ends_at_once_is_hopeless_for_reasons_that_are_known(said: list[str], hopeless: bool) -> None:
+    assert stillborn(said).hopeless == hopeless

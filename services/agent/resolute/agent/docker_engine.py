@@ -65,6 +65,8 @@ class Engine:
         self._logins = logins
         self._lock = threading.Lock()
         self._made: docker.APIClient | None = None
+        self.filling = threading.Lock()
+        """Held by who fills a volume."""
         self.filled: set[tuple[str, str]] = set()
         """Volumes that are known to have all that is to be in them, as `make_volume` tells them apart."""
 
@@ -72,10 +74,13 @@ class Engine:
     def client(self) -> docker.APIClient:
         with self._lock:
             if self._made is None:
-                with _said():
-                    self._made = docker.from_env(version="auto", timeout=TIMEOUT_S).api
+                try:
+                    made = docker.from_env(version="auto", timeout=TIMEOUT_S).api
                     if self._logins:
-                        self._made.reload_config(self._logins)
+                        made.reload_config(self._logins)
+                except (DockerException, *_AWAY) as error:  # it asks for the daemon's version
+                    raise Away(str(error)) from error
+                self._made = made
             return self._made
 
     def state(self, name: str) -> State | None:
@@ -195,13 +200,18 @@ class Engine:
         return name, str(made["CreatedAt"])
 
 
+_AWAY = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
+
+
 @contextmanager
 def _said() -> Iterator[None]:
     try:
         yield
     except APIError as error:
         raise Refusal(str(error.explanation or error), error.status_code or 500) from error
-    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, DockerException) as error:
+    except DockerException as error:  # the library will not even ask
+        raise Refusal(str(error), 400) from error
+    except _AWAY as error:
         raise Away(str(error)) from error
 
 

@@ -20,7 +20,7 @@ from resolute.agent.containers import LABEL, RUN_DIR
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_follow import LOOK_AGAIN_S, follow, patiently
 from resolute.agent.docker_start import Start
-from resolute.agent.docker_words import ending
+from resolute.agent.docker_words import ending, stillborn
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch
 from resolute.agent.threads import aside
 
@@ -208,8 +208,8 @@ class DockerRuntime:
             words = await aside(lambda: patiently(complaints))
         except Refusal as refusal:
             words = [refusal.words]
-        why = words[-1] if words else "it said nothing"
-        return CannotStart(f"the supervisor of the task ended at once in its container: {why}", hopeless=bool(words))
+        found = stillborn(words)
+        return CannotStart(found.words, found.hopeless)
 
     def _path(self, resources_id: str) -> Path:
         assert Path(resources_id).name == resources_id, f"{resources_id!r} is no name for a directory"

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 from resolute.agent import docker_config, spool
 from resolute.agent.containers import HOST, LABEL, PARCEL_DIR, Container, Mount
-from resolute.agent.docker_engine import Away, Engine, Refusal
+from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_words import Progress, Trouble, port_in_use, pull_trouble, trouble
-from resolute.agent.parcel import parcel
+from resolute.agent.parcel import Parcel, parcel
 from resolute.agent.runtime import CannotStart, Launch
 
 T = TypeVar("T")
@@ -31,6 +31,9 @@ LOOK_UP_S = 0.2
 PAUSE_S = 0.5
 """Between tries to reach a daemon that is away."""
 FILLED = ".filled"
+FILL_S = 60.0
+"""How long another agent may take to fill the volume with what is ours; mostly it is a second."""
+CONFLICT = 409
 
 
 @dataclass
@@ -46,26 +49,32 @@ class Start:
     """Where lines for the task's log go."""
     give_up: threading.Event = field(default_factory=threading.Event)
 
+    _sent: bool = field(default=False, init=False)
+    """Whether the daemon was told to start the container: it may run then, whatever came back."""
+    _lost: bool = field(default=False, init=False)
+    """Whether an answer was lost: what was asked for may have been done, or be done yet."""
+
     def run(self) -> None:
         """Returns when the container runs. Raises CannotStart."""
         _check(self.launch)
-        told = False
         while True:
             self._may_go_on()
             try:
                 return self._run()
             except Away as away:
-                if not told:
+                if not self._lost:
                     self._note(f"WARNING: the Docker daemon does not answer, and is waited for: {away}")
-                told = True
-                self.give_up.wait(PAUSE_S)
+                self._lost = True
+                self._pause()
             except Refusal as refusal:
-                raise _cannot(trouble(self.container.image, refusal.words)) from refusal
+                raise _cannot(trouble(self.container, refusal.words)) from refusal
 
     def _run(self) -> None:
         state = self.engine.state(self.name)
         if state is not None and not state.is_of(self.container.labels):
             raise CannotStart(f"somebody else has a container that is named {self.name}")
+        if self._sent:
+            return self._see_that_it_began(state)
         if state is not None and state.begun:
             raise CannotStart(f"{self.name} was started before")
         if state is not None:
@@ -75,17 +84,47 @@ class Start:
         volume = self._parcel()
         self._network()
         self._may_go_on()
-        self.engine.create(self.name, docker_config.config(self.launch, self.container, image, volume, self.grace_s))
+        self._create(docker_config.config(self.launch, self.container, image, volume, self.grace_s))
         try:
             self.engine.put(self.name, "/", docker_config.run_directory(self.container.user, self.container.trusted))
+        except Refusal:
+            self.engine.remove(self.name)
+            raise
+        self._begin()
+
+    def _create(self, config: Mapping[str, Any]) -> None:
+        try:
+            self.engine.create(self.name, config)
+        except Refusal as refusal:
+            if refusal.status == CONFLICT and self._lost:  # with one we asked for before, and heard nothing of
+                raise Away(refusal.words) from refusal
+            raise
+
+    def _begin(self) -> None:
+        self._sent = True
+        try:
             self.engine.start(self.name)
         except Refusal:
             self.engine.remove(self.name)
             raise
 
+    def _see_that_it_began(self, state: State | None) -> None:
+        """It is to run once at most: no second one is made, and one that runs is what was wanted."""
+        if state is None:
+            raise CannotStart("its container was removed as it was about to start")
+        if not state.begun:
+            self._begin()
+
     def _may_go_on(self) -> None:
-        if self.give_up.is_set():
+        """Who may have begun is told to end when it has."""
+        if self.give_up.is_set() and not self._sent:
             raise CannotStart("it was stopped before it could start")
+
+    def _pause(self) -> None:
+        if self._sent:
+            time.sleep(PAUSE_S)
+        else:
+            self.give_up.wait(PAUSE_S)
 
     def _note(self, text: str) -> None:
         spool.note(self.notes, [text])
@@ -105,7 +144,12 @@ class Start:
 
     def _image(self) -> Mapping[str, Any]:
         name = self.container.image
-        image = self.engine.image(name)
+        try:
+            image = self.engine.image(name)
+        except Refusal as refusal:
+            if refusal.status != 400:
+                raise
+            raise _cannot(pull_trouble(name, refusal.words)) from refusal  # that is no name of an image
         if image is not None and not self.container.pull:
             return image
         self._pull(name)
@@ -129,24 +173,30 @@ class Start:
     def _parcel(self) -> str:
         """The volume with the harness and the shim, filled by whoever needs it first.
 
-        Filling it twice does no harm: it has the same contents. A container that is never started fills it, so that
-        the daemon may be on a host whose files this agent does not see.
+        It is filled once: others run from it by then. A container that is never started fills it, so that the daemon
+        may be on a host whose files this agent does not see.
         """
         ours = parcel()
         volume = f"resolute-harness-{ours.digest}"
-        made = self.engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
-        if made in self.engine.filled:
-            return volume
-        filler = f"{self.name}-harness"
-        mount = docker_config.mount(Mount(volume, PARCEL_DIR, volume=True))
-        self.engine.remove(filler)
-        self.engine.create(
+        with self.engine.filling:
+            made = self.engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
+            if made not in self.engine.filled:
+                self._fill(volume, ours)
+                self.engine.filled.add(made)
+        return volume
+
+    def _fill(self, volume: str, ours: Parcel) -> None:
+        filler = f"{volume}-filler"
+        self._be_the_filler(
             filler,
             {
                 "Image": self.container.image,
                 "Entrypoint": ["true"],
                 "Labels": {**self.container.labels, f"{LABEL}harness": ours.digest},
-                "HostConfig": {"Mounts": [mount], "NetworkMode": "none"},
+                "HostConfig": {
+                    "Mounts": [docker_config.mount(Mount(volume, PARCEL_DIR, volume=True))],
+                    "NetworkMode": "none",
+                },
             },
         )
         try:
@@ -155,8 +205,22 @@ class Start:
                 self.engine.put(filler, PARCEL_DIR, _filled())
         finally:
             self.engine.remove(filler)
-        self.engine.filled.add(made)
-        return volume
+
+    def _be_the_filler(self, filler: str, config: Mapping[str, Any]) -> None:
+        """Of all agents on this engine the one who has the container of that name fills. It may have died over it."""
+        until = time.monotonic() + FILL_S
+        while True:
+            try:
+                return self.engine.create(filler, config)
+            except Refusal as refusal:
+                if refusal.status != CONFLICT:
+                    raise
+            state = self.engine.state(filler)
+            mine = state is not None and state.is_of(_owner(self.container.labels))  # and it is our turn: left over
+            if mine or time.monotonic() > until:
+                self.engine.remove(filler)
+            self._may_go_on()
+            self._pause()
 
     def _network(self) -> None:
         if self.container.own_network:
@@ -198,6 +262,10 @@ def _check(launch: Launch) -> None:
     for name, value in launch.environment.items():
         if not name or "=" in name or "\0" in name + value:
             raise CannotStart(f"cannot start {launch.command[0]}: no process can have the variable {name!r}", True)
+
+
+def _owner(labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: labels[key] for key in (f"{LABEL}cluster", f"{LABEL}agent")}
 
 
 def _filled() -> bytes:

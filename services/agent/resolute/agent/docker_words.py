@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from resolute.agent.containers import Container
 from resolute.agent.docker_engine import State
 from resolute.agent.runtime import Exit
 from resolute.agent.spool import End
@@ -36,21 +37,35 @@ _TROUBLES = (
         "this agent's Docker lacks the NVIDIA Container Toolkit, and has no GPUs",
     ),
     (r"invalid Cap(?:Add|Drop)", "environment.add_capabilities, drop_capabilities: {said}"),
-    (r"No such container: (\S+)", "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no container {0}"),
-    (r"network (\S+) not found", "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no network {0}"),
 )
+_NO_NETWORK = "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no {what} {name}"
+_STILLBORN = r"SyntaxError|No module named (?!'resolute)|has no attribute"
+"""What Pythons say that are older than the shim, or lack some of their own library."""
 
 
 def port_in_use(port: str) -> Trouble:
     return Trouble(_PORT_IN_USE.format(port), True)
 
 
-def trouble(image: str, said: str) -> Trouble:
+def trouble(container: Container, said: str) -> Trouble:
     """What keeps a container from being made or started."""
+    image = container.image
     for pattern, words in _TROUBLES:
         if found := re.search(pattern, said):
             return Trouble(words.format(*found.groups(), image=image, said=said), True)
+    if not container.own_network:  # that one is made again, and so is a container of ours that somebody removed
+        name = container.network.removeprefix("container:")
+        for what, words in (("container", f"No such container: {name}"), ("network", f"network {name} not found")):
+            if words in said:
+                return Trouble(_NO_NETWORK.format(what=what, name=name), True)
     return Trouble(f"Docker cannot start a container of {image}: {said}", False)
+
+
+def stillborn(complaints: Sequence[str]) -> Trouble:
+    """`complaints`: what the shim said as it ended, before it could begin the task."""
+    why = complaints[-1] if complaints else "it said nothing"
+    hopeless = any(re.search(_STILLBORN, line) for line in complaints)
+    return Trouble(f"the supervisor of the task ended at once in its container: {why}", hopeless)
 
 
 def pull_trouble(image: str, said: str) -> Trouble:
