@@ -199,7 +199,8 @@ def _submission(rng: Random, features: frozenset[str], setup: Setup) -> Submissi
         "pool": pool,
     }
     if share["slots"] > 1 and rng.random() < 0.5:
-        share["slots_min"] = rng.randint(1, share["slots"])
+        short = min(sizes[0] + 1, share["slots"])  # one agent has fewer, and several that are whole may have more
+        share["slots_min"] = rng.choice([rng.randint(1, share["slots"]), short])
     config = _search(rng, share)
     data: dict[str, Any] = {"follows": rng.random() < 0.6}
     if "log policies" in features:

@@ -21,16 +21,21 @@ LONGEST = 6
 
 @dataclass(frozen=True)
 class Group:
-    """A job that has work for ever: so many tasks at once, each of so many slots, for so many ticks."""
+    """A job that has work for ever: so many tasks at once, each of so many slots, for so many ticks.
+
+    A task may ask for a range of slots, and have to be given more than the least of it, where it takes whole agents."""
 
     weight: int
     tasks: int
     slots: int
+    """At least, of those that can be placed."""
     ticks: int
     leaves_ticks: int = 0
     """How long it takes to go when it is asked to."""
     lazy: bool = False
     """Whether it asks for its next task only once others had the occasion to take its slots."""
+    asked: tuple[int, int] | None = None
+    """The range of slots that it asks for."""
 
 
 AGENTS = st.lists(st.integers(1, 4), min_size=1, max_size=3)
@@ -87,7 +92,8 @@ class Life:
     def ask(self, job: str) -> None:
         self._asked += 1
         group = self.group(job)
-        self.when(asks(f"{job}-{self._asked}", group.slots, job=job, weight=group.weight))
+        least, most = group.asked or (group.slots, group.slots)
+        self.when(asks(f"{job}-{self._asked}", most, slots_min=least, job=job, weight=group.weight))
 
     def run(self, ticks: int) -> None:
         for now in range(ticks):
@@ -119,8 +125,8 @@ class Life:
     def _note(self, event: Event) -> None:
         """What is kept: what is held to its end, or while as many slots are given as there are."""
         match event:
-            case SlotsAssigned(allocation_id=allocation_id):
-                self.given += self.group(_job(allocation_id)).slots
+            case SlotsAssigned(allocation_id=allocation_id, placements=placements):
+                self.given += sum(len(placement.slot_ids) for placement in placements)
                 self._holds_since[allocation_id] = self.given
                 for other, since in self._holds_since.items():
                     if self.given - since >= self.capacity:
@@ -173,3 +179,37 @@ def test_whoever_keeps_asking_keeps_something_within_a_bounded_number_of_slots_g
             break
     for job, turn in turns.items():
         assert life.longest[job] <= turn + others_first + coming_free, f"{job} of {groups} on {agents}"
+
+
+ALIKE = st.tuples(st.integers(1, 4), st.integers(2, 4)).map(lambda drawn: [drawn[0]] * drawn[1])
+RANGES = st.lists(st.tuples(st.booleans(), st.integers(1, 12), st.integers(0, 5)), min_size=5, max_size=5)
+
+
+@hypothesis.given(ALIKE, GROUPS, RANGES)
+@hypothesis.example([2, 2], [replace(LIGHT, tasks=4), LIGHT], [(False, 1, 0), (True, 3, 1)])
+@hypothesis.example([2, 2], [replace(LIGHT, tasks=2), replace(LIGHT, tasks=2)], [(True, 3, 1), (True, 3, 1)])
+@hypothesis.settings(max_examples=10)
+def test_nor_does_one_that_takes_a_range_of_which_only_some_make_up_whole_agents(agents, groups, ranges):
+    """What it waits for is the fewest that agents make up, be that more than it asks for at least."""
+    groups = [ranged(group, agents, *drawn) for group, drawn in zip(groups, ranges, strict=False)]
+    life = Life(agents, groups)
+    turns = {f"j{number}": life.turn(f"j{number}") for number in range(len(groups))}
+    others_first = sum(group.asked[1] if group.asked else group.slots for group in groups)
+    coming_free = (LONGEST + 4) * life.capacity
+    for now in range(500):
+        life.tick(now)
+        assert life.story.pool.slots_free < life.capacity, "the pool lies idle"
+        if life.given > 3 * (max(turns.values()) + coming_free):
+            break
+    for job, turn in turns.items():
+        assert life.longest[job] <= turn + others_first + coming_free, f"{job} of {groups} on {agents}"
+
+
+def ranged(group: Group, agents: list[int], ranges: bool, least: int, more: int) -> Group:
+    """Of agents of one size; the range has one number at least that they make up."""
+    size, capacity = agents[0], sum(agents)
+    if not ranges:
+        return replace(group, slots=min(group.slots, size))
+    least = min(least, capacity)
+    fewest = least if least <= size else -(-least // size) * size
+    return replace(group, slots=fewest, asked=(least, min(capacity, max(fewest, least + more))))

@@ -206,8 +206,10 @@ def test_what_is_deduced_agrees_with_what_it_is_deduced_from(script, policy):
             holding, queued = [a for a in its if a.state in HOLDING], [a for a in its if a.state is State.WAITING]
             assert job.slots_held == slots(holding)
             assert job.slots_going == slots(a for a in holding if a.going)
-            assert job.slots_promised == sum(kind_of(a.request).slots for a in queued if a.id in pool.promises)
-            assert (job.waiting, job.slots_waiting) == (len(queued), sum(kind_of(a.request).slots for a in queued))
+            promises = {a.id: pool.promises[a.id].slots for a in queued if a.id in pool.promises}
+            assert job.slots_promised == sum(promises.values())
+            assert job.waiting == len(queued)
+            assert job.slots_waiting == sum(promises.get(a.id, kind_of(a.request).slots) for a in queued)
             assert job.lines == Counter(kind_of(a.request) for a in queued if a.id not in pool.promises)
         assert list(pool.queue) == sorted(place for job_id, job in pool.jobs.items() for place in job.places(job_id))
         assert {entry[-1] for entry in pool.victims} == {

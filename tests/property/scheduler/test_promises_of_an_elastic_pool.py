@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from resolute.proto.message import Event
 from resolute.proto.pool import InstanceRequested, InstanceStopRequested
 from resolute.scheduler.allocation import State as Allocated
+from resolute.scheduler.demands import kind_of
 from resolute.scheduler.provisioner import fleet
 from resolute.scheduler.provisioner.demand import could_start
 from resolute.scheduler.provisioner.fleet import FLOW, State
@@ -87,7 +88,7 @@ def check_stops(cloud: Cloud, events: list[Event]) -> None:
         assert not [
             a
             for a in pool.allocations.values()
-            if a.state is Allocated.WAITING and could_start(cloud.settings, a.request.slots, a.request.single_agent)
+            if a.state is Allocated.WAITING and could_start(cloud.settings, kind_of(a.request))
         ], "somebody waited for it"
     staying = len(cloud.instances) - len(cloud.in_state(State.STOPPING, State.DRAINING))
     assert not idle or staying >= provider.min_instances
@@ -117,7 +118,7 @@ def cannot_run(cloud: Cloud) -> bool:
     """Everything that waits is behind a gang that waits for busy instances, or can never fit."""
     waits = [a for a in cloud.story.pool.allocations.values() if a.state is Allocated.WAITING]
     slots = cloud.settings.provider.instance_slots if cloud.settings.provider else 0
-    able = [a for a in waits if could_start(cloud.settings, a.request.slots, a.request.single_agent)]
+    able = [a for a in waits if could_start(cloud.settings, kind_of(a.request))]
     return not able or any(a.request.slots > slots for a in able)
 
 

@@ -8,6 +8,7 @@ from resolute.proto.pool import (
     AgentDisabled,
     AgentLost,
     AllocationExited,
+    CheckFit,
     DisableAgent,
     InstanceDrainRequested,
     InstanceGone,
@@ -15,7 +16,10 @@ from resolute.proto.pool import (
     InstanceStopRequested,
     ProvisioningFailed,
 )
+from resolute.scheduler import fit
 from resolute.scheduler.allocation import State as Allocated
+from resolute.scheduler.demands import Kind
+from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.demand import could_start
 from resolute.scheduler.provisioner.fleet import State
 from resolute.scheduler.provisioner.outlook import outlook
@@ -327,5 +331,28 @@ def test_an_agent_a_person_disabled_takes_no_room_and_its_instance_goes_in_the_e
     [(0, False, True), (8, True, True), (16, False, True), (40, False, True), (48, False, False), (12, False, False)],
 )
 def test_what_a_pool_may_start_decides_what_can_ever_fit(slots: int, single_agent: bool, fits: bool):
-    assert could_start(elastic(instance_slots=8, max_instances=5), slots, single_agent) is fits
-    assert not could_start(elastic(instance_slots=8), 16, single_agent=True)
+    kind = Kind(slots, single_agent, (), slots)
+    assert could_start(elastic(instance_slots=8, max_instances=5), kind) is fits
+    assert not could_start(elastic(instance_slots=8), Kind(16, True, (), 16))
+
+
+def test_a_task_without_slots_that_finds_no_place_keeps_nobody_from_having_an_instance_started():
+    pool = cloud(instance_slots=2)
+    pool.settings = pool.settings.model_copy(update={"max_aux_containers_per_agent": 0})
+    pool.story.when(asks("notebook", 0, priority=1)).when(asks("t", 2))
+    assert [event.agent_id for event in pool.look() if isinstance(event, InstanceRequested)] == ["default-elastic-1"]
+
+
+def test_one_without_slots_takes_what_has_no_slot_free_as_well():
+    pool = cloud(instance_slots=1)
+    pool.story.when(asks("t", 1))
+    pool.settle()
+    pool.story.when(asks("notebook", 0))
+    assert pool.look() == []
+
+
+def test_a_pool_whose_agents_take_no_tasks_without_slots_starts_none_for_them():
+    settings = elastic(instance_slots=8).model_copy(update={"max_aux_containers_per_agent": 0})
+    assert not could_start(settings, Kind(0, False, (), 0))
+    assert not fit.check(CheckFit("default", 0), Pool(), settings).fits
+    assert could_start(settings, Kind(8, False, (), 8))

@@ -21,11 +21,6 @@ class Kind(NamedTuple):
     most: int
     """As many as it takes where there is room."""
 
-    @property
-    def sizes(self) -> range:
-        """The numbers of slots that would do."""
-        return range(self.slots, self.most + 1)
-
     def of_size(self, slots: int) -> Kind:
         return self if slots == self.slots == self.most else self._replace(slots=slots, most=slots)
 

@@ -6,9 +6,9 @@ from resolute.config.pools import ResourcePool
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import CheckFit, Fit
 from resolute.scheduler.demands import Kind
-from resolute.scheduler.placement import Fitting, could_ever_fit, sizes
+from resolute.scheduler.placement import Fitting, could_ever_fit, greatest, least, sizes
 from resolute.scheduler.pool import Pool
-from resolute.scheduler.provisioner.demand import could_start
+from resolute.scheduler.provisioner.demand import could_start, least_started, most_started
 
 
 def check(question: CheckFit, pool: Pool, settings: ResourcePool) -> Fit:
@@ -26,9 +26,7 @@ def check(question: CheckFit, pool: Pool, settings: ResourcePool) -> Fit:
 
 
 def _could_hold(pool: Pool, kind: Kind, settings: ResourcePool) -> bool:
-    return could_ever_fit(pool, kind, Fitting.of(settings)) or any(
-        could_start(settings, size, kind.single_agent, kind.blocked) for size in kind.sizes
-    )
+    return could_ever_fit(pool, kind, Fitting.of(settings)) or could_start(settings, kind)
 
 
 def _why_never(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
@@ -68,14 +66,21 @@ def would_fit(pool: Pool, kind: Kind, settings: ResourcePool) -> str:
     """The nearest demands that could be held."""
     provider = settings.provider
     most = max(pool.slots, provider.max_instances * provider.instance_slots if provider else 0)
-    less = next((n for n in range(min(kind.slots, most), 0, -1) if _fits(pool, kind, n, settings)), None)
-    more = next((n for n in range(kind.most + 1, most + 1) if _fits(pool, kind, n, settings)), None)
-    near = " or ".join(_slots(count) for count in (less, more) if count is not None)
-    return f"{near} would fit" if near else ""
+    less, more = kind._replace(slots=1, most=min(kind.slots, most)), kind._replace(slots=kind.most + 1, most=most)
+    near = [count for count in (_largest(pool, less, settings), _smallest(pool, more, settings)) if count]
+    return f"{' or '.join(map(_slots, near))} would fit" if near else ""
 
 
-def _fits(pool: Pool, kind: Kind, slots: int, settings: ResourcePool) -> bool:
-    return _could_hold(pool, kind.of_size(slots), settings)
+def _largest(pool: Pool, kind: Kind, settings: ResourcePool) -> int:
+    """Of a range, the most that could be held; 0 where none could."""
+    return max(greatest(pool, kind, Fitting.of(settings)), most_started(settings, kind) or 0)
+
+
+def _smallest(pool: Pool, kind: Kind, settings: ResourcePool) -> int:
+    if kind.slots > kind.most:
+        return 0
+    held = least(pool, kind, Fitting.of(settings))
+    return min(filter(None, (held and held.slots, least_started(settings, kind))), default=0)
 
 
 def _asked(kind: Kind) -> str:

@@ -61,9 +61,14 @@ class Job:
         return 0 if self.max_slots is None else max(0, self.slots_held - self.slots_going - self.max_slots)
 
     def at_its_limit(self, slots: int) -> bool:
+        """Whether so many more would be more than its max_slots."""
         return (
             self.max_slots is not None and slots > 0 and self.slots_held + self.slots_promised + slots > self.max_slots
         )
+
+    def without(self, slots: int) -> Job:
+        """As it would be without a promise of so many."""
+        return replace(self, slots_promised=self.slots_promised - slots)
 
     def ready(self) -> Iterator[Kind]:
         """The kinds of demand that its own limit allows."""
@@ -73,13 +78,18 @@ class Job:
         return {(*kind, self.priority, self.position, job_id) for kind in self.ready()}
 
 
-def waits(job: Job, request: AllocationRequested, sign: int, *, promised: bool = False) -> Job:
-    """One more of it waits, or one less."""
+def waits(job: Job, request: AllocationRequested, sign: int) -> Job:
+    """One more of it waits in line, or one less."""
     kind = kind_of(request)
     job = replace(job, waiting=job.waiting + sign, slots_waiting=job.slots_waiting + sign * kind.slots)
-    if promised:
-        return replace(job, slots_promised=job.slots_promised + sign * kind.slots)
     return lined_up(job, kind, sign)
+
+
+def promised(job: Job, kind: Kind, slots: int, sign: int) -> Job:
+    """Room for so many slots is made for one that waits, and it stands in line no longer; or it does again."""
+    more = sign * (slots - kind.slots)
+    job = replace(job, slots_promised=job.slots_promised + sign * slots, slots_waiting=job.slots_waiting + more)
+    return lined_up(job, kind, -sign)
 
 
 def lined_up(job: Job, kind: Kind, sign: int) -> Job:

@@ -6,12 +6,14 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.pool import Placement
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import Kind, kind_of
+from resolute.scheduler.demands import Kind, kind_in, kind_of
+from resolute.scheduler.jobs import Queued
 from resolute.scheduler.overlay import Order
 from resolute.scheduler.pool import Pool
 
@@ -69,9 +71,9 @@ def find(
         def barred(agent_id: str) -> bool:
             return agent_id in kind.blocked or agent_id in reserved or (agent_id in pool.kept and agent_id not in own)
 
-        sizes = (size for size in reversed(kind.sizes) if most is None or size <= most)
-        found = (_hosts(pool.room, pool.idle, kind.of_size(size), fitting, barred) for size in sizes)
-        hosts = next((hosts for hosts in found if hosts), [])
+        kind = kind if most is None else kind._replace(most=min(kind.most, most))
+        size = kind.slots if kind.slots == kind.most else _most_that_fits(pool.room, pool.idle, kind, fitting, barred)
+        hosts = _hosts(pool.room, pool.idle, kind.of_size(size), fitting, barred) if size else []
     return tuple(
         Placement(resources_id(allocation.id, rank), host, tuple(sorted(pool.agents[host].free)[:count]))
         for rank, (host, count) in enumerate(hosts)
@@ -90,7 +92,7 @@ def nearest(pool: Pool, kind: Kind, fitting: Fitting, reserved: Collection[str])
         return [agent.id for agent in islice((a for a in open_ if len(a.usable) >= kind.slots), 1)]
     for size in () if fitting.uneven else sizes(pool.capacity):
         count = kind.slots // size
-        if kind.slots % size == 0 and pool.capacity.count((size, ""), (size + 1, "")) >= count:
+        if kind.slots % size == 0 and _how_many(pool, kind, size) >= count:
             return [agent.id for agent in islice((a for a in open_ if len(a.usable) == size), count)]
     return _until_enough(open_, kind.slots) if fitting.uneven else []
 
@@ -118,10 +120,64 @@ def could_ever_fit(pool: Pool, kind: Kind, fitting: Fitting) -> bool:
 
 
 def least(pool: Pool, kind: Kind, fitting: Fitting) -> Kind | None:
-    """The smallest of what it asks that the pool could hold, were it idle."""
-    blocked = kind.blocked.__contains__
-    sizes = (kind.of_size(size) for size in kind.sizes)
-    return next((size for size in sizes if _hosts(pool.capacity, pool.capacity, size, fitting, blocked)), None)
+    """The smallest of what it asks that the pool could hold, were it idle. Long ranges cost no more than short ones."""
+    if kind.slots <= largest(pool, kind):
+        return kind.of_size(kind.slots)
+    if kind.single_agent:
+        return None
+    if fitting.uneven and _uneven(pool.capacity, kind.slots, kind.blocked.__contains__):
+        return kind.of_size(kind.slots)
+    whole = ((-(-kind.slots // size), size) for size in sizes(pool.capacity))
+    able = (count * size for count, size in whole if count * size <= kind.most and _how_many(pool, kind, size) >= count)
+    found = min(able, default=None)
+    return None if found is None else kind.of_size(found)
+
+
+def greatest(pool: Pool, kind: Kind, fitting: Fitting) -> int:
+    """The most of what it asks that the pool could hold, were it idle; 0 where it could hold nothing of that."""
+    return _most_that_fits(pool.capacity, pool.capacity, kind, fitting, kind.blocked.__contains__)
+
+
+def fewest(pool: Pool, kind: Kind, fitting: Fitting) -> int:
+    """The slots that are to come free before one of a range can be placed: not always as few as it asks for."""
+    if kind.slots == kind.most:
+        return kind.slots
+    return (least(pool, kind, fitting) or kind).slots
+
+
+def first_able(pool: Pool, start: tuple[Any, ...], fitting: Fitting) -> Queued | None:
+    """The first place in the queue from `start` on, of the kind that begins with, of a job whose limit allows as many
+    slots as can be placed."""
+    kind = kind_in(start)
+    slots = fewest(pool, kind, fitting)
+    for entry in pool.queue.since(start):
+        if kind_in(entry) != kind:
+            return None
+        if slots == kind.slots or not pool.jobs[entry[-1]].at_its_limit(slots):
+            return entry
+    return None
+
+
+def _how_many(pool: Pool, kind: Kind, size: int) -> int:
+    """Agents of one size that it may use, held or not."""
+    barred = sum((size, agent_id) in pool.capacity for agent_id in kind.blocked)
+    return pool.capacity.count((size, ""), (size + 1, "")) - barred
+
+
+def _most_that_fits(room: BySize, idle: BySize, kind: Kind, fitting: Fitting, barred: Barred) -> int:
+    """The largest number of what it asks that can be placed; 0 where none can. `room`, `idle`: see `_hosts`."""
+    able = [min(kind.most, free) for free, _ in islice(_open(room, barred), 1)]
+    if not kind.single_agent and (not able or able[0] < kind.most):
+        for size in sizes(idle):
+            able.append(size * sum(1 for _ in _of_size(idle, size, kind.most // size, barred)))
+        if fitting.uneven:
+            able.append(min(kind.most, sum(size for size, _ in _open(idle, barred))))
+    return max((size for size in able if size >= kind.slots), default=0)
+
+
+def _open(order: BySize, barred: Barred) -> Iterator[tuple[int, str]]:
+    """Those that may be used, the largest first."""
+    return (entry for entry in reversed(order) if not barred(entry[1]))
 
 
 def _hosts(room: BySize, idle: BySize, kind: Kind, fitting: Fitting, barred: Barred) -> Hosts:

@@ -32,7 +32,7 @@ from resolute.scheduler import allocation as allocations
 from resolute.scheduler.agents import Agent, hold, joined, release
 from resolute.scheduler.allocation import MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
 from resolute.scheduler.demands import FIELDS, Kind, kind_of
-from resolute.scheduler.jobs import Job, Queued, lined_up, waits
+from resolute.scheduler.jobs import Job, Queued, promised, waits
 from resolute.scheduler.overlay import Order, Table
 from resolute.scheduler.provisioner import fleet
 from resolute.scheduler.provisioner.fleet import Fleet
@@ -52,6 +52,8 @@ class Promise:
     """Those of them that are not gone yet. Without any it is to be kept now, or to end."""
     agents: frozenset[str]
     """Where the room is made. What is free there is kept."""
+    slots: int
+    """How many it is made for."""
 
 
 @dataclass(slots=True)
@@ -128,6 +130,11 @@ class Pool:
         request = allocation.request
         promised = request.allocation_id in self.promises
         return (request.job_id, *kind_of(request), promised, allocation.arrival, request.allocation_id)
+
+    def limits(self, allocation: Allocation, slots: int) -> bool:
+        """Whether so many would be more than its job's max_slots, for one that waits or that room is made for."""
+        job, promise = self.jobs[allocation.request.job_id], self.promises.get(allocation.id)
+        return job.at_its_limit(slots) if promise is None else job.without(promise.slots).at_its_limit(slots)
 
     def first_of(self, job_id: str, kind: Kind) -> Allocation:
         """The allocation whose turn it is when it is that of a job, for this kind of demand."""
@@ -242,16 +249,21 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
     _put_job(pool, request.job_id, job)
     if request.slots:
         for shares in (pool.shares, pool.user_shares):
-            shares.served(allocation.id, request.job_id, job, request.slots, pool.arrivals, pool.given, pool.slots)
+            asked = kind_of(allocation.request).slots
+            shares.served(
+                allocation.id, request.job_id, job, request.slots, asked, pool.arrivals, pool.given, pool.slots
+            )
 
 
 def _out_of_line(pool: Pool, allocation: Allocation) -> Job:
     """Its job, as it is when this waits no longer."""
-    promised = allocation.id in pool.promises
+    request, promise = allocation.request, pool.promises.get(allocation.id)
+    job = pool.jobs[request.job_id]
     pool.waiting.discard(pool.waiting_entry(allocation))
-    if promised:
+    if promise is not None:
         _forget_promise(pool, allocation)
-    return waits(pool.jobs[allocation.request.job_id], allocation.request, -1, promised=promised)
+        job = promised(job, kind_of(request), promise.slots, -1)
+    return waits(job, request, -1)
 
 
 def _finish(pool: Pool, allocation: Allocation) -> None:
@@ -342,7 +354,14 @@ def _promise(pool: Pool, beneficiary: str, victim: str, room_on: frozenset[str])
         return
     known = pool.promises.get(beneficiary)
     victims = known.victims if known is not None else frozenset()
-    _set_promise(pool, allocation, Promise(victims | {victim}, room_on))
+    slots = known.slots if known is not None else _slots_on(pool, kind_of(allocation.request), room_on)
+    _set_promise(pool, allocation, Promise(victims | {victim}, room_on, slots))
+
+
+def _slots_on(pool: Pool, kind: Kind, agents: frozenset[str]) -> int:
+    """How many room is made for on these: on one agent the least that is asked for, and all of several."""
+    together = sum(len(pool.agents[agent_id].usable) for agent_id in agents) if len(agents) > 1 else 0
+    return min(max(kind.slots, together), kind.most)
 
 
 def _keep_word(pool: Pool, gone: Allocation) -> None:
@@ -355,11 +374,11 @@ def _keep_word(pool: Pool, gone: Allocation) -> None:
 
 
 def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) -> None:
-    known = allocation.id in pool.promises
-    if not known and promise is None:
+    known = pool.promises.get(allocation.id)
+    if known is None and promise is None:
         return
     pool.waiting.discard(pool.waiting_entry(allocation))
-    if known:
+    if known is not None:
         _forget_promise(pool, allocation)
     if promise is not None:
         pool.promises[allocation.id] = promise
@@ -372,12 +391,11 @@ def _set_promise(pool: Pool, allocation: Allocation, promise: Promise | None) ->
             pool.promised_on.add((agent_id, allocation.id))
             pool.kept[agent_id] = (pool.kept.get(agent_id) or 0) + 1
     pool.waiting.add(pool.waiting_entry(allocation))
-    if known != (promise is not None):
-        request, job = allocation.request, pool.jobs[allocation.request.job_id]
-        sign = 1 if promise is not None else -1
-        kind = kind_of(request)
-        job = replace(job, slots_promised=job.slots_promised + sign * kind.slots)
-        _put_job(pool, request.job_id, lined_up(job, kind, -sign))
+    request, job = allocation.request, pool.jobs[allocation.request.job_id]
+    if known is None and promise is not None:
+        _put_job(pool, request.job_id, promised(job, kind_of(request), promise.slots, +1))
+    elif known is not None and promise is None:
+        _put_job(pool, request.job_id, promised(job, kind_of(request), known.slots, -1))
 
 
 def _forget_promise(pool: Pool, allocation: Allocation) -> None:

@@ -27,8 +27,9 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import fit, placement
 from resolute.scheduler.allocation import HELD_BACK, IN_LINE, MAKING_ROOM, MAX_SLOTS, Allocation, State
-from resolute.scheduler.demands import Kind, kind_of, line_of
-from resolute.scheduler.policies.passes import ahead_without_slots, without_slots
+from resolute.scheduler.demands import Kind, kind_in, kind_of, line_of
+from resolute.scheduler.demands import firsts as queue_firsts
+from resolute.scheduler.policies.passes import ahead_without_slots, most_of, without_slots
 from resolute.scheduler.policies.policy import Policy
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.outlook import outlook
@@ -50,7 +51,7 @@ def changed(
     """The reasons that are to be recorded after `events`, which were about `jobs` and made `pool` what it is."""
     at_the_front = firsts(pool, policy)
     told_before = {one: pool.allocations[one] for (one,) in pool.told_first}
-    concerned = {one.id: one for one in (*_concerned(pool, events), *_of_jobs(pool, jobs))}
+    concerned = {one.id: one for one in (*_concerned(pool, events, policy), *_of_jobs(pool, jobs, policy))}
     for allocation in (concerned | told_before | at_the_front).values():
         if allocation.state is State.WAITING:
             rule = _rule_told(pool, allocation, policy, at_the_front)
@@ -78,18 +79,19 @@ def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
     told = _rule_told(pool, allocation, policy, at_the_front)
     if told != IN_LINE or allocation.id in at_the_front:
         return told
-    if pool.jobs[allocation.request.job_id].at_its_limit(kind.slots):
+    if pool.limits(allocation, placement.fewest(pool, kind, policy.fitting)):
         return MAX_SLOTS
     of_line = [one for one in at_the_front.values() if kind_of(one.request) == kind]
     rules = {_rule_told(pool, one, policy, at_the_front) for one in of_line}
     return next((rule for rule in (HELD_BACK, FAIR_SHARE) if rule in rules), IN_LINE)
 
 
-def _concerned(pool: Pool, events: Iterable[Event]) -> Iterator[Allocation]:
+def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
     """Those just queued, and those for whom room is made, or was to be made."""
     yield from (pool.allocations[allocation_id] for (allocation_id,) in pool.ripe)
     if any(isinstance(event, OTHER_AGENTS) for event in events):
         yield from (pool.allocations[entry[-1]] for entry in pool.promised)
+        yield from _limited_by_what_can_be_placed(pool, policy)
     for event in events:
         queued = event.allocation_id if isinstance(event, AllocationRequested) else None
         allocation = pool.allocations.get(queued or getattr(event, "for_allocation", None) or "")
@@ -97,11 +99,24 @@ def _concerned(pool: Pool, events: Iterable[Event]) -> Iterator[Allocation]:
             yield allocation
 
 
-def _of_jobs(pool: Pool, jobs: Iterable[str]) -> Iterator[Allocation]:
+def _limited_by_what_can_be_placed(pool: Pool, policy: Policy) -> Iterator[Allocation]:
+    """Those whose job's limit would allow the fewest slots they ask for, but not the fewest that there are together,
+    and those that were told so when there were others."""
+    yield from (one for one in (pool.allocations[i] for _, i in pool.told_limit) if one.request.slots_min is not None)
+    for kind in [kind_in(entry) for entry in queue_firsts(pool.queue)]:
+        slots = placement.fewest(pool, kind, policy.fitting)
+        for entry in pool.queue.since(kind) if slots > kind.slots else ():
+            if kind_in(entry) != kind:
+                break
+            if pool.jobs[entry[-1]].at_its_limit(slots):
+                yield pool.first_of(entry[-1], kind)
+
+
+def _of_jobs(pool: Pool, jobs: Iterable[str], policy: Policy) -> Iterator[Allocation]:
     """Of jobs that their own limit holds the first of each kind, and those that were told of it."""
     for job_id in jobs:
         for kind in pool.jobs[job_id].lines:
-            if pool.jobs[job_id].at_its_limit(kind.slots):
+            if pool.jobs[job_id].at_its_limit(placement.fewest(pool, kind, policy.fitting)):
                 yield pool.first_of(job_id, kind)
         for owner, allocation_id in pool.told_limit.since((job_id, "")):
             if owner != job_id:
@@ -146,24 +161,27 @@ def _ahead(pool: Pool, allocation: Allocation, policy: Policy) -> tuple[int, lis
 
 def _rule_told(pool: Pool, allocation: Allocation, policy: Policy, at_the_front: Mapping[str, Allocation]) -> str:
     kind, job = kind_of(allocation.request), pool.jobs[allocation.request.job_id]
+    slots = placement.fewest(pool, kind, policy.fitting)
     promise = pool.promises.get(allocation.id)
     if promise is not None:
         if not placement.could_ever_fit(pool, kind, policy.fitting):
             return HELD_BACK
         if promise.victims:
             return MAKING_ROOM
-    if job.at_its_limit(kind.slots):
+    if pool.limits(allocation, slots):
         first = pool.first_of(allocation.request.job_id, kind) if kind in job.lines else None
         return MAX_SLOTS if first is None or first.id == allocation.id else IN_LINE
     if allocation.id not in at_the_front:
         return IN_LINE
-    return _rule_of_first(pool, allocation, policy, kind)
+    return _rule_of_first(pool, allocation, policy, kind, slots)
 
 
-def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind) -> str:
+def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, slots: int) -> str:
+    """`slots`: the fewest that can be placed of what it asks."""
     if not placement.could_ever_fit(pool, kind, policy.fitting):
         return HELD_BACK
-    if kind.slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting):
+    most = most_of(pool, allocation, policy)
+    if slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting, most=most):
         return IN_LINE
     if kind.slots and policy.has_its_share(pool, allocation):
         return FAIR_SHARE
@@ -171,19 +189,24 @@ def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kin
         return SUSPENDED
     if pool.fleet.coming:
         return STARTING
-    return WHOLE_AGENTS if 0 < kind.slots <= pool.slots_free else BUSY
+    return WHOLE_AGENTS if 0 < slots <= pool.slots_free else BUSY
 
 
 def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, count: int, ahead: list[str]) -> str:
     """True as long as the rule holds it: how many slots are free at the moment is told by whoever is asked."""
-    request, job = allocation.request, pool.jobs[allocation.request.job_id]
+    request, job, kind = allocation.request, pool.jobs[allocation.request.job_id], kind_of(allocation.request)
     match rule:
         case "making_room":
             where = ", ".join(sorted(pool.promises[allocation.id].agents))
             return f"room is being made for it on {where}: others were asked to go"
         case "max_slots":
-            held = job.slots_held + job.slots_promised
-            return f"job {request.job_id} holds {held} slots, and its max_slots is {job.max_slots}"
+            promised = f", has room made for {job.slots_promised} more" if job.slots_promised else ""
+            limit = f"job {request.job_id} holds {job.slots_held} slots{promised}, and its max_slots is {job.max_slots}"
+            fewest = placement.fewest(pool, kind, policy.fitting)
+            if fewest == kind.slots or pool.limits(allocation, kind.slots):
+                return limit
+            asked = f"{kind.slots} to {kind.most} slots"
+            return f"{limit}; of {asked} the fewest that this pool can place are {fewest}"
         case "in_line" if not count:
             return "others of its own job come first, or have room kept for them"
         case "in_line":
@@ -191,7 +214,6 @@ def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, cou
             return f"{count} {'job' if count == 1 else 'jobs'} came first ({who}) when it got in line"
     if not request.slots:
         return "every agent runs as many tasks without slots as it may"
-    kind = kind_of(request)
     range_ = f" to {kind.most}" if kind.most > kind.slots else ""
     needs = f"it needs {kind.slots}{range_} {'slot' if kind.most == 1 else 'slots'}"
     match rule:

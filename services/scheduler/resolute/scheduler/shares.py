@@ -170,13 +170,17 @@ class Shares:
             weight -= vessels.weight
         return float("inf")
 
-    def share_with(self, name: str, more: int, capacity: int) -> float:
-        """What the share of a group would be if it wanted so many slots more."""
-        imagined, group = self.draft(), self.groups[name]
-        wider = replace(group, demand=group.demand + more)
+    def level_with(self, name: str, more: int, capacity: int) -> tuple[float, float]:
+        """Where the water would stand if a group wanted so many slots more, and what its share would be."""
+        group = self.groups[name]
+        if not more:
+            level = self.level(capacity)
+            return level, group.share(level)
+        imagined, wider = self.draft(), replace(group, demand=group.demand + more)
         imagined._pour(group, -1)
         imagined._pour(wider, +1)
-        return wider.share(imagined.level(capacity))
+        level = imagined.level(capacity)
+        return level, wider.share(level)
 
     def now(self, given: int) -> Instant:
         return Instant(self.clock, given)
@@ -224,13 +228,14 @@ class Shares:
             self.absent.discard(oldest[1])
 
     def served(
-        self, allocation_id: str, job_id: str, job: Job, slots: int, turn: int, given: int, capacity: int
+        self, allocation_id: str, job_id: str, job: Job, slots: int, asked: int, turn: int, given: int, capacity: int
     ) -> None:
-        """An allocation of this job was given `slots` of `capacity`; the pool has given `given` with them."""
+        """An allocation of this job that `asked` for so many at least was given `slots` of `capacity`; the pool has
+        given `given` with them."""
         name = self.group_of(job_id, job)
         group = self.groups[name]
         before = replace(group, committed=group.committed - slots)
-        due = before.is_due(slots, self.now(given - slots), capacity, self.weight)
+        due = before.is_due(asked, self.now(given - slots), capacity, self.weight)
         self.clock += slots / self.weight
         now = self.now(given)
         self.stakes[allocation_id] = Stake(group.owed_since, now)

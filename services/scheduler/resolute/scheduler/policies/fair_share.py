@@ -21,11 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
+from typing import Any
 
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import AFTER, FIELDS, firsts, kind_in, kind_of
-from resolute.scheduler.placement import TIGHT, Fitting
+from resolute.scheduler.overlay import Order
+from resolute.scheduler.placement import TIGHT, Fitting, fewest
 from resolute.scheduler.policies.policy import Claim, Taken
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.shares import WEIGHT_UNIT, Group, Rated, Shares
@@ -56,32 +58,47 @@ class FairShare:
     def heads(self, pool: Pool) -> list[Allocation]:
         shares = self.shares(pool)
         level = shares.level(pool.slots) * (1 + 1e-9)
-        lowest = list(firsts(shares.below))
-        due = [entry for entry in firsts(shares.owed) if shares.is_due(entry[-1], entry[0], pool.given, pool.slots)]
-        own = [entry for entry in firsts(shares.above) if entry[FIELDS] <= level]
+        owed, above, below = (list(self._firsts(pool, order)) for order in (shares.owed, shares.above, shares.below))
+        due = [entry for entry in owed if shares.is_due(entry[-1], entry[0], pool.given, pool.slots)]
+        own = [entry for entry in above if entry[FIELDS] <= level]
         found = {kind_in(entry) for entry in own}
-        others = [entry for entry in lowest if kind_in(entry) not in found]
+        others = [entry for entry in below if kind_in(entry) not in found]
         in_line = dict.fromkeys((*_in_turn(due), *_in_turn(own), *_in_turn(others)))
-        return list({head.id: head for head in (_first_of(pool, shares, entry) for entry in in_line)}.values())
+        heads = (self._first_of(pool, entry) for entry in in_line)
+        return list({head.id: head for head in heads if head is not None}.values())
+
+    def _firsts(self, pool: Pool, order: Order[Rated]) -> Iterator[Any]:
+        """The first of every kind that its limit allows what can be placed."""
+        for entry in firsts(order):
+            kind = kind_in(entry)
+            if fewest(pool, kind, self.fitting) == kind.slots:
+                yield entry
+            else:
+                same_kind = takewhile(lambda other, kind=kind: kind_in(other) == kind, order.since(entry))  # type: ignore[misc]
+                yield from islice((one for one in same_kind if self._first_of(pool, one) is not None), 1)
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         return self.shares(pool).is_due(self.group(pool, head), kind_of(head.request).slots, pool.given, pool.slots)
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
-        shares, name = self.shares(pool), self.group(pool, head)
-        level, group, slots = shares.level(pool.slots), shares.groups[name], kind_of(head.request).slots
-        lacks = group.share(level) - group.committed
+        shares, name, kind = self.shares(pool), self.group(pool, head), kind_of(head.request)
+        slots = fewest(pool, kind, self.fitting)
+        level, share = shares.level_with(name, slots - kind.slots, pool.slots)
+        lacks = share - shares.groups[name].committed
         if lacks <= NEARLY:
             return None
         own = slots <= lacks + NEARLY or (slots > 1 and slots / 2 < lacks)
-        return TheFortunate(pool, shares, head, name, level, lacks, own, slots)
+        return TheFortunate(pool, shares, head, name, level, share, lacks, own, slots)
 
     def most(self, pool: Pool, allocation: Allocation) -> int:
         """Its group's share, as it is if the group wants all that this takes, where others have use for the rest."""
         shares, kind, name = self.shares(pool), kind_of(allocation.request), self.group(pool, allocation)
-        share = shares.share_with(name, kind.most - kind.slots, pool.slots)
-        own = kind.slots if allocation.id in pool.promises else 0
-        return min(kind.most, max(kind.slots, int(share - shares.groups[name].committed + own + NEARLY)))
+        promise = pool.promises.get(allocation.id)
+        own = promise.slots if promise is not None else 0
+        most = min(kind.most, pool.slots)
+        _, share = shares.level_with(name, max(0, most - (own or kind.slots)), pool.slots)
+        least = fewest(pool, kind, self.fitting)
+        return min(kind.most, max(least, int(share - shares.groups[name].committed + own + NEARLY)))
 
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         shares, name = self.shares(pool), self.group(pool, allocation)
@@ -113,8 +130,20 @@ class FairShare:
                 if entry[: len(stop)] >= stop or len(first) >= 4 * most:
                     break
                 first.append(entry)
-        jobs = (_first_of(pool, shares, entry).request.job_id for entry in _in_turn(first)[:most])
-        return count, list(dict.fromkeys(jobs))
+        heads = (self._first_of(pool, entry) for entry in _in_turn(first)[:most])
+        return count, list(dict.fromkeys(head.request.job_id for head in heads if head is not None))
+
+    def _first_of(self, pool: Pool, entry: Rated) -> Allocation | None:
+        """None where all are held by their jobs' limits."""
+        kind, group = kind_in(entry), entry[-1]
+        slots = fewest(pool, kind, self.fitting)
+        for member in self.shares(pool).members.since((group, *kind)):
+            if member[: FIELDS + 1] != (group, *kind):
+                break
+            if slots == kind.slots or not pool.jobs[member[-1]].at_its_limit(slots):
+                return pool.first_of(member[-1], kind)
+        assert slots > kind.slots, f"no job of {group} waits for {kind}"
+        return None
 
     def _told(self, name: str, group: Group, level: float) -> str:
         weight = f" at weight {group.weight / WEIGHT_UNIT:g}"
@@ -129,14 +158,6 @@ def _in_turn(entries: list[Rated]) -> list[Rated]:
     return sorted(entries, key=lambda entry: entry[FIELDS:])
 
 
-def _first_of(pool: Pool, shares: Shares, entry: Rated) -> Allocation:
-    kind = kind_in(entry)
-    member = shares.members.first((entry[-1], *kind))
-    assert member is not None, f"no job of {entry[-1]} waits"
-    assert member[: FIELDS + 1] == (entry[-1], *kind), f"no job of {entry[-1]} waits for {kind}"
-    return pool.first_of(member[-1], kind)
-
-
 @dataclass(frozen=True, slots=True)
 class TheFortunate:
     """What one below its share may take: from groups above theirs, whatever leaves the two nearer to their shares."""
@@ -146,8 +167,10 @@ class TheFortunate:
     head: Allocation
     name: str
     level: float
+    share: float
+    """Its share, as it is when it wants all that it can be given at least."""
     lacks: float
-    """Slots to its share."""
+    """Slots to that."""
     own: bool
     """Whether what it asks is its own, and not only its remainder."""
     slots: int
@@ -199,6 +222,6 @@ class TheFortunate:
         if mine is None or other is None:
             return f"fair share: {self.head.id} is below its share"
         return (
-            f"fair share: {self.name} has {mine.committed} of a share of {mine.share(self.level):.4g} slots and needs "
+            f"fair share: {self.name} has {mine.committed} of a share of {self.share:.4g} slots and needs "
             f"{self.slots} for {self.head.id}; {name} has {other.committed} of {other.share(self.level):.4g}"
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import AFTER, Kind, firsts, kind_in, kind_of
 from resolute.scheduler.jobs import Queued
-from resolute.scheduler.placement import TIGHT, Fitting
+from resolute.scheduler.placement import TIGHT, Fitting, first_able
 from resolute.scheduler.policies.policy import Claim
 from resolute.scheduler.pool import Pool
 
@@ -25,7 +25,7 @@ class Fifo:
     preempts: bool = False
 
     def heads(self, pool: Pool) -> list[Allocation]:
-        return [pool.first_of(entry[-1], kind_in(entry)) for entry in _oldest(pool)]
+        return [pool.first_of(entry[-1], kind_in(entry)) for entry in _oldest(pool, self.fitting)]
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         return True
@@ -56,16 +56,16 @@ class Fifo:
         return pool.positions.count(start, stop), first
 
 
-def _oldest(pool: Pool) -> list[Queued]:
+def _oldest(pool: Pool, fitting: Fitting) -> list[Queued]:
     """Of every kind of demand for slots the one of the oldest job, the oldest first."""
     found: dict[Kind, Queued] = {}
     for head in firsts(pool.queue):
         kind: Kind = kind_in(head)
-        entry: Queued | None = head if kind.slots else None
-        while entry is not None and kind_in(entry) == kind:
+        entry = first_able(pool, head, fitting) if kind.slots else None
+        while entry is not None:
             *_, priority, position, _ = entry
             best = found.setdefault(kind, entry)
             if position < best[-2]:
                 found[kind] = entry
-            entry = pool.queue.first((*kind, priority + 1))
+            entry = first_able(pool, (*kind, priority + 1), fitting)
     return sorted(found.values(), key=lambda entry: entry[-2:])

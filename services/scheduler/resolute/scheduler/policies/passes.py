@@ -40,8 +40,8 @@ class _Look:
         self.pool, self._policy = pool, policy
         self.decisions: list[Decision] = []
         self._given: set[str] = set()
-        self._full: set[Kind] = set()
-        """Demands that found no room: there will not be more in this look."""
+        self._full: dict[Kind, int] = {}
+        """Demands that found no room, and how many slots they might have had: there will not be more in this look."""
         self._reserved: set[str] = set()
         """Agents on which nothing is placed for those behind, when those before them do not fit yet."""
 
@@ -82,8 +82,9 @@ class _Look:
         return bool(placements)
 
     def _over_its_limit(self, allocation: Allocation) -> bool:
-        job = self.pool.jobs[allocation.request.job_id]
-        return job.max_slots is not None and job.slots_held + kind_of(allocation.request).slots > job.max_slots
+        job, kind = self.pool.jobs[allocation.request.job_id], kind_of(allocation.request)
+        slots = placement.fewest(self.pool, kind, self._policy.fitting)
+        return job.max_slots is not None and job.slots_held + slots > job.max_slots
 
     def give(self) -> None:
         while self.pool.slots_free and (head := self._first_that_fits()) is not None:
@@ -108,23 +109,14 @@ class _Look:
                 yield head
 
     def _find(self, allocation: Allocation) -> tuple[Placement, ...]:
-        kind = kind_of(allocation.request)
-        if kind in self._full and allocation.id not in self.pool.promises:
+        kind, in_line = kind_of(allocation.request), allocation.id not in self.pool.promises
+        most = most_of(self.pool, allocation, self._policy)
+        if in_line and most <= self._full.get(kind, -1):
             return ()
-        most = self._most(allocation) if kind.most > kind.slots else kind.most
         placements = placement.find(self.pool, allocation, self._policy.fitting, self._reserved, most)
-        if not placements and allocation.id not in self.pool.promises:
-            self._full.add(kind)
+        if not placements and in_line:
+            self._full[kind] = most
         return placements
-
-    def _most(self, allocation: Allocation) -> int:
-        """As its policy says, and its job's own limit allows."""
-        job, kind = self.pool.jobs[allocation.request.job_id], kind_of(allocation.request)
-        most = self._policy.most(self.pool, allocation)
-        if job.max_slots is None:
-            return most
-        own = kind.slots if allocation.id in self.pool.promises else 0
-        return max(kind.slots, min(most, job.max_slots - job.slots_held - job.slots_promised + own))
 
     def _assign(self, allocation: Allocation, placements: tuple[Placement, ...]) -> None:
         why_there = self._why_there(allocation, placements) + self._why_so_many(allocation, placements)
@@ -147,7 +139,7 @@ class _Look:
         kind, given = kind_of(allocation.request), sum(len(place.slot_ids) for place in placements)
         if kind.most == kind.slots:
             return ""
-        most = self._most(allocation)
+        most = most_of(self.pool, allocation, self._policy)
         asked = f"; it takes {kind.slots} to {kind.most} slots and has {given}"
         if given == kind.most:
             return f"{asked}, all it asks for"
@@ -181,6 +173,20 @@ class _Look:
         self.decisions += asked
         for one in asked:
             evolve(self.pool, preemption(one, SOME_TIME))
+
+
+def most_of(pool: Pool, allocation: Allocation, policy: Policy) -> int:
+    """The most that it is given where there is room: as its policy says, and its job's own limit allows."""
+    job, kind = pool.jobs[allocation.request.job_id], kind_of(allocation.request)
+    if kind.most == kind.slots:
+        return kind.most
+    most = policy.most(pool, allocation)
+    if job.max_slots is None:
+        return most
+    promise = pool.promises.get(allocation.id)
+    own = promise.slots if promise is not None else 0
+    left = job.max_slots - job.slots_held - job.slots_promised + own
+    return max(placement.fewest(pool, kind, policy.fitting), min(most, left))
 
 
 def preemption(asked: Preempt, deadline_at: datetime) -> PreemptionRequested:

@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from resolute.scheduler.allocation import Allocation
 from resolute.scheduler.demands import AFTER, FIELDS, firsts, kind_in, kind_of
 from resolute.scheduler.jobs import Queued
-from resolute.scheduler.placement import TIGHT, Fitting
+from resolute.scheduler.placement import TIGHT, Fitting, first_able
 from resolute.scheduler.policies.policy import Claim, Taken
 from resolute.scheduler.pool import Pool
 
@@ -31,7 +31,8 @@ class Priority:
         return self.preemption
 
     def heads(self, pool: Pool) -> list[Allocation]:
-        entries = sorted((entry for entry in firsts(pool.queue) if entry[0]), key=lambda entry: entry[FIELDS:])
+        found = (first_able(pool, entry, self.fitting) for entry in firsts(pool.queue) if entry[0])
+        entries = sorted((entry for entry in found if entry is not None), key=lambda entry: entry[FIELDS:])
         return [pool.first_of(entry[-1], kind_in(entry)) for entry in entries]
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:

@@ -7,14 +7,14 @@ for that the limits of the pool would not let run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.pool import AllocationRequested
 from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import kind_of
+from resolute.scheduler.demands import Kind, kind_of
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.fleet import COMING, LEAVING
 
@@ -82,6 +82,8 @@ class _Packing:
     """Slots given to jobs beyond what they hold already."""
     hopeless: dict[tuple[str, ...], int] = field(default_factory=dict)
     """The fewest slots that found no gap, by the agents the request must not use. Gaps only shrink."""
+    hopeless_without_slots: set[tuple[str, ...]] = field(default_factory=set)
+    """Such agents, where no other takes one more task without slots. One with slots has no part in that."""
     hopeless_gangs: set[tuple[int, bool, tuple[str, ...]]] = field(default_factory=set)
     """Demands larger than an instance that found none. Where three slots never fit, four may."""
 
@@ -90,14 +92,12 @@ def forecast(pool: Pool, settings: ResourcePool, may_start: int) -> Forecast:
     """`may_start`: how many instances more there may be."""
     provider = settings.provider
     assert provider is not None
-    scheduler = settings.scheduler or Scheduler()
     new = [
         Gap(agent_id, provider.instance_slots, settings.max_aux_containers_per_agent, True, new=True)
         for agent_id in list(free_names(pool, settings))[:may_start]
     ]
     gaps = [*_gaps(pool, settings), *new]
-    uneven = scheduler.allow_heterogeneous_fits
-    packing = _Packing(Gaps(gaps), provider.instance_slots, provider.max_instances, uneven)
+    packing = _Packing(Gaps(gaps), provider.instance_slots, provider.max_instances, _uneven(settings))
     for allocation in _in_line(pool) if gaps else ():
         _pack(packing, pool, allocation)
     return Forecast(
@@ -106,15 +106,36 @@ def forecast(pool: Pool, settings: ResourcePool, may_start: int) -> Forecast:
     )
 
 
-def could_start(settings: ResourcePool, slots: int, single_agent: bool, blocked_agents: Collection[str] = ()) -> bool:
+def could_start(settings: ResourcePool, kind: Kind) -> bool:
     """Whether instances that the pool may start could hold such a request, were they idle. False without a provider."""
+    return least_started(settings, kind) is not None
+
+
+def least_started(settings: ResourcePool, kind: Kind) -> int | None:
+    """The fewest slots of those asked for that such instances could hold; None where they could hold none."""
     provider = settings.provider
-    if provider is None:
-        return False
-    usable = [name for name in settings.elastic_agents if name not in blocked_agents]
-    uneven = (settings.scheduler or Scheduler()).allow_heterogeneous_fits
-    count = _instances_for(slots, single_agent, provider.instance_slots, uneven)
-    return count is not None and count <= len(usable)
+    if provider is None or (not kind.slots and not settings.max_aux_containers_per_agent):
+        return None
+    least = _fewest(kind, provider.instance_slots, _uneven(settings))
+    enough = least is not None and _instances(least, provider.instance_slots) <= _usable(settings, kind)
+    return least if enough else None
+
+
+def most_started(settings: ResourcePool, kind: Kind) -> int | None:
+    provider = settings.provider
+    if provider is None or not could_start(settings, kind):
+        return None
+    most = min(kind.most, provider.instance_slots * (1 if kind.single_agent else _usable(settings, kind)))
+    whole = most <= provider.instance_slots or _uneven(settings)
+    return most if whole else most - most % provider.instance_slots
+
+
+def _usable(settings: ResourcePool, kind: Kind) -> int:
+    return sum(name not in kind.blocked for name in settings.elastic_agents)
+
+
+def _uneven(settings: ResourcePool) -> bool:
+    return (settings.scheduler or Scheduler()).allow_heterogeneous_fits
 
 
 def free_names(pool: Pool, settings: ResourcePool) -> Iterator[str]:
@@ -155,6 +176,9 @@ def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
     job, more = pool.jobs[request.job_id], packing.held.get(request.job_id, 0)
     if job.at_its_limit(more + request.slots):
         return
+    if not request.slots:
+        _pack_without_slots(packing, request.blocked_agents)
+        return
     if request.slots >= packing.hopeless.get(request.blocked_agents, request.slots + 1):
         return
     packing.held[request.job_id] = packing.held.get(request.job_id, 0) + request.slots
@@ -168,17 +192,30 @@ def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
         packing.hopeless_gangs.add(gang)
 
 
+def _pack_without_slots(packing: _Packing, blocked: tuple[str, ...]) -> None:
+    if blocked in packing.hopeless_without_slots:
+        return
+    chosen = packing.gaps.tightest(0, blocked)
+    if chosen is not None:
+        packing.gaps.take(chosen, 0)
+    else:
+        packing.hopeless_without_slots.add(blocked)
+
+
 def _least(packing: _Packing, request: AllocationRequested) -> AllocationRequested:
     """Of one that takes a range: for the fewest slots that whole instances make up. It takes more where there are."""
-    sizes = kind_of(request).sizes
-    able = (n for n in sizes if _instances_for(n, request.single_agent, packing.instance_slots, packing.uneven))
-    return replace(request, slots=next(able, sizes[0]), slots_min=None)
+    kind = kind_of(request)
+    least = _fewest(kind, packing.instance_slots, packing.uneven)
+    return replace(request, slots=kind.slots if least is None else least, slots_min=None)
 
 
 def _pack_gang(packing: _Packing, request: AllocationRequested) -> bool:
     """Whole instances; when there are too few, it holds on to those there are, and starts no others."""
-    count = _instances_for(request.slots, request.single_agent, packing.instance_slots, packing.uneven)
-    if count is None or not 1 < count <= packing.instances_max:
+    kind = kind_of(request)
+    if _fewest(kind, packing.instance_slots, packing.uneven) is None:
+        return False
+    count = _instances(kind.slots, packing.instance_slots)
+    if not 1 < count <= packing.instances_max:
         return False
     whole = sorted(packing.gaps.whole(request.blocked_agents), key=lambda gap: gap.new and not gap.used)
     enough = len(whole) >= count
@@ -187,11 +224,16 @@ def _pack_gang(packing: _Packing, request: AllocationRequested) -> bool:
     return enough
 
 
-def _instances_for(slots: int, single_agent: bool, instance_slots: int, uneven: bool) -> int | None:
-    """How many instances it takes; None where no number would do."""
-    if slots <= instance_slots:
-        return 1
-    if single_agent or instance_slots == 0:
+def _fewest(kind: Kind, instance_slots: int, uneven: bool) -> int | None:
+    """The fewest slots of those asked for that instances make up; None where no number of them would do."""
+    if kind.slots <= instance_slots:
+        return kind.slots
+    if kind.single_agent or instance_slots == 0:
         return None
-    whole, rest = divmod(slots, instance_slots)
-    return None if rest and not uneven else whole + bool(rest)
+    whole = kind.slots if uneven else _instances(kind.slots, instance_slots) * instance_slots
+    return whole if whole <= kind.most else None
+
+
+def _instances(slots: int, instance_slots: int) -> int:
+    """How many instances it takes, one at least."""
+    return max(1, -(-slots // max(1, instance_slots)))
