@@ -17,7 +17,8 @@ from resolute.proto.pool import (
     MoveJob,
     SlotsAssigned,
 )
-from resolute.scheduler import fit
+from resolute.scheduler import fit, placement
+from resolute.scheduler.demands import Kind
 from resolute.scheduler.placement import Fitting
 from resolute.scheduler.policies import Fifo, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
@@ -188,3 +189,12 @@ def test_a_reason_for_giving_slots_names_the_rule():
     )
     assert isinstance(event, SlotsAssigned)
     assert (event.rule, event.reason) == ("priority", "first in the queue at priority 7; a1 is the tightest fit")
+
+
+def test_room_is_kept_for_a_gang_on_agents_that_it_may_use():
+    """Two agents of four slots would do, and one of them it must not use; four of two do."""
+    agents = {"large-1": 4, "large-2": 4, **{f"small-{n}": 2 for n in range(1, 5)}}
+    pool = given(*(hello(name, slots) for name, slots in agents.items())).pool
+    kept = placement.nearest(pool, Kind(8, False, ("large-2",), 8), Fitting(), ())
+    assert sorted(kept) == [f"small-{n}" for n in range(1, 5)]
+    assert sorted(placement.nearest(pool, Kind(8, False, (), 8), Fitting(), ())) == ["large-1", "large-2"]
