@@ -17,6 +17,7 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler.allocation import State
 from resolute.scheduler.policies import FairShare
+from resolute.scheduler.shares import WEIGHT_UNIT, Group, Instant, ticks
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 from tests.unit.scheduler.workloads import Workload
 
@@ -180,3 +181,14 @@ def test_what_a_light_job_is_owed_outlasts_being_asked_to_go_and_having_nothing(
             assert "light" not in story.pool.shares.groups
     assert story.pool.allocations["light-3"].preemptible
     assert story.pool.allocations["big-4"].state is State.WAITING
+
+
+@pytest.mark.parametrize("passed", [0, 10**6, 10**12, 10**18])
+def test_whose_turn_it_is_does_not_depend_on_how_long_the_pool_has_been_there(passed: int):
+    """A group of a tenth of the weight is due two slots when eighteen were given to others."""
+    clock = ticks(passed, WEIGHT_UNIT)
+    group = Group(turn=1, owed_since=Instant(clock, passed), weight=WEIGHT_UNIT)
+    for given in range(30):
+        clock_now = clock + sum(ticks(1, 10 * WEIGHT_UNIT) for _ in range(given))
+        due = group.is_due(2, Instant(clock_now, passed + given), 4, 10 * WEIGHT_UNIT)
+        assert due == (given >= 18), given

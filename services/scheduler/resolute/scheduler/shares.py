@@ -24,6 +24,9 @@ from resolute.scheduler.overlay import Order, Table
 WEIGHT_UNIT = 1_000_000
 """Weights are counted in millionths: sums of whole numbers come back to what they were."""
 
+TICKS = 10**30
+"""Of the clock, for one slot at a weight of one: whole, so that it is as exact after years as on the first day."""
+
 Rated = tuple[int, bool, tuple[str, ...], int, float, int, str]
 """A place among those who wait: a kind of demand, a rate in slots by weight, turn, group."""
 
@@ -38,10 +41,15 @@ ABSENT_REMEMBERED = 10_000
 class Instant(NamedTuple):
     """A time, as fairness counts it."""
 
-    clock: float
-    """Slots given so far, each for the weight of all who had use for any."""
+    clock: int
+    """Slots given so far, each for the weight of all who had use for any, in TICKS."""
     given: int
     """Slots given so far."""
+
+
+def ticks(slots: int, weight: int) -> int:
+    """So many slots for such a weight, as the clock counts them: less than one tick too few."""
+    return slots * TICKS // weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +81,9 @@ class Group:
     def rate(self) -> float:
         return self.committed / self.weight
 
-    def due_at(self, slots: int) -> float:
+    def due_at(self, slots: int) -> int:
         """By the clock: when so many slots have been its share of what was given meanwhile."""
-        return self.owed_since.clock + slots / self.weight
+        return self.owed_since.clock + ticks(slots, self.weight)
 
     def may_be_due(self, slots: int) -> bool:
         """What is larger than one slot may never find room by itself; one slot is what a group is kept from that has
@@ -89,7 +97,8 @@ class Group:
         What it is given then is secure for a round: had it to go at once, it would never come to anything.
         """
         waited = now.given - self.owed_since.given >= capacity
-        return waited and self.may_be_due(slots) and now.clock + slots / weight >= self.due_at(slots) * (1 - 1e-9)
+        rounded = ticks(slots, self.weight) // 10**9
+        return waited and self.may_be_due(slots) and now.clock + ticks(slots, weight) >= self.due_at(slots) - rounded
 
     def share(self, level: float) -> float:
         """The slots that are its own, where the water stands at `level`."""
@@ -150,7 +159,7 @@ class Shares:
     brims: Order[tuple[float]] = field(default_factory=Order)
     weight: int = 0
     absences_so_far: int = 0
-    clock: float = 0.0
+    clock: int = 0
 
     def draft(self) -> Shares:
         drafted = {name: getattr(self, name).draft() for name in _DRAFTED}
@@ -236,7 +245,7 @@ class Shares:
         group = self.groups[name]
         before = replace(group, committed=group.committed - slots)
         due = before.is_due(asked, self.now(given - slots), capacity, self.weight)
-        self.clock += slots / self.weight
+        self.clock += ticks(slots, self.weight)
         now = self.now(given)
         self.stakes[allocation_id] = Stake(group.owed_since, now)
         secure_until = given + capacity if due else group.secure_until
