@@ -5,8 +5,9 @@
 It keeps the time a task is given to end, so that it is kept without an agent and without a Docker daemon, and it
 knows the instant and the stream of every line. Records are those of `shim.py`, and two more: `s` as soon as signals
 are heard (the first process of a container is deaf to those it has no handler for), and `x` at the end, with the
-exit code and whether the task had been told to end. Then it waits for HEARD: what a container printed while no
-daemon was there to read is lost with the container. When it ends the kernel kills whatever is left.
+exit code and whether the task had been told to end. Then it waits for HEARD, and says `x` again now and then: what
+a container printed while no daemon was there to read is lost with the container, and a daemon that dies can lose what
+it had read. When it ends the kernel kills whatever is left.
 
 Standard library only, and no newer than what images bring.
 """
@@ -27,6 +28,7 @@ from resolute.agent.shim import Shim, execute
 STDOUT = 1
 HEARD = signal.SIGURG
 """That the end of the task is known. Nothing else sends this, and who does not wait for it takes no notice."""
+TELL_AGAIN_S = 5.0
 TOLD_WAIT_S = 2.0
 """How long one that was told to end waits for that: somebody was there to tell it."""
 
@@ -78,11 +80,10 @@ class ContainedShim(Shim):
         self.code = self.exit_code()
         awaited = {HEARD, signal.SIGTERM, signal.SIGABRT}
         signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-        self._append(b"%.6f x %d %d\n" % (time.time(), self.code, self.asked))
-        if self.asked:
-            signal.sigtimedwait(awaited, TOLD_WAIT_S)
-        else:
-            signal.sigwait(awaited)
+        told = b"x %d %d\n" % (self.code, self.asked)
+        self._append(b"%.6f %s" % (time.time(), told))
+        while not signal.sigtimedwait(awaited, TOLD_WAIT_S if self.asked else TELL_AGAIN_S) and not self.asked:
+            self._append(b"%.6f %s" % (time.time(), told))
 
 
 if __name__ == "__main__":
