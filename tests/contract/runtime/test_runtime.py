@@ -429,3 +429,21 @@ async def test_one_container_that_cannot_be_removed_does_not_keep_the_others(tmp
     stuck.clear()
     await runtime.tidy(())
     assert engine.state(first) is None
+
+
+@needs.docker
+async def test_whoever_an_image_runs_as_can_work_in_its_directory(tmp_path: Path):
+    engine, image, base = Engine(), f"contract-{uuid.uuid4()}", f"contract-{uuid.uuid4()}"
+    engine.create(base, {"Image": IMAGE})
+    engine.client.commit(base, image, changes="USER nobody")
+    launch = python("import os; open('made', 'w').close(); os.mkdir('../info'); print(os.getuid() > 0, os.listdir())")
+    assert launch.container is not None
+    try:
+        runtime = DockerRuntime(tmp_path, engine, OWNER)
+        await runtime.start(replace(launch, container=replace(launch.container, image=image)))
+        assert (await ended(runtime, launch)).code == 0
+        assert await texts_of(runtime, launch) == ["True ['made']"]
+        await runtime.forget(launch.resources_id)
+    finally:
+        engine.remove(base)
+        engine.client.remove_image(image)

@@ -102,6 +102,28 @@ def test_an_agent_user_has_a_home_a_name_and_a_directory() -> None:
         assert tar.getnames() == ["run/determined", "run/determined/workdir"]
 
 
+@pytest.mark.parametrize(
+    ("user", "image_user", "mode"),
+    [
+        (None, "", 0o700), (None, "root:staff", 0o700), (None, "0", 0o700),
+        (None, "jovyan", 0o777), (None, "1000:100", 0o777), (ADA, "jovyan", 0o700),
+    ],
+)  # fmt: skip
+def test_whoever_the_image_runs_as_has_its_directory(user: AgentUser | None, image_user: str, mode: int) -> None:
+    with tarfile.open(fileobj=io.BytesIO(docker_config.run_directory(user, "", image_user))) as tar:
+        assert {tar.getmember(f"run/determined{path}").mode for path in ("", "/workdir")} == {mode}
+
+
+def test_names_of_any_alphabet_are_whole() -> None:
+    amelie = AgentUser("amélie", 1001, "naïveté", 2001)
+    with tarfile.open(fileobj=io.BytesIO(docker_config.run_directory(amelie, "é" * 600))) as tar:
+        passwd, cert = tar.extractfile("run/determined/etc/passwd"), tar.extractfile("run/determined/master.crt")
+        assert passwd is not None
+        assert cert is not None
+        assert passwd.read().decode() == "amélie:x:1001:2001::/run/determined/workdir:/bin/bash\n"
+        assert cert.read().decode() == "é" * 600
+
+
 # ---------------------------------------------------------------- how it ended
 
 GONE = State("exited", 0, False, 2 * 2**30, {}, {})

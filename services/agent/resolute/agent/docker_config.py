@@ -95,25 +95,27 @@ def _gpus(uuids: Sequence[str]) -> list[dict[str, Any]]:
     return [{"Driver": "nvidia", "DeviceIDs": list(uuids), "Capabilities": [["gpu"]]}] if uuids else []
 
 
-def run_directory(user: AgentUser | None, trusted: str = "") -> bytes:
+def run_directory(user: AgentUser | None, trusted: str = "", image_user: str = "") -> bytes:
     """What is to be in a container before it starts, as an archive for its root: a directory of the task's own.
 
     With `user` also what the image cannot know: the names of that user and that group, where images of Determined
-    look for them (libnss_determined). `trusted`: the certificate by which the task knows the gateway.
+    look for them (libnss_determined). `trusted`: the certificate by which the task knows the gateway. `image_user`:
+    whom the task runs as without `user`; which number that is only the image knows, and nobody else is in there.
     """
     packed = io.BytesIO()
     uid, gid = (user.uid, user.gid) if user else (0, 0)
+    mode = 0o700 if user or image_user.partition(":")[0] in ("", "0", "root") else 0o777
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in (RUN_DIR, WORK_DIR):
             member = tarfile.TarInfo(path.lstrip("/"))
-            member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, 0o700, uid, gid
+            member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, mode, uid, gid
             tar.addfile(member)
         certificate = {MASTER_CERT: trusted} if trusted else {}
         accounts = {f"{RUN_DIR}/etc/{name}": text for name, text in (_accounts(user) if user else {}).items()}
         for path, text in {**certificate, **accounts}.items():
-            member = tarfile.TarInfo(path.lstrip("/"))
-            member.size, member.mode = len(text), 0o644
-            tar.addfile(member, io.BytesIO(text.encode()))
+            data, member = text.encode(), tarfile.TarInfo(path.lstrip("/"))
+            member.size, member.mode = len(data), 0o644
+            tar.addfile(member, io.BytesIO(data))
     return packed.getvalue()
 
 

@@ -85,8 +85,10 @@ class Start:
         self._network()
         self._may_go_on()
         self._create(docker_config.config(self.launch, self.container, image, volume, self.grace_s))
+        user, trusted = self.container.user, self.container.trusted
+        folder = docker_config.run_directory(user, trusted, image.get("User") or "")
         try:
-            self.engine.put(self.name, "/", docker_config.run_directory(self.container.user, self.container.trusted))
+            self.engine.put(self.name, "/", folder)
         except Refusal:
             self.engine.remove(self.name)
             raise
