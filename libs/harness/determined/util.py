@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 MASK = "********"
-_SECRETS = (
+_SECRETS = (  # as in libs/config, which this cannot import: a test compares them
+    ("data", "secrets", "*"),
     ("checkpoint_storage", "access_key"),
     ("checkpoint_storage", "secret_key"),
     ("checkpoint_storage", "connection_string"),
     ("checkpoint_storage", "credential"),
     ("environment", "registry_auth", "password"),
+    ("environment", "registry_auth", "auth"),
+    ("environment", "registry_auth", "identitytoken"),
+    ("environment", "registry_auth", "registrytoken"),
+    ("integrations", "pachyderm", "dataset", "token"),
 )
 
 
@@ -53,22 +58,19 @@ def json_bytes(value: Any) -> bytes:
 def masked(config: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of an experiment configuration that is safe to print."""
     copy: dict[str, Any] = json.loads(json.dumps(config))
-    for *parents, leaf in _SECRETS:
-        place = _descend(copy, parents)
-        if place.get(leaf) is not None:
-            place[leaf] = MASK
-    secrets = _descend(copy, ("data", "secrets"))
-    secrets.update(dict.fromkeys(secrets, MASK))
+    for path in _SECRETS:
+        _mask(copy, path)
     return copy
 
 
-def _descend(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
-    for key in path:
-        below = tree.get(key)
-        if not isinstance(below, dict):
-            return {}
-        tree = below
-    return tree
+def _mask(tree: Any, path: tuple[str, ...]) -> None:
+    if not isinstance(tree, dict):
+        return
+    for name in list(tree) if path[0] == "*" else [path[0]]:
+        if len(path) > 1:
+            _mask(tree.get(name), path[1:])
+        elif tree.get(name) is not None:
+            tree[name] = MASK
 
 
 def rank_of_environment() -> int:

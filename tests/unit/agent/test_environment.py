@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from determined import _info
+from determined import _info, util
 from resolute.agent.environment import Site, environment, harness_directory, inheritable
+from resolute.config import masking
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Placement, Slot, StartTask
 
@@ -48,6 +49,26 @@ def test_the_harness_reads_from_it_all_that_the_cluster_said():
     assert (info.trial.experiment_id, info.trial.trial_id, info.trial.trial_seed) == (7, 9, 17)
     assert (info.trial.hparams, info.user_data) == ({"lr": 0.1}, {"rows": 5})
     assert (info.trial._trial_run_id, info.trial._steps_completed) == (2, 100)
+
+
+@pytest.mark.parametrize("stated", [{"image": "i", "registry_auth": {"username": "ada", "password": "p"}}, None, {}])
+def test_the_login_to_the_registry_stays_with_the_agent(stated: dict[str, object] | None):
+    order = replace(ORDER, spec=replace(SPEC, config={"name": "mnist", "environment": stated}))
+    left = stated and {"image": "i"}
+    assert json.loads(of(order)["DET_EXPERIMENT_CONFIG"]) == {"name": "mnist", "environment": left}
+
+
+def test_a_task_hides_the_same_secrets_as_the_cluster():
+    assert util._SECRETS == masking._SECRETS
+    login = {"username": "ada", "password": "p", "auth": "a", "identitytoken": "i", "registrytoken": "r"}
+    config = {
+        "data": {"secrets": {"key": "k", "none": None}},
+        "checkpoint_storage": {"type": "s3", "access_key": "a", "secret_key": None},
+        "environment": {"registry_auth": login},
+        "integrations": {"pachyderm": {"dataset": {"token": "t"}, "proxy": None}},
+    }
+    assert util.masked(config) == masking.masked(config)
+    assert util.masked({"data": None, "environment": {}}) == {"data": None, "environment": {}}
 
 
 def test_a_fresh_start_names_no_checkpoint():

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from resolute.agent.containers import device_kind
@@ -138,6 +139,14 @@ def _identity(order: StartTask, site: Site) -> dict[str, str]:
     }
 
 
+def _public(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Without the login to the registry: the agent pulls the image, and the task has no use for it."""
+    environment = config.get("environment") if config else None
+    if not isinstance(environment, Mapping) or "registry_auth" not in environment:
+        return config
+    return {**(config or {}), "environment": {k: v for k, v in environment.items() if k != "registry_auth"}}
+
+
 def _trial(spec: TaskSpec) -> dict[str, str]:
     interface = (spec.config.get("environment") or {}).get("dtrain_network_interface") if spec.config else None
     return {
@@ -145,7 +154,7 @@ def _trial(spec: TaskSpec) -> dict[str, str]:
         "DET_TRIAL_ID": str(spec.trial_id),
         "DET_TRIAL_RUN_ID": str(spec.run_id),
         "DET_TRIAL_SEED": str(spec.seed),
-        "DET_EXPERIMENT_CONFIG": json.dumps(spec.config),
+        "DET_EXPERIMENT_CONFIG": json.dumps(_public(spec.config)),
         "DET_HPARAMS": json.dumps(spec.hparams),
         "DET_STEPS_COMPLETED": str(spec.steps_completed),
         **({"DET_LATEST_CHECKPOINT": spec.checkpoint} if spec.checkpoint else {}),
