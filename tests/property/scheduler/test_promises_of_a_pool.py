@@ -328,3 +328,17 @@ def as_plain(pool: Pool):
         list(pool.capacity),
         list(pool.hosts),
     )
+
+
+@hypothesis.given(SCRIPTS, POLICIES, st.integers(0, 2))
+@hypothesis.settings(max_examples=50)
+def test_jobs_that_have_nothing_are_remembered_and_not_for_ever(script, policy, remembered):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("resolute.scheduler.pool.JOBS_REMEMBERED", remembered)
+        for story in tell(script, policy):
+            pool = story.pool
+            busy = {allocation.request.job_id for allocation in pool.allocations.values()}
+            jobs = {job_id for job_id, _ in pool.jobs.items()}
+            assert busy <= jobs
+            assert jobs - busy == {job_id for _, job_id in pool.rests} == {job_id for job_id, _ in pool.resting.items()}
+            assert len(pool.rests) <= remembered

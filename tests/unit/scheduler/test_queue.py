@@ -17,6 +17,7 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler.placement import Fitting
 from resolute.scheduler.policies import FairShare, Fifo, Priority
+from resolute.scheduler.pool import evolve
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 
@@ -228,3 +229,19 @@ def test_slots_beyond_a_lowered_limit_go_to_others():
     for name in ("t3", "t2", "t1"):
         story.given(AcknowledgePreemption("default", name), exited(story, name))
     assert story.holders() == {"t0": ("a1",), "other": ("a1",)}
+
+
+def test_a_job_that_has_nothing_for_long_is_forgotten_and_what_its_log_says_of_it_still_holds(monkeypatch):
+    monkeypatch.setattr("resolute.scheduler.pool.JOBS_REMEMBERED", 2)
+    story = given(hello("a1", 4), asks("t", job="paused"), asks("notebook", 0, job="idle"))
+    story.given(ChangeJob("default", "paused", {"priority": 7})).when(exited(story, "t"))
+    for number in range(5):
+        story.given(asks(f"u{number}", job="other")).when(exited(story, f"u{number}"))
+    story.when(asks("t2", job="paused"))
+    assert story.pool.jobs["paused"].priority == 7, "one that comes and goes is one"
+    story.when(exited(story, "t2"))
+    for number in range(5):
+        story.given(asks(f"v{number}", job=f"job-{number}")).when(exited(story, f"v{number}"))
+    assert {job_id for job_id, _ in story.pool.jobs.items()} == {"idle", "job-3", "job-4"}
+    evolve(story.pool, JobChanged("paused", {"priority": 9}))
+    assert "paused" not in story.pool.jobs

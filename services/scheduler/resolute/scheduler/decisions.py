@@ -92,14 +92,18 @@ class Story:
         self.pool = pool.draft()
         self.now, self.actor = now, actor
         self.events: list[Event] = []
-        self.jobs: dict[str, None] = {}
-        """Those that the events are about."""
+        self._jobs: dict[str, None] = {}
+
+    @property
+    def jobs(self) -> list[str]:
+        """Those that the events are about, and that the pool has not forgotten with them."""
+        return [job_id for job_id in self._jobs if job_id in self.pool.jobs]
 
     def happens(self, event: Event) -> None:
         before = job_of(self.pool, event)
         evolve(self.pool, event)
         self.events.append(event)
-        self.jobs |= dict.fromkeys(job_id for job_id in (before, job_of(self.pool, event)) if job_id)
+        self._jobs |= dict.fromkeys(job_id for job_id in (before, job_of(self.pool, event)) if job_id)
 
 
 def decide(
@@ -137,7 +141,7 @@ def decide(
 
 def _schedule(story: Story, policy: Policy) -> None:
     if policy.preempts:
-        for job_id in list(story.jobs):
+        for job_id in story.jobs:
             _enforce_limit(story, job_id)
     for decision in plan(story.pool, policy):
         match decision:

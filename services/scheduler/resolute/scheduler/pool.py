@@ -39,6 +39,9 @@ from resolute.scheduler.provisioner.fleet import Fleet
 from resolute.scheduler.shares import Shares
 
 FINISHED_REMEMBERED = 10_000
+JOBS_REMEMBERED = 10_000
+"""Of those that have no allocation: such a job may come back to its place. What people set it to is in its
+configuration, and comes with what it asks."""
 
 Waiting = tuple[str, int, bool, tuple[str, ...], int, bool, int, str]
 """One that waits: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
@@ -66,6 +69,10 @@ class Pool:
     exits: Order[tuple[int, str]] = field(default_factory=Order)
     """(number of the exit, allocation id) of those."""
     jobs: Table[str, Job] = field(default_factory=Table)
+    resting: Table[str, int] = field(default_factory=Table)
+    """When a job came to have no allocation, by its id; counted by how often that has happened."""
+    rests: Order[tuple[int, str]] = field(default_factory=Order)
+    """(when, job id) of those."""
     waiting: Order[Waiting] = field(default_factory=Order)
     """All that wait, by job."""
     queue: Order[Queued] = field(default_factory=Order)
@@ -112,6 +119,7 @@ class Pool:
     arrivals: int = 0
     """The time, as queues count it: one more with every request and every gift of slots."""
     exited: int = 0
+    rested: int = 0
     given: int = 0
     """Slots given so far, to anybody."""
     slots: int = 0
@@ -144,7 +152,7 @@ class Pool:
         return self.allocations[entry[-1]]
 
 
-_PLAIN = ("arrivals", "exited", "given", "slots", "slots_free", "fleet")
+_PLAIN = ("arrivals", "exited", "rested", "given", "slots", "slots_free", "fleet")
 _DRAFTED = tuple(found.name for found in fields(Pool) if found.name not in _PLAIN)
 
 
@@ -168,7 +176,9 @@ def evolve(pool: Pool, event: Event) -> Pool:
         case AllocationRequested():
             _request(pool, event)
         case JobChanged(job_id=job_id, changes=changes):
-            _change_job(pool, job_id, pool.jobs[job_id], changes)
+            job = pool.jobs.get(job_id)
+            if job is not None:  # or it was changed when more were remembered
+                _change_job(pool, job_id, job, changes)
         case JobMoved(job_id=job_id, position=position, priority=priority):
             moved = replace(pool.jobs[job_id], position=Fraction(position))
             _change_job(pool, job_id, moved, {"priority": priority})
@@ -230,6 +240,7 @@ def _request(pool: Pool, event: AllocationRequested) -> None:
     pool.allocations[allocation.id] = allocation
     pool.waiting.add(pool.waiting_entry(allocation))
     pool.of_job.add((event.job_id, allocation.id))
+    _rest_no_longer(pool, event.job_id)
     job = pool.jobs.get(event.job_id)
     if job is None:
         job = Job(pool.arrivals, event.owner, event.priority, event.weight, event.max_slots, position=pool.arrivals)
@@ -279,6 +290,7 @@ def _finish(pool: Pool, allocation: Allocation) -> None:
         _keep_word(pool, allocation)
     pool.allocations.discard(allocation.id)
     pool.of_job.discard((request.job_id, allocation.id))
+    _rest(pool, request.job_id)
     pool.exited += 1
     pool.finished[allocation.id] = True
     pool.exits.add((pool.exited, allocation.id))
@@ -425,6 +437,27 @@ def _change_job(pool: Pool, job_id: str, job: Job, changes: Object) -> None:
             return
         allocation = pool.allocations[allocation_id]
         pool.allocations[allocation_id] = replace(allocation, request=replace(allocation.request, **changes))
+
+
+def _rest(pool: Pool, job_id: str) -> None:
+    """Where it has no allocation any more. Those that rest for longest are forgotten."""
+    first = pool.of_job.first((job_id, ""))
+    if first is not None and first[0] == job_id:
+        return
+    pool.rested += 1
+    pool.resting[job_id] = pool.rested
+    pool.rests.add((pool.rested, job_id))
+    if len(pool.rests) > JOBS_REMEMBERED:
+        _, oldest = next(iter(pool.rests))
+        _rest_no_longer(pool, oldest)
+        pool.jobs.discard(oldest)
+
+
+def _rest_no_longer(pool: Pool, job_id: str) -> None:
+    since = pool.resting.get(job_id)
+    if since is not None:
+        pool.resting.discard(job_id)
+        pool.rests.discard((since, job_id))
 
 
 def _put_job(pool: Pool, job_id: str, job: Job) -> None:
