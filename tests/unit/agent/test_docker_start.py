@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resolute.agent import containers, docker_start
+from resolute.agent import containers, docker_parcel, docker_start
 from resolute.agent.containers import Container
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_start import Start
@@ -90,6 +90,7 @@ class Pretence(Engine):
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docker_start, "PAUSE_S", 0.001)
+    monkeypatch.setattr(docker_parcel, "LOOK_AGAIN_S", 0.001)
 
 
 def start(engine: Engine, folder: Path, name: str = "task", labels: Mapping[str, str] = OWNER) -> Start:
@@ -192,7 +193,7 @@ def test_another_agent_has_its_time_to_fill_it(tmp_path: Path, monkeypatch: pyte
     threading.Timer(0.05, fill).start()
     start(engine, tmp_path).run()
     assert not fillers(engine)
-    monkeypatch.setattr(docker_start, "FILL_S", 0.05)
+    monkeypatch.setattr(docker_parcel, "FILL_S", 0.05)
     dead = Pretence(there={filler: theirs})
     start(dead, tmp_path).run()
     assert len(fillers(dead)) == 2

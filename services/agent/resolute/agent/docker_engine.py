@@ -17,6 +17,8 @@ import urllib3
 from docker.errors import APIError, DockerException
 
 TIMEOUT_S = 60
+CONFLICT = 409
+"""Said to a `create` whose name is taken."""
 
 
 class Away(Exception):
@@ -101,7 +103,7 @@ class Engine:
         return [(one["Id"], one["Labels"]) for one in found]
 
     def create(self, name: str, config: Mapping[str, Any]) -> None:
-        """`config` as the engine's API has it. Raises Refusal, with status 409 where the name is taken."""
+        """`config` as the engine's API has it. Raises Refusal, with status CONFLICT where the name is taken."""
         with _said():
             self.client.create_container_from_config(dict(config), name)  # type: ignore[no-untyped-call]
 

@@ -7,10 +7,8 @@ until the container is started, and that is the last step.
 from __future__ import annotations
 
 import errno
-import io
 import queue
 import socket
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resolute.agent import docker_config, spool
-from resolute.agent.containers import HOST, LABEL, PARCEL_DIR, Container, Mount
-from resolute.agent.docker_engine import Away, Engine, Refusal, State
+from resolute.agent import docker_config, docker_parcel, spool
+from resolute.agent.containers import HOST, LABEL, Container
+from resolute.agent.docker_engine import CONFLICT, Away, Engine, Refusal, State
 from resolute.agent.docker_words import Progress, Trouble, port_in_use, pull_trouble, trouble
-from resolute.agent.parcel import Parcel, parcel
 from resolute.agent.runtime import CannotStart, Launch
 
 T = TypeVar("T")
@@ -30,10 +27,6 @@ T = TypeVar("T")
 LOOK_UP_S = 0.2
 PAUSE_S = 0.5
 """Between tries to reach a daemon that is away."""
-FILLED = ".filled"
-FILL_S = 60.0
-"""How long another agent may take to fill the volume with what is ours; mostly it is a second."""
-CONFLICT = 409
 
 
 @dataclass
@@ -81,7 +74,7 @@ class Start:
             self.engine.remove(self.name)
         self._check_ports()
         image = self._image()
-        volume = self._parcel()
+        volume = docker_parcel.filled(self.engine, self.container, self._may_go_on)
         self._network()
         self._may_go_on()
         self._create(docker_config.config(self.launch, self.container, image, volume, self.grace_s))
@@ -170,59 +163,7 @@ class Start:
         except Refusal as refusal:
             raise _cannot(pull_trouble(name, refusal.words)) from refusal
 
-    # ------------------------------------------------------------ what is ours
-
-    def _parcel(self) -> str:
-        """The volume with the harness and the shim, filled by whoever needs it first.
-
-        It is filled once: others run from it by then. A container that is never started fills it, so that the daemon
-        may be on a host whose files this agent does not see.
-        """
-        ours = parcel()
-        volume = f"resolute-harness-{ours.digest}"
-        with self.engine.filling:
-            made = self.engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
-            if made not in self.engine.filled:
-                self._fill(volume, ours)
-                self.engine.filled.add(made)
-        return volume
-
-    def _fill(self, volume: str, ours: Parcel) -> None:
-        filler = f"{volume}-filler"
-        self._be_the_filler(
-            filler,
-            {
-                "Image": self.container.image,
-                "Entrypoint": ["true"],
-                "Labels": {**self.container.labels, f"{LABEL}harness": ours.digest},
-                "HostConfig": {
-                    "Mounts": [docker_config.mount(Mount(volume, PARCEL_DIR, volume=True))],
-                    "NetworkMode": "none",
-                },
-            },
-        )
-        try:
-            if not self.engine.has(filler, f"{PARCEL_DIR}/{FILLED}"):
-                self.engine.put(filler, PARCEL_DIR, ours.archive)
-                self.engine.put(filler, PARCEL_DIR, _filled())
-        finally:
-            self.engine.remove(filler)
-
-    def _be_the_filler(self, filler: str, config: Mapping[str, Any]) -> None:
-        """Of all agents on this engine the one who has the container of that name fills. It may have died over it."""
-        until = time.monotonic() + FILL_S
-        while True:
-            try:
-                return self.engine.create(filler, config)
-            except Refusal as refusal:
-                if refusal.status != CONFLICT:
-                    raise
-            state = self.engine.state(filler)
-            mine = state is not None and state.is_of(_owner(self.container.labels))  # and it is our turn: left over
-            if mine or time.monotonic() > until:
-                self.engine.remove(filler)
-            self._may_go_on()
-            self._pause()
+    # ------------------------------------------------------------ its network
 
     def _network(self) -> None:
         if self.container.own_network:
@@ -264,17 +205,6 @@ def _check(launch: Launch) -> None:
     for name, value in launch.environment.items():
         if not name or "=" in name or "\0" in name + value:
             raise CannotStart(f"cannot start {launch.command[0]}: no process can have the variable {name!r}", True)
-
-
-def _owner(labels: Mapping[str, str]) -> dict[str, str]:
-    return {key: labels[key] for key in (f"{LABEL}cluster", f"{LABEL}agent")}
-
-
-def _filled() -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        tar.addfile(tarfile.TarInfo(FILLED))
-    return packed.getvalue()
 
 
 def _cannot(found: Trouble) -> CannotStart:
