@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from resolute.config.pools import Provider, ResourcePool, Scheduler
@@ -17,7 +19,7 @@ from resolute.proto.pool import (
     MoveJob,
     SlotsAssigned,
 )
-from resolute.scheduler import fit, placement
+from resolute.scheduler import fit, moves, placement
 from resolute.scheduler.demands import Kind
 from resolute.scheduler.placement import Fitting
 from resolute.scheduler.policies import Fifo, Priority
@@ -47,6 +49,36 @@ def test_there_is_always_room_between_two():
     for number in range(200):
         story.when(MoveJob("default", f"job-of-{'dc'[number % 2]}", behind_of="job-of-b"))
     assert queue(story) == ["a", "b", "c", "d"]
+
+
+def test_so_many_moves_that_there_is_no_room_between_two_are_refused(monkeypatch):
+    monkeypatch.setattr(moves, "DECIMALS_MOST", 20)
+    story = four()
+    for number in range(60):
+        story.when(MoveJob("default", f"job-of-{'dc'[number % 2]}", behind_of="job-of-b"))
+    with pytest.raises(Refused, match="no more room is left between two places; move job-of-b first"):
+        story.when(MoveJob("default", "job-of-d", behind_of="job-of-b"))
+    story.given(
+        MoveJob("default", "job-of-b", behind_of="job-of-d"), MoveJob("default", "job-of-b", ahead_of="job-of-c")
+    )
+    story.when(MoveJob("default", "job-of-d", behind_of="job-of-b"))
+    assert queue(story) == ["a", "b", "d", "c"]
+
+
+def test_places_have_no_more_digits_than_a_number_may_have_that_is_read():
+    low, high = 2, Fraction(3)
+    for _ in range(3000):
+        text = moves._decimal(*moves._between(low, high))
+        assert low < Fraction(text) < high
+        high = Fraction(text)
+    assert len(text) < 1010
+    pairs = (2, 3), (2, 4), (Fraction(5, 2), 2)
+    assert [moves._decimal(*moves._between(*ends)) for ends in pairs] == [
+        "2.5",
+        "3",
+        "2.2",
+    ]
+    assert [moves._decimal(*moves._between(first, None)) for first in (1, 0, Fraction(-1, 2))] == ["0", "-1", "-2"]
 
 
 def test_the_moved_adopts_its_neighbours_priority():

@@ -14,6 +14,9 @@ from resolute.scheduler.jobs import Job
 from resolute.scheduler.pool import Pool
 from resolute.service import refuse
 
+DECIMALS_MOST = 1000
+"""Of a place in the queue. Some three thousand moves into the same gap need as many."""
+
 
 def change(pool: Pool, wish: ChangeJob) -> JobChanged | None:
     job = pool.jobs.get(wish.job_id)
@@ -63,8 +66,14 @@ def move(pool: Pool, wish: MoveJob, policy_name: str) -> JobMoved | None:
     if job.priority == priority and _is_between(job, neighbour, beyond, ahead):
         return None
     side = "ahead" if ahead else "behind"
-    between = _between(neighbour.position, beyond, ahead)
-    return JobMoved(wish.job_id, neighbour_id, side, _decimal(between), priority)
+    numerator, decimals = _between(neighbour.position, beyond)
+    if decimals > DECIMALS_MOST:
+        raise refuse(
+            f"move job {wish.job_id} {'ahead of' if ahead else 'behind'} {neighbour_id}",
+            "jobs were moved there so often that no more room is left between two places",
+            f"move {neighbour_id} first, next to any other job",
+        )
+    return JobMoved(wish.job_id, neighbour_id, side, _decimal(numerator, decimals), priority)
 
 
 def _neighbour(wish: MoveJob) -> tuple[str, bool]:
@@ -111,15 +120,23 @@ def _is_between(job: Job, neighbour: Job, beyond: int | Fraction | None, ahead: 
     return neighbour.position < job.position and (beyond is None or job.position < beyond)
 
 
-def _between(position: int | Fraction, beyond: int | Fraction | None, ahead: bool) -> Fraction:
+def _between(position: int | Fraction, beyond: int | Fraction | None) -> tuple[int, int]:
+    """A place between the two, near the middle, with as many decimals as it takes: (numerator, decimals)."""
     if beyond is None:
-        return Fraction(position) + (-1 if ahead else 1)
-    return (Fraction(position) + Fraction(beyond)) / 2
+        return math.floor(position) - 1, 0
+    middle, gap = (Fraction(position) + Fraction(beyond)) / 2, abs(Fraction(position) - Fraction(beyond))
+    assert gap, "there is nothing between the two"
+    bits = gap.denominator.bit_length() - gap.numerator.bit_length()
+    decimals = max(1, int(bits * math.log10(2)) - 1)
+    while True:
+        numerator = round(middle * 10**decimals)
+        if abs(Fraction(numerator, 10**decimals) - middle) < gap / 2:
+            return numerator, decimals
+        decimals += 1
 
 
-def _decimal(value: Fraction) -> str:
-    """Exact: halving between whole numbers makes no other denominators than powers of two."""
-    shift = value.denominator.bit_length() - 1
-    digits = str(abs(value.numerator) * 5**shift).rjust(shift + 1, "0")
-    whole, rest = (digits[:-shift], digits[-shift:]) if shift else (digits, "")
-    return ("-" if value < 0 else "") + whole + (f".{rest}" if rest else "")
+def _decimal(numerator: int, decimals: int) -> str:
+    digits = str(abs(numerator)).rjust(decimals + 1, "0")
+    whole, rest = (digits[:-decimals], digits[-decimals:]) if decimals else (digits, "")
+    rest = rest.rstrip("0")
+    return ("-" if numerator < 0 else "") + whole + (f".{rest}" if rest else "")
