@@ -20,11 +20,12 @@ from resolute.scheduler import fit
 from resolute.scheduler.allocation import State as Allocated
 from resolute.scheduler.demands import Kind
 from resolute.scheduler.pool import Pool
+from resolute.scheduler.provisioner import demand
 from resolute.scheduler.provisioner.demand import could_start
 from resolute.scheduler.provisioner.fleet import State
 from resolute.scheduler.provisioner.outlook import outlook
 from tests.unit.scheduler.elastic import IDLE_S, STARTING_S, Cloud, crashed, elastic
-from tests.unit.scheduler.stories import asks, hello
+from tests.unit.scheduler.stories import PoolStory, asks, hello
 
 
 def cloud(**provider: object) -> Cloud:
@@ -356,3 +357,21 @@ def test_a_pool_whose_agents_take_no_tasks_without_slots_starts_none_for_them():
     assert not could_start(settings, Kind(0, False, (), 0))
     assert not fit.check(CheckFit("default", 0), Pool(), settings).fits
     assert could_start(settings, Kind(8, False, (), 8))
+
+
+def test_a_look_at_a_long_queue_costs_what_is_packed(monkeypatch):
+    looked = list[str]()
+
+    def pack(packing: object, pool: Pool, job_id: str, kind: Kind) -> None:
+        looked.append(job_id)
+        packed(packing, pool, job_id, kind)
+
+    packed = demand._pack
+    monkeypatch.setattr(demand, "_pack", pack)
+    story = PoolStory()
+    for number in range(300):
+        story.when(asks(f"t{number}", 1 + number % 2, job=f"j{number % 30}", max_slots=3))
+    ahead = demand.forecast(story.pool, elastic(instance_slots=2, max_instances=5), 5)
+    assert len(ahead.wanted) == 5
+    assert looked[:4] == ["j0", "j0", "j0", "j0"], "its limit allows three of one slot"
+    assert len(looked) < 20

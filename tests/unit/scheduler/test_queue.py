@@ -245,3 +245,14 @@ def test_a_job_that_has_nothing_for_long_is_forgotten_and_what_its_log_says_of_i
     assert {job_id for job_id, _ in story.pool.jobs.items()} == {"idle", "job-3", "job-4"}
     evolve(story.pool, JobChanged("paused", {"priority": 9}))
     assert "paused" not in story.pool.jobs
+
+
+def test_a_job_at_its_limit_is_told_what_it_holds_and_what_room_is_made_for():
+    story = PoolStory(Priority(preemption=True)).given(hello("a1", 3), asks("low", 2, priority=90))
+    story.given(asks("one", 1, job="j", priority=1, max_slots=3), asks("two", 2, job="j", priority=1, max_slots=3))
+    story.when(asks("three", 1, job="j", priority=1, max_slots=3))
+    told = story.pool.allocations["three"]
+    assert told.rule_waiting == "max_slots"
+    assert told.why_waiting == "job j holds 1 slots, has room made for 2 more, and its max_slots is 3"
+    story.given(AcknowledgePreemption("default", "low"), exited(story, "low"))
+    assert story.pool.allocations["three"].why_waiting == "job j holds 3 slots, and its max_slots is 3"

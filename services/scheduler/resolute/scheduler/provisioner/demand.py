@@ -8,13 +8,14 @@ for that the limits of the pool would not let run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from fractions import Fraction
+from heapq import merge
+from itertools import takewhile
 
 from resolute.config.pools import ResourcePool, Scheduler
-from resolute.proto.pool import AllocationRequested
 from resolute.scheduler.agents import Agent
-from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.demands import Kind, kind_of
+from resolute.scheduler.demands import Kind, firsts, kind_in
 from resolute.scheduler.pool import Pool
 from resolute.scheduler.provisioner.fleet import COMING, LEAVING
 
@@ -80,12 +81,10 @@ class _Packing:
     uneven: bool
     held: dict[str, int] = field(default_factory=dict)
     """Slots given to jobs beyond what they hold already."""
-    hopeless: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """The fewest slots that found no gap, by the agents the request must not use. Gaps only shrink."""
-    hopeless_without_slots: set[tuple[str, ...]] = field(default_factory=set)
-    """Such agents, where no other takes one more task without slots. One with slots has no part in that."""
-    hopeless_gangs: set[tuple[int, bool, tuple[str, ...]]] = field(default_factory=set)
-    """Demands larger than an instance that found none. Where three slots never fit, four may."""
+    full: dict[Kind, set[str]] = field(default_factory=dict)
+    """Jobs whose own limit allows no more of a kind."""
+    hopeless: set[Kind] = field(default_factory=set)
+    """Those that found no gap. Gaps only shrink."""
 
 
 def forecast(pool: Pool, settings: ResourcePool, may_start: int) -> Forecast:
@@ -98,8 +97,8 @@ def forecast(pool: Pool, settings: ResourcePool, may_start: int) -> Forecast:
     ]
     gaps = [*_gaps(pool, settings), *new]
     packing = _Packing(Gaps(gaps), provider.instance_slots, provider.max_instances, _uneven(settings))
-    for allocation in _in_line(pool) if gaps else ():
-        _pack(packing, pool, allocation)
+    for job_id, kind in _in_line(pool, packing) if gaps else ():
+        _pack(packing, pool, job_id, kind)
     return Forecast(
         tuple(gap.agent_id for gap in gaps if gap.used and gap.new),
         frozenset(gap.agent_id for gap in gaps if gap.used and not gap.new) | {agent for agent, _ in pool.kept.items()},
@@ -164,60 +163,57 @@ def _gap_on(agent: Agent, tasks_max: int, instance_slots: int) -> Gap:
     return Gap(agent.id, free, tasks_max - agent.zero_slot_tasks, whole)
 
 
-def _in_line(pool: Pool) -> list[Allocation]:
-    """Those who wait for slots of their own; others are about to make room for the rest."""
-    waiting = (pool.allocations[entry[-1]] for entry in pool.waiting)
-    able = [allocation for allocation in waiting if allocation.id not in pool.promises]
-    return sorted(able, key=lambda a: (pool.jobs[a.request.job_id].rank, a.arrival))
+def _in_line(pool: Pool, packing: _Packing) -> Iterator[tuple[str, Kind]]:
+    """Those who wait for slots of their own, by job and kind; others are about to make room for the rest. A kind that
+    found no gap is followed no further, so that this costs what is packed, whatever waits."""
+    lines = [_line(pool, packing, kind_in(entry)) for entry in firsts(pool.queue)]
+    return ((job_id, kind) for *_, job_id, kind in merge(*lines))
 
 
-def _pack(packing: _Packing, pool: Pool, allocation: Allocation) -> None:
-    request = _least(packing, allocation.request)
-    job, more = pool.jobs[request.job_id], packing.held.get(request.job_id, 0)
-    if job.at_its_limit(more + request.slots):
-        return
-    if not request.slots:
-        _pack_without_slots(packing, request.blocked_agents)
-        return
-    if request.slots >= packing.hopeless.get(request.blocked_agents, request.slots + 1):
-        return
-    packing.held[request.job_id] = packing.held.get(request.job_id, 0) + request.slots
-    gang = (request.slots, request.single_agent, request.blocked_agents)
-    chosen = packing.gaps.tightest(request.slots, request.blocked_agents)
-    if chosen is not None:
-        packing.gaps.take(chosen, request.slots)
-    elif request.slots <= packing.instance_slots:
-        packing.hopeless[request.blocked_agents] = request.slots
-    elif gang not in packing.hopeless_gangs and not _pack_gang(packing, request):
-        packing.hopeless_gangs.add(gang)
+def _line(pool: Pool, packing: _Packing, kind: Kind) -> Iterator[tuple[int, int | Fraction, int, str, Kind]]:
+    """(priority, position, arrival, job id, kind) of those of one kind, in order."""
+    for entry in pool.queue.since(kind):
+        if kind_in(entry) != kind:
+            return
+        *_, priority, position, job_id = entry
+        line = (job_id, *kind, False)
+        for waiting in takewhile(lambda one, line=line: one[: len(line)] == line, pool.waiting.since(line)):  # type: ignore[misc]
+            if kind in packing.hopeless:
+                return
+            if job_id in packing.full.get(kind, ()):
+                break
+            yield priority, position, waiting[-2], job_id, kind
 
 
-def _pack_without_slots(packing: _Packing, blocked: tuple[str, ...]) -> None:
-    if blocked in packing.hopeless_without_slots:
+def _pack(packing: _Packing, pool: Pool, job_id: str, kind: Kind) -> None:
+    """Of one that takes a range, for the fewest slots that whole instances make up. It takes more where there are."""
+    slots = _fewest(kind, packing.instance_slots, packing.uneven) or kind.slots
+    more = packing.held.get(job_id, 0)
+    if pool.jobs[job_id].at_its_limit(more + slots):
+        packing.full.setdefault(kind, set()).add(job_id)
         return
-    chosen = packing.gaps.tightest(0, blocked)
-    if chosen is not None:
-        packing.gaps.take(chosen, 0)
+    if _find_gaps(packing, kind.of_size(slots)):
+        packing.held[job_id] = more + slots
     else:
-        packing.hopeless_without_slots.add(blocked)
+        packing.hopeless.add(kind)
 
 
-def _least(packing: _Packing, request: AllocationRequested) -> AllocationRequested:
-    """Of one that takes a range: for the fewest slots that whole instances make up. It takes more where there are."""
-    kind = kind_of(request)
-    least = _fewest(kind, packing.instance_slots, packing.uneven)
-    return replace(request, slots=kind.slots if least is None else least, slots_min=None)
+def _find_gaps(packing: _Packing, kind: Kind) -> bool:
+    chosen = packing.gaps.tightest(kind.slots, kind.blocked)
+    if chosen is not None:
+        packing.gaps.take(chosen, kind.slots)
+        return True
+    return kind.slots > packing.instance_slots and _pack_gang(packing, kind)
 
 
-def _pack_gang(packing: _Packing, request: AllocationRequested) -> bool:
+def _pack_gang(packing: _Packing, kind: Kind) -> bool:
     """Whole instances; when there are too few, it holds on to those there are, and starts no others."""
-    kind = kind_of(request)
     if _fewest(kind, packing.instance_slots, packing.uneven) is None:
         return False
     count = _instances(kind.slots, packing.instance_slots)
     if not 1 < count <= packing.instances_max:
         return False
-    whole = sorted(packing.gaps.whole(request.blocked_agents), key=lambda gap: gap.new and not gap.used)
+    whole = sorted(packing.gaps.whole(kind.blocked), key=lambda gap: gap.new and not gap.used)
     enough = len(whole) >= count
     for gap in whole[:count] if enough else [gap for gap in whole if not gap.new]:
         packing.gaps.take(gap, gap.free)
