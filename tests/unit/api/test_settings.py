@@ -11,10 +11,26 @@ from resolute.proto.errors import InvalidConfig
 def test_a_default_pool_that_is_no_pool_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESOLUTE_DATABASE_URL", "postgresql://nowhere")
     monkeypatch.setenv("RESOLUTE_API_POOLS", '["gpu", "cpu"]')
+    monkeypatch.setenv("RESOLUTE_API_DEFAULT_POOL", "default")
     with pytest.raises(InvalidConfig, match=r"api.default_pool: .*one of the pools \(gpu, cpu\); found 'default'"):
         load()
     monkeypatch.setenv("RESOLUTE_API_DEFAULT_POOL", "cpu")
     assert load().pool_names == ("gpu", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("pools", "expected"), [("gpu,cpu", "gpu"), ('[{"pool_name": "a"}, "b"]', "a"), ("gpu,default", "default")]
+)
+@pytest.mark.parametrize("told", [None, ""])
+def test_unless_told_the_default_pool_is_the_one_of_that_name_or_the_first(
+    monkeypatch: pytest.MonkeyPatch, pools: str, expected: str, told: str | None
+) -> None:
+    monkeypatch.setenv("RESOLUTE_DATABASE_URL", "postgresql://nowhere")
+    monkeypatch.setenv("RESOLUTE_API_POOLS", pools)
+    if told is not None:
+        monkeypatch.setenv("RESOLUTE_API_DEFAULT_POOL", told)
+        monkeypatch.setenv("RESOLUTE_API_DEFAULT_AUX_POOL", told)
+    assert (load().default_pool, load().aux_pool) == (expected, expected)
 
 
 def test_zero_slot_work_goes_to_the_default_pool_unless_there_is_one_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,8 +48,8 @@ class ApiSettings(BaseSettings):
     """The resource pools there are: the scheduler's own list, so that a submission to another is refused at once."""
     scheduler: Scheduler = Scheduler()
     """Of pools that have none of their own; the scheduler is told the same."""
-    default_pool: str = Field(default="default", validate_default=True)
-    """Where those go that name none."""
+    default_pool: str = Field(default="", validate_default=True)
+    """Where those go that name none; the pool `default` when empty, or the first where there is none of that name."""
     default_aux_pool: str = ""
     """Where those of them go that need no slots; `default_pool` when empty."""
     task_container_defaults: TaskContainerDefaults = TaskContainerDefaults()
@@ -77,6 +77,14 @@ class ApiSettings(BaseSettings):
         if name and names and name not in names:
             raise ValueError(f"expected one of the pools ({', '.join(names)}); found {name!r}")
         return name
+
+    @field_validator("default_pool")
+    @classmethod
+    def _is_some_pool(cls, name: str, read: ValidationInfo) -> str:
+        names = [pool.pool_name for pool in read.data.get("pools", ())]
+        if name or not names:
+            return name
+        return "default" if "default" in names else names[0]
 
     @property
     def pool_names(self) -> tuple[str, ...]:
