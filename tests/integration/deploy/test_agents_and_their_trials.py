@@ -89,3 +89,20 @@ def test_trials_end_with_the_cluster_and_go_on_when_it_is_up_again(running: Loca
     assert trial["restarts"] == 0, "going down with the cluster is no failure of the trial"
     running.experiment("kill", "1")
     wait_for(lambda: not trials(running), what="the end of the trial", within_s=30)
+
+
+def test_a_trial_that_a_dead_supervisor_left_behind_ends_with_the_database_it_was_in(
+    running: Local, tmp_path: Path
+) -> None:
+    if "agent-1" not in agents(running):
+        join(running, "agent-1")
+    (tmp_path / "const.yaml").write_text(CONFIG)
+    running.experiment("create", str(tmp_path / "const.yaml"), str(tmp_path))
+    left = wait_for(lambda: trials(running), what="the trial", within_s=30)
+    assert isinstance(left, list)
+    running.kill_supervisor()
+    assert all(processes.lives(process) for process in left)
+    done = running.up("--delete-db")
+    assert done.returncode == 0, done.stderr
+    assert trials(running) == []
+    assert running.session().get("/api/v1/experiments")["experiments"] == []

@@ -89,6 +89,20 @@ def test_an_agent_of_containers_is_taken_away_with_what_it_runs_and_finds_it_aga
     assert trial["restarts"] == 0
 
 
+@needs.docker
+@pytest.mark.timeout(240)
+def test_a_cluster_for_others_runs_containers_too(tmp_path: Path) -> None:
+    flags = ("--runtime", "docker", "--initial-user-password", "Correct-Horse-7")
+    cluster = LocalCluster(tmp_path, separate=False, slots=1, agents=1, flags=flags)
+    cluster.env |= {"RESOLUTE_API_HOST": "0.0.0.0", "DET_USER": "determined", "DET_PASS": "Correct-Horse-7"}
+    try:
+        cluster.up()
+        cluster.create({**TRIAL, "hyperparameters": {"x": 1.0, "steps": 10, "step_s": 0.05}}, MODEL, "--follow")
+        assert "COMPLETED" in cluster.det("experiment", "describe", "1")
+    finally:
+        cluster.down("--delete-db")
+
+
 def test_without_a_docker_that_answers_it_is_said_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     cluster = LocalCluster(tmp_path, separate=False, slots=1, agents=1, flags=("--runtime", "docker"))

@@ -19,7 +19,7 @@ import pytest
 
 from resolute.cli.errors import CliError
 from resolute.cli.session import Session
-from resolute.deploy import processes
+from resolute.deploy import cluster, processes
 from resolute.deploy.checks import free_port
 from resolute.deploy.places import Places
 from tests.servers import wait_for
@@ -56,6 +56,13 @@ class Local:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def kill_supervisor(self) -> None:
+        """Whatever it looked after is then left behind."""
+        supervisor = processes.supervisor_pid(self.places)
+        assert supervisor is not None
+        os.kill(supervisor, signal.SIGKILL)
+        wait_for(lambda: processes.supervisor_pid(self.places) is None, what="the end of the supervisor")
 
     def pid(self, name: str) -> int:
         return next((status.pid or 0 for status in processes.statuses(self.places) if status.name == name), 0)
@@ -177,14 +184,35 @@ def test_logs_are_shown_without_secrets(running: Local) -> None:
 
 def test_what_a_dead_supervisor_left_behind_is_taken_over(local: Local) -> None:
     assert local.up().returncode == 0
-    supervisor = processes.supervisor_pid(local.places)
-    assert supervisor is not None
     services = psutil.Process(local.pid("services"))
-    os.kill(supervisor, signal.SIGKILL)
-    wait_for(lambda: processes.supervisor_pid(local.places) is None, what="the end of the supervisor")
+    local.kill_supervisor()
     assert processes.lives(services)
     assert local.det("cluster-down").returncode == 0
     assert not processes.lives(services)
+
+
+def test_a_cluster_whose_supervisor_died_comes_up_again_where_it_was(local: Local) -> None:
+    assert local.up().returncode == 0
+    local.session().post("/api/v1/workspaces", {"name": "yesterday"})
+    before, services = cluster.load(local.places), psutil.Process(local.pid("services"))
+    local.kill_supervisor()
+    done = local.up()
+    assert done.returncode == 0, done.stderr
+    assert "stopped what an earlier supervisor left behind: postgres, nats, services" in done.stdout
+    assert not processes.lives(services)
+    assert cluster.load(local.places) == before, "the ports are its own, and free again"
+    assert "yesterday" in local.workspaces()
+
+
+def test_a_cluster_whose_supervisor_died_can_be_begun_anew(local: Local) -> None:
+    assert local.up().returncode == 0
+    local.session().post("/api/v1/workspaces", {"name": "yesterday"})
+    postgres = psutil.Process(local.pid("postgres"))
+    local.kill_supervisor()
+    done = local.up("--delete-db")
+    assert done.returncode == 0, done.stderr
+    assert not processes.lives(postgres)
+    assert "yesterday" not in local.workspaces()
 
 
 def test_a_port_in_use_starts_nothing(local: Local) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolute.api.settings import load
+from resolute.api.settings import ApiSettings, load
 from resolute.proto.errors import InvalidConfig
 
 
@@ -31,6 +31,24 @@ def test_unless_told_the_default_pool_is_the_one_of_that_name_or_the_first(
         monkeypatch.setenv("RESOLUTE_API_DEFAULT_POOL", told)
         monkeypatch.setenv("RESOLUTE_API_DEFAULT_AUX_POOL", told)
     assert (load().default_pool, load().aux_pool) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("host", "task_host", "expected"),
+    [
+        ("127.0.0.1", "", ("127.0.0.1",)),
+        ("127.0.0.1", "172.18.0.1", ("127.0.0.1", "172.18.0.1")),
+        ("172.18.0.1", "172.18.0.1", ("172.18.0.1",)),
+        ("0.0.0.0", "172.18.0.1", ("0.0.0.0",)),
+        ("::", "fd00::1", ("::",)),
+        ("::", "172.18.0.1", ("::", "172.18.0.1")),
+        ("localhost", "172.18.0.1", ("localhost", "172.18.0.1")),
+    ],
+)
+def test_where_all_addresses_are_listened_at_none_is_besides(
+    host: str, task_host: str, expected: tuple[str, ...]
+) -> None:
+    assert ApiSettings(database_url="nowhere", host=host, task_host=task_host).hosts == expected
 
 
 def test_zero_slot_work_goes_to_the_default_pool_unless_there_is_one_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

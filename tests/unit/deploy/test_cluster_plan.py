@@ -104,6 +104,19 @@ def test_pools_come_from_the_master_configuration_with_all_it_says_of_them(place
     assert (cpu.scheduler.type, cpu.scheduler.preemption, cpu.agent_reconnect_wait) == ("priority", True, 60.0)
 
 
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:8080"),
+        ("::", "http://[::1]:8080"),
+        ("fd00::1", "http://[fd00::1]:8080"),
+    ],
+)
+def test_a_cluster_is_at_an_address_where_it_listens(host: str, url: str) -> None:
+    assert Cluster("test", host=host).url == url
+
+
 def test_nats_is_told_public_keys_only(places: Places) -> None:
     config = cluster.nats_config(places, CLUSTER)
     for file in places.secrets.iterdir():

@@ -37,25 +37,28 @@ def cluster_up(args: ClusterUp) -> int:
         )
     _check_supported(args)
     known = cluster.load(places)
-    wanted, password = _described(args, places, known)
-    checks.port_is_free(wanted.host, wanted.port)
-    checks.data_directory(places)
-    if args.runtime == "docker":
-        if wanted.elastic_agents:
-            raise Refused(
-                "cannot use --runtime docker with a pool that starts its own agents: those run trials as processes; "
-                "leave `provider` out of the master configuration's pools, or --runtime docker"
-            )
-        wanted = replace(wanted, task_host=containers.network(wanted.id))
-        checks.port_is_free(wanted.task_host, wanted.port)
-    if args.delete_db:
-        _forget(places)
-    if known is None and (aside := postgres.set_aside(places)) is not None:
-        progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
-    checks.passwords_are_set(wanted.host, password, postgres.version_of(postgres.data_dir(places)) is not None)
-    checks.storage_directory(Path(wanted.storage))
+    # Before anything else is looked at: what is left holds the ports, and writes to the database.
     if left := processes.stop_leftovers(places):
         progress.say(f"stopped what an earlier supervisor left behind: {', '.join(left)}")
+    wanted, password = _described(args, places, known)
+    checks.port_is_free(wanted.host, wanted.port)
+    if args.runtime == "docker" and wanted.elastic_agents:
+        raise Refused(
+            "cannot use --runtime docker with a pool that starts its own agents: those run trials as processes; "
+            "leave `provider` out of the master configuration's pools, or --runtime docker"
+        )
+    checks.data_directory(places)
+    if known is None and not args.delete_db and (aside := postgres.set_aside(places)) is not None:
+        progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
+    has_history = not args.delete_db and postgres.version_of(postgres.data_dir(places)) is not None
+    checks.passwords_are_set(wanted.host, password, has_history)
+    checks.storage_directory(Path(wanted.storage))
+    if args.runtime == "docker":
+        wanted = _reached_by_containers(wanted)
+    if args.delete_db:
+        if known is not None:
+            _stop_tasks(known)
+        _forget(places)
     before = marks(places)
     try:
         supervisor = _start(places, wanted, password, progress)
@@ -215,6 +218,17 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
     return (replace(wanted, id=known.id) if known else wanted), password
 
 
+def _reached_by_containers(wanted: Cluster) -> Cluster:
+    """The same with a network for its tasks, and the address at which they reach the gateway from there."""
+    try:
+        reached = replace(wanted, task_host=containers.network(wanted.id))
+        checks.port_is_free(reached.task_host, reached.port)
+    except Refused:
+        containers.remove_network(wanted.id)
+        raise
+    return reached
+
+
 def _start(places: Places, wanted: Cluster, password: str | None, progress: Progress) -> subprocess.Popen[bytes]:
     make_private(places.run)
     first = postgres.version_of(postgres.data_dir(places)) is None
@@ -234,12 +248,16 @@ def _stop_all(places: Places, known: Cluster) -> bool:
     """Whether anything ran."""
     stopped = processes.stop_supervisor(places)
     left = processes.stop_leftovers(places)
-    contained = 0
+    tasks = _stop_tasks(known)
     if known.task_host:
-        contained = containers.remove(known.id)
         containers.remove_network(known.id)
-    tasks = processes.stop_tasks(known.id)
-    return bool(stopped or left or contained or tasks)
+    return bool(stopped or left or tasks)
+
+
+def _stop_tasks(known: Cluster) -> int:
+    """End all trials, wherever they run; how many processes and containers there were."""
+    contained = containers.remove(known.id) if known.task_host else 0
+    return contained + processes.stop_tasks(known.id)
 
 
 def _change_agents(places: Places, changed: Cluster) -> None:

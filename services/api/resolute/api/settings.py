@@ -23,8 +23,8 @@ class ApiSettings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = 8080
     task_host: str = ""
-    """A further address to listen at, where tasks in containers reach this machine. A blank password opens nothing
-    there, whatever the gateway is called."""
+    """A further address to listen at, where tasks in containers reach this machine, unless `host` is all addresses.
+    A blank password opens nothing there, whatever the gateway is called."""
     reuse_port: bool = False
     """Whether further gateways of this host may listen on the same port: the kernel gives each new connection to one
     of those that live."""
@@ -110,6 +110,12 @@ class ApiSettings(BaseSettings):
         return self.default_aux_pool or self.default_pool
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """Where to listen: no address twice, and none besides all addresses of its kind."""
+        further = self.task_host and self.task_host != self.host and not _covers(self.host, self.task_host)
+        return (self.host, self.task_host) if further else (self.host,)
+
+    @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the gateway."""
         return is_loopback(self.host)
@@ -123,6 +129,16 @@ def is_loopback(host: str | None) -> bool:
         return ipaddress.ip_address(host or "").is_loopback
     except ValueError:
         return False
+
+
+def _covers(host: str, other: str) -> bool:
+    """Whether who listens at `host` listens at `other` as well. All addresses of IPv6 are none of IPv4's here: that is
+    how asyncio opens its sockets."""
+    try:
+        every, one = ipaddress.ip_address(host), ipaddress.ip_address(other)
+    except ValueError:
+        return False
+    return every.is_unspecified and every.version == one.version
 
 
 def load() -> ApiSettings:

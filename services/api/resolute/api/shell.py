@@ -125,7 +125,7 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
     )
     await runner.setup()
     try:
-        for host in filter(None, (settings.host, settings.task_host)):
+        for host in filter(None, settings.hosts):
             try:
                 # None: as the platform likes it.
                 await web.TCPSite(
