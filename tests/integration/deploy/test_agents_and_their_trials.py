@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -65,6 +66,20 @@ def test_an_agent_joins_and_leaves_while_the_cluster_runs(running: Local) -> Non
     assert not running.pid("late")
     assert "no agent 'late' here" in running.det("agent-down", "--agent-name", "late").stderr
     assert running.pid("services") == services
+
+
+def test_agents_that_join_and_leave_at_once_do_not_undo_each_other(running: Local) -> None:
+    services = running.pid("services")
+    names = ["one", "two", "three"]
+    with ThreadPoolExecutor() as people:
+        list(people.map(lambda name: join(running, name), names))
+        assert set(names) <= set(agents(running))
+        assert all(running.pid(name) for name in names)
+        gone = people.map(lambda name: running.det("agent-down", "--agent-name", name), names[:2])
+        assert [done.returncode for done in gone] == [0, 0]
+    assert [bool(running.pid(name)) for name in names] == [False, False, True]
+    assert running.pid("services") == services
+    assert running.det("agent-down", "--agent-name", "three").returncode == 0
 
 
 def test_an_agent_of_another_host_is_told_what_stands_in_its_way(running: Local) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,13 @@ class Local:
         assert supervisor is not None
         os.kill(supervisor, signal.SIGKILL)
         wait_for(lambda: processes.supervisor_pid(self.places) is None, what="the end of the supervisor")
+
+    def whose_turn(self) -> str:
+        """The command that is, or was last, changing the cluster; empty when there is none."""
+        try:
+            return self.places.turn.read_text()
+        except FileNotFoundError:
+            return ""
 
     def pid(self, name: str) -> int:
         return next((status.pid or 0 for status in processes.statuses(self.places) if status.name == name), 0)
@@ -213,6 +221,29 @@ def test_a_cluster_whose_supervisor_died_can_be_begun_anew(local: Local) -> None
     assert done.returncode == 0, done.stderr
     assert not processes.lives(postgres)
     assert "yesterday" not in local.workspaces()
+
+
+def test_of_two_starts_at_once_one_is_told_of_the_other_and_leaves_it_alone(local: Local) -> None:
+    with ThreadPoolExecutor() as people:
+        both = [people.submit(local.up) for _ in range(2)]
+        won, lost = sorted((one.result() for one in both), key=lambda done: done.returncode)
+    assert won.returncode == 0, won.stderr
+    assert lost.returncode != 0
+    assert "it is running already" in lost.stderr
+    assert local.answers()
+
+
+def test_who_starts_a_cluster_while_it_is_taken_down_gets_it_back(local: Local) -> None:
+    assert local.up().returncode == 0
+    supervisor = processes.supervisor_pid(local.places)
+    with ThreadPoolExecutor() as people:
+        down = people.submit(local.det, "cluster-down", "--delete-db")
+        wait_for(lambda: "cluster-up" not in local.whose_turn(), what="cluster-down to begin")
+        up = local.up()
+    assert down.result().returncode == 0, down.result().stderr
+    assert up.returncode == 0, up.stderr
+    assert processes.supervisor_pid(local.places) not in (None, supervisor)
+    assert local.answers()
 
 
 def test_a_port_in_use_starts_nothing(local: Local) -> None:

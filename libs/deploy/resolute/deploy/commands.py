@@ -21,6 +21,7 @@ from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.deploy.progress import Progress
 from resolute.deploy.readiness import marks, wait_for_agents, wait_until_ready, wait_until_started
+from resolute.deploy.turns import turn
 from resolute.proto.errors import NotFound, Refused
 
 HOST_VARIABLE = "RESOLUTE_API_HOST"
@@ -29,7 +30,11 @@ SEPARATE_VARIABLE = "RESOLUTE_SEPARATE_SERVICES"
 
 def cluster_up(args: ClusterUp) -> int:
     places = Places.of(args.cluster_name, args.data_dir)
-    progress = Progress()
+    with turn(places, "cluster-up", may_be_first=True):
+        return _cluster_up(args, places, Progress())
+
+
+def _cluster_up(args: ClusterUp, places: Places, progress: Progress) -> int:
     if (pid := processes.supervisor_pid(places)) is not None:
         raise Refused(
             f"cannot start cluster {args.cluster_name!r}: it is running already (supervisor pid {pid}, "
@@ -77,7 +82,11 @@ def cluster_up(args: ClusterUp) -> int:
 
 def cluster_down(args: ClusterDown) -> int:
     places = Places.of(args.cluster_name, args.data_dir)
-    progress = Progress()
+    with turn(places, "cluster-down"):
+        return _cluster_down(args, places, Progress())
+
+
+def _cluster_down(args: ClusterDown, places: Places, progress: Progress) -> int:
     known = cluster.load(places)
     if known is None:
         raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
@@ -94,7 +103,12 @@ def cluster_down(args: ClusterDown) -> int:
 
 def agent_up(args: AgentUp) -> int:
     _check_supported(args)
-    places, known = _running(args.cluster_name, args.data_dir)
+    places = Places.of(args.cluster_name, args.data_dir)
+    with turn(places, "agent-up"):
+        return _agent_up(args, places, _running(args.cluster_name, places))
+
+
+def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
     if not checks.is_loopback(args.master_host) or args.master_port != known.port:
         raise Refused(
             f"cannot join {args.master_host}:{args.master_port}: an agent of an embedded cluster runs on its host, and "
@@ -130,7 +144,12 @@ def agent_up(args: AgentUp) -> int:
 
 
 def agent_down(args: AgentDown) -> int:
-    places, known = _running(args.cluster_name, args.data_dir)
+    places = Places.of(args.cluster_name, args.data_dir)
+    with turn(places, "agent-down"):
+        return _agent_down(args, places, _running(args.cluster_name, places))
+
+
+def _agent_down(args: AgentDown, places: Places, known: Cluster) -> int:
     names = frozenset(agent.name for agent in known.agents)
     doomed = names if args.all else names & {args.agent_name}
     if not doomed:
@@ -182,14 +201,13 @@ def _check_supported(args: ClusterUp | AgentUp) -> None:
         raise Refused("cannot use --agent-config-path here: RESOLUTE_AGENT_* variables and options say the same")
 
 
-def _running(cluster_name: str, data_dir: Path | None) -> tuple[Places, Cluster]:
-    places = Places.of(cluster_name, data_dir)
+def _running(cluster_name: str, places: Places) -> Cluster:
     known = cluster.load(places)
     if known is None or processes.supervisor_pid(places) is None:
         raise NotFound(
             f"cluster {cluster_name!r} is not running in {places.root}; `det deploy local cluster-up` starts it"
         )
-    return places, known
+    return known
 
 
 def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[Cluster, str | None]:
@@ -295,8 +313,9 @@ def _clear(places: Places) -> str:
         shutil.rmtree(folder, ignore_errors=True)
     places.description.unlink(missing_ok=True)
     try:
-        left = sorted(entry.name for entry in places.root.iterdir())
+        left = sorted(entry.name for entry in places.root.iterdir() if entry != places.turn)
         if not left:
+            places.turn.unlink(missing_ok=True)
             places.root.rmdir()
     except OSError as error:
         return f"something that cannot be removed ({error.strerror})"

@@ -31,6 +31,11 @@ class Places:
         return self.root / "cluster.json"
 
     @property
+    def turn(self) -> Path:
+        """The lock of the command that is changing the cluster."""
+        return self.root / "command.lock"
+
+    @property
     def nats(self) -> Path:
         return self.root / "nats"
 
