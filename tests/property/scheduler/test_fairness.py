@@ -64,6 +64,27 @@ def test_a_workload_that_stays_as_it_is_comes_to_rest_and_stays_there(agents, jo
     assert workload.preemptions == before
 
 
+@hypothesis.given(
+    st.tuples(st.integers(1, 4), st.integers(2, 4)),
+    st.lists(st.tuples(WEIGHTS, st.integers(1, 10), st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=5),
+    st.sampled_from([FairShare(), FairShare(by_user=True), Priority(preemption=True)]),
+    st.sampled_from([None, None, 7]),
+)
+@hypothesis.settings(deadline=None, max_examples=40)
+def test_a_workload_of_ranges_comes_to_rest_on_agents_that_make_up_some_of_their_numbers(alike, jobs, policy, limit):
+    size, count = alike
+    workload = Workload(policy, {f"a{n}": size for n in range(count)})
+    for number, (weight, least, more, tasks) in enumerate(jobs):
+        owner = "ada" if number % 2 else "ben"
+        asked = {"slots_min": least, "max_slots": limit, "weight": weight, "owner": owner, "priority": 10 + number % 3}
+        workload.submit(f"j{number}", [least + more] * tasks, **asked)
+    workload.settle()
+    pool = workload.story.pool
+    waits = [one for one in pool.allocations.values() if one.state is State.WAITING]
+    able = [one for one in waits if workload.story.explained()[one.id] not in ("never_fits", "max_slots")]
+    assert workload.order or not able, "the pool lies idle"
+
+
 @hypothesis.given(AGENTS, GANGS, st.sampled_from([FairShare(), Priority(), Priority(preemption=True), Fifo()]))
 @hypothesis.example({"a0": 1, "a1": 2}, [(0.5, [1, 1]), (0.5, [2]), (0.5, [1])], FairShare())
 @hypothesis.settings(deadline=None, max_examples=40)
