@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from resolute.agent.agent import Agent
 from resolute.agent.ledger import Ledger
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
 from resolute.agent.settings import AgentSettings
+from resolute.agent.task import LOOK_S_TALKING
 from resolute.bus import MemoryBus, subjects
 from resolute.proto.errors import Failed, InvalidConfig, Unavailable
 from resolute.proto.message import Reply
@@ -484,3 +486,20 @@ def test_an_entry_of_the_release_before_is_read(tmp_path: Path):
     assert (entry.mark, entry.last_words, entry.found) == (7, "ERROR: it ended", None)
     ledger.write(replace(entry, found=Exit(1, "why", hopeless=True)))
     assert ledger.load()[0].found == Exit(1, "why", hopeless=True)
+
+
+async def test_a_task_that_prints_now_and_then_is_not_looked_at_for_every_line(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        printed: list[str] = []
+        s.runtime.output["r1"] = printed
+        began = time.monotonic()
+        for number in range(150):
+            printed.append(f"line {number}")
+            await asyncio.sleep(0.01)
+        took_s = time.monotonic() - began
+        await s.until(lambda: s.texts() == printed)
+        assert len(s.batches) <= 7 + took_s / LOOK_S_TALKING
+        printed += [f"line {number}" for number in range(150, 153)]
+        s.runtime.end("r1")
+        await s.until(lambda: s.texts() == printed)

@@ -26,8 +26,11 @@ from resolute.proto.pool import LogBatch, TaskReport
 log_ = structlog.get_logger()
 
 LINES_MAX = 1000
-LOOK_S_MIN, LOOK_S_MAX = 0.05, 0.5
-"""How long to wait between looks at the output of a task; longer the quieter it is."""
+LOOK_S_MIN, LOOK_S_TALKING, LOOK_S_MAX = 0.05, 0.2, 0.5
+"""Between looks at what a task prints: at first, while it goes on to print a little, and when it has been silent. Each
+look that finds something costs this host, the bus and a gateway what training on the same processors would miss."""
+TRICKLE_BYTES = 8192
+"""What a look finds below that is a little."""
 
 CANNOT_START = 125
 """The exit code of a task that never ran, as container engines have it."""
@@ -150,15 +153,17 @@ class Task:
         while True:
             last_look = self._ended.is_set()
             chunk = await self._office.runtime.logs(self.entry.resources_id, self.entry.mark, limit)
+            before = self.entry.mark
             if chunk.lines:
                 limit = await self._hand_over(chunk, limit)
-                pause_s = LOOK_S_MIN
+                if not 0 < self.entry.mark - before < TRICKLE_BYTES:
+                    continue  # there is more, or the same to be tried in smaller parts
+                pause_s = LOOK_S_MIN if pause_s > LOOK_S_TALKING else pause_s
             elif last_look:
                 await self._close()
                 return
-            else:
-                await self._pause(pause_s)
-                pause_s = min(pause_s * 1.5, LOOK_S_MAX)
+            await self._pause(pause_s)
+            pause_s = min(pause_s * 1.5, LOOK_S_TALKING if chunk.lines else LOOK_S_MAX)
 
     async def _hand_over(self, chunk: Chunk, limit: int) -> int:
         """How many lines to try next: what is refused as a whole is tried in smaller parts, down to the culprit."""
