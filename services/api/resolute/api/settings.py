@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
+from resolute.api.client_address import Network, read_networks
 from resolute.config.pools import ResourcePool, Scheduler, TaskContainerDefaults, check_names, read_pools
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
@@ -31,6 +32,8 @@ class ApiSettings(BaseSettings):
     tls_cert: Path | None = None
     """A PEM file: the gateway speaks TLS, and nothing else, when it has a certificate and its key."""
     tls_key: Path | None = None
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(read_networks)] = ()
+    """Networks of proxies in front of the gateway, `10.0.0.0/8,fd00::/8`: only their `X-Forwarded-For` is believed."""
     database_url: str
     cluster_name: str = "resolute"
     cluster_id: str = "resolute"
