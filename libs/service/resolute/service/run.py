@@ -26,6 +26,7 @@ from resolute.proto.errors import InvalidConfig, Refused, ResoluteError, Unavail
 from resolute.service import logs, settings, tracing
 from resolute.service.context import Context
 from resolute.service.follower import Patience
+from resolute.service.loop_watchdog import LoopWatch
 from resolute.service.observed import ObservedBus
 from resolute.service.settings import Settings
 
@@ -80,6 +81,12 @@ class Readiness:
 async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> None:
     stopping = _stop_on_signals()
     tracing.configure(name, known.otlp_endpoint)
+    with LoopWatch():
+        await _serve_all(services, known, name, stopping)
+    log_.info("stopped")
+
+
+async def _serve_all(services: Mapping[str, Serve], known: Settings, name: str, stopping: asyncio.Event) -> None:
     readiness = Readiness(frozenset(services))
     async with _opened(known, name, stopping) as (log, nats):
         bus = ObservedBus(nats)
@@ -87,7 +94,6 @@ async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> No
         context = Context(log, bus, on_ready=readiness.on_ready, cluster_id=known.cluster_id, secret=secret)
         async with _health(known, log, nats, readiness):
             await _serve_until(stopping, services, context)
-    log_.info("stopped")
 
 
 def _stop_on_signals() -> asyncio.Event:

@@ -27,6 +27,7 @@ from resolute.bus.nats import NatsBus
 from resolute.bus.roles import agent_credentials
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
 from resolute.service import Patience
+from resolute.service.loop_watchdog import LoopWatch
 
 log_ = structlog.get_logger()
 
@@ -99,7 +100,7 @@ async def run(settings: AgentSettings, stop_tasks: bool) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    with _alone_in(settings) as lock:
+    with _alone_in(settings) as lock, LoopWatch():
         bus = await _open(settings, stopping)
         if bus is None:
             return

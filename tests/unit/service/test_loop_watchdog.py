@@ -1,0 +1,74 @@
+"""The watchdog measures how long the event loop is held, says by what, and is content with a loop that is free."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from resolute.service.loop_watchdog import Held, LoopWatch
+
+
+def a_long_computation(for_s: float) -> None:
+    until = time.process_time() + for_s
+    while time.process_time() < until:
+        pass
+
+
+async def test_a_loop_that_is_free_is_not_reported_as_held() -> None:
+    with LoopWatch() as watch:
+        for _ in range(5):
+            await asyncio.sleep(0.02)
+    assert watch.longest_cpu_s < 0.05
+
+
+async def test_a_computation_on_the_loop_is_measured() -> None:
+    with LoopWatch(beat_s=0.005) as watch:
+        await asyncio.sleep(0.02)
+        a_long_computation(0.15)
+        await asyncio.sleep(0.02)
+    assert watch.longest_s > 0.13
+    assert 0.13 < watch.longest_cpu_s < 0.3
+
+
+async def test_a_computation_that_ends_with_the_watch_is_measured_too() -> None:
+    with LoopWatch(beat_s=0.005) as watch:
+        await asyncio.sleep(0.02)
+        a_long_computation(0.1)
+    assert watch.longest_s > 0.08
+
+
+async def test_what_waits_for_a_thread_does_not_hold_the_loop() -> None:
+    with LoopWatch() as watch:
+        await asyncio.to_thread(time.sleep, 0.1)
+    assert watch.longest_cpu_s < 0.05
+
+
+async def test_the_log_names_the_work_that_holds_the_loop_while_it_does() -> None:
+    seen: list[Held] = []
+    with capture_logs() as logs, LoopWatch(beat_s=0.005, tell_s=0.05, on_held=seen.append):
+        await asyncio.sleep(0.02)
+        a_long_computation(0.3)
+        await asyncio.sleep(0.02)
+    (held,) = [entry for entry in logs if entry["event"] == "the event loop is held"]
+    (free,) = [entry for entry in logs if entry["event"].startswith("the event loop was held")]
+    assert "a_long_computation" in held["stack"]
+    assert free["for_s"] > held["for_s"]
+    assert len(seen) > 1, "the callback is called for as long as the loop is held"
+    assert seen[-1].for_s > seen[0].for_s > 0.05
+
+
+async def test_prometheus_learns_of_it() -> None:
+    before = REGISTRY.get_sample_value("resolute_event_loop_hold_seconds_count") or 0
+    with LoopWatch(beat_s=0.005):
+        await asyncio.sleep(0.02)
+        a_long_computation(0.1)
+        await asyncio.sleep(0.02)
+    longest = REGISTRY.get_sample_value("resolute_event_loop_longest_hold_seconds")
+    count = REGISTRY.get_sample_value("resolute_event_loop_hold_seconds_count")
+    assert longest == pytest.approx(max(longest or 0, 0.08)), "the gauge keeps the longest hold"
+    assert count is not None
+    assert count > before
