@@ -8,7 +8,7 @@ SOURCES := proto libs services
 SEED ?= 1
 DEV := .resolute/dev
 
-.PHONY: help venv demo gang-demo dev check format test sim shrink torture integration interop bench clean \
+.PHONY: help venv demo gang-demo dev check format test sim shrink torture attack integration interop bench clean \
 	docker horovod deepspeed images
 
 help:                   ## this list
@@ -55,6 +55,9 @@ shrink: venv            ## a seed that fails, made smaller: make shrink SEED=7
 
 torture: venv           ## thousands of seeds, over all cores; goes on where it was stopped: make torture SEEDS=0..5000
 	$(BIN)/python -m tests.simulation.torture $(or $(SEEDS),0..2000)
+
+attack: venv            ## blows on a real cluster, drawn from a seed: make attack SEED=7 BLOWS=300
+	$(BIN)/python -m tests.attack $(or $(SEED),1) --blows $(or $(BLOWS),100)
 
 integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
 	$(BIN)/pytest tests/integration

@@ -116,8 +116,13 @@ class LocalCluster:
             return []  # of a stream that has nothing to say yet
         return json.loads(text) if text.count("\n") <= 1 else [json.loads(line) for line in text.splitlines()]
 
+    @property
+    def url(self) -> str:
+        """Of the gateway."""
+        return f"http://127.0.0.1:{self.port}"
+
     def _url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+        return self.url + path
 
     def experiment(self, experiment_id: int) -> dict[str, Any]:
         found: dict[str, Any] = self.get(f"/api/v1/experiments/{experiment_id}")["experiment"]
@@ -149,10 +154,12 @@ class LocalCluster:
     def story(self, experiment_id: int) -> str:
         """What a person would look at when it hangs."""
         told = self.resolute("log", "show", f"experiment-{experiment_id}", check=False)
-        tails = [
-            f"--- {log.name}\n" + log.read_text(errors="replace")[-3000:] for log in (self.data / "logs").glob("*.log")
-        ]
-        return told[-6000:] + "\n".join(tails)
+        return told[-6000:] + self.logs_of_services()
+
+    def logs_of_services(self) -> str:
+        """The last lines of every process of the cluster."""
+        files = sorted((self.data / "logs").glob("*.log"))
+        return "\n".join(f"--- {file.name}\n" + file.read_text(errors="replace")[-3000:] for file in files)
 
     # ---------------------------------------------------------------- unkindness
 
