@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from resolute.eventlog.migrate import migrate
+from resolute.eventlog.migrate import KNOWN_TO_ALL, migrate
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import Refused
 
@@ -50,11 +50,35 @@ async def test_many_may_start_at_once(postgres_dsn: str) -> None:
     await asyncio.gather(*(log.close() for log in logs))
 
 
-async def test_data_of_a_newer_release_are_refused_by_name(connection: asyncpg.Connection, folder: Path) -> None:
+async def test_additive_migrations_of_a_newer_release_stop_no_older_one(
+    connection: asyncpg.Connection, folder: Path
+) -> None:
     await migrate(connection, folder, "house")
     (folder / "0002_numbers.sql").unlink()
-    with pytest.raises(Refused, match=r"newer release .* 0002_numbers, and this one knows up to 0001_words"):
+    assert await migrate(connection, folder, "house") == []
+    await connection.execute("INSERT INTO house.words (word) VALUES ('the older release goes on')")
+
+
+async def test_a_breaking_migration_of_a_newer_release_is_refused_by_name(
+    connection: asyncpg.Connection, folder: Path
+) -> None:
+    (folder / "0003_fewer.sql").write_text("-- breaking\nALTER TABLE house.words DROP number;")
+    await migrate(connection, folder, "house")
+    (folder / "0003_fewer.sql").unlink()
+    with pytest.raises(Refused, match=r"newer release .* 0003_fewer, and this one knows up to 0002_numbers"):
         await migrate(connection, folder, "house")
+
+
+async def test_the_first_releases_find_nothing_they_do_not_know(postgres_dsn: str) -> None:
+    """They read `migrations` alone, and refuse to start when there is more in it than they know."""
+    log = await PostgresEventLog.open(postgres_dsn)
+    await log.close()
+    connection = await asyncpg.connect(postgres_dsn)
+    for package, schema in (("resolute.api", "api"), ("resolute.api.measures", "measures")):
+        await migrate(connection, package, schema)
+    for schema, newest in KNOWN_TO_ALL.items():
+        assert await connection.fetchval(f"SELECT max(number) FROM {schema}.migrations") == newest
+    await connection.close()
 
 
 async def test_a_migration_edited_after_it_was_applied_is_refused(connection: asyncpg.Connection, folder: Path) -> None:
