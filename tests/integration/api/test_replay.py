@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import asyncpg
+import pytest
+
 from resolute.api import replay
 from resolute.eventlog import MemoryEventLog
+from resolute.proto.errors import Unavailable
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentJoined, Slot
 from tests.integration.api import a_search
@@ -55,15 +59,26 @@ async def test_the_check_names_what_was_tampered_with(postgres_dsn: str, tmp_pat
         assert "/api/v1/users" not in paths
 
 
-async def test_tables_of_other_projections_grow_again_at_the_next_start(postgres_dsn: str, tmp_path: Path) -> None:
-    log = MemoryEventLog()
-    async with running(postgres_dsn, log) as cluster:
+async def test_tables_of_another_version_are_left_as_they_are(postgres_dsn: str, tmp_path: Path) -> None:
+    connection = await asyncpg.connect(postgres_dsn)
+    await connection.execute("CREATE SCHEMA read_v1; CREATE TABLE read_v1.progress (position bigint);")
+    await connection.execute("INSERT INTO read_v1.progress VALUES (0)")
+    async with running(postgres_dsn) as cluster:
         await a_search.tell(cluster, tmp_path)
-        await cluster.gateway.read.value("COMMENT ON SCHEMA read_v1 IS 'an older release'")
-        await cluster.gateway.read.value("UPDATE read_v1.experiments SET name = 'as an older release showed it'")
-    async with running(postgres_dsn, log) as cluster:
         someone = await cluster.nobody.login("determined")
         assert (await someone.get("/api/v1/experiments/1"))["experiment"]["name"] == "digits"
+    assert await connection.fetchval("SELECT position FROM read_v1.progress") == 0
+    await connection.close()
+
+
+async def test_a_position_that_another_version_holds_is_not_advanced(postgres_dsn: str, tmp_path: Path) -> None:
+    async with running(postgres_dsn) as cluster:
+        read = cluster.gateway.read
+        before = await read.position()
+        await read.value("UPDATE read_v1.progress SET version = version + 1")
+        with pytest.raises(Unavailable):
+            await a_search.tell(cluster, tmp_path)
+        assert await read.value("SELECT position FROM read_v1.progress") == before
 
 
 async def test_an_event_that_cannot_be_shown_is_set_aside_and_stops_no_other(postgres_dsn: str) -> None:

@@ -48,7 +48,7 @@ class Gateway:
     ) -> None:
         self.context, self.settings, self.pool = context, settings, pool
         self.read = read or ReadModel(pool, context.log)
-        self.sessions = Sessions(pool, settings, context.now)
+        self.sessions = Sessions(pool, settings, context.now, self.read)
         self.task_tokens = TaskTokens(
             settings.secret.get_secret_value().encode(), self.read, context.now, settings.task_token_grace_s
         )

@@ -1,20 +1,22 @@
 """The read model in Postgres: fed by following the log, caught up at once when a handler must show what it wrote.
 
 The events of a batch and the position they bring it to are one transaction, and the position's row is locked in
-it: any number of gateways feed the same tables, and each event is applied once.
+it: any number of gateways feed the same tables, and each event is applied once. Each version of the projections has
+tables of its own, in a Postgres schema of its own: gateways of two releases work side by side (docs/decisions/0038).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import asyncpg
 import structlog
 
 from resolute.api.database import outages
-from resolute.api.projections import DDL, SCHEMA, fingerprint, project
+from resolute.api.projections import DDL, SCHEMA, VERSION, WRITTEN_FOR, project
 from resolute.api.projections.batches import groups
 from resolute.eventlog import EventLog
 from resolute.proto.errors import ResoluteError, Unavailable
@@ -26,11 +28,17 @@ LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
 
 PAGE = 500
 
-POSITION = "SELECT position FROM read_v1.progress"
+POSITION = f"SELECT position FROM read_v1.progress WHERE version = {VERSION}"
 
-GROWN_BY = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = $1"
+BEGIN = f"INSERT INTO read_v1.progress (position, version) VALUES (0, {VERSION})"
 
-ADVANCE = "BEGIN; UPDATE read_v1.progress SET position = {to:d} WHERE position = {believed:d}"
+ADVANCE = (
+    f"BEGIN; UPDATE read_v1.progress SET position = {{to:d}} WHERE position = {{believed:d}} AND version = {VERSION}"
+)
+
+
+class TablesLost(Unavailable):
+    """The tables are not there: somebody dropped them. They have to be grown again before anything is answered."""
 
 
 class ReadModel:
@@ -42,18 +50,20 @@ class ReadModel:
         self._position = 0
         self._one_at_a_time = asyncio.Lock()
 
+    @property
+    def shown(self) -> int:
+        """The position up to which the tables are known to show the log; they may be further by now."""
+        return self._position
+
     async def prepare(self) -> None:
-        """Make the tables when they are not there, or were grown by other projections than these: then they grow
-        again. A release that changes them takes a new schema beside the old one instead."""
+        """Make the tables when they are not there. Tables of other versions are left alone."""
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-                grown_by = await connection.fetchval(GROWN_BY, self._schema)
-                if grown_by == fingerprint():
-                    return
-                await connection.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
-                await connection.execute(self._in_schema(DDL.read_text()))
-                await connection.execute(f"COMMENT ON SCHEMA {self._schema} IS '{fingerprint()}'")
+                if await connection.fetchval("SELECT to_regclass($1)", f"{self._schema}.progress") is None:
+                    await connection.execute(self._in_schema(DDL.read_text()))
+                    await connection.execute(self._in_schema(BEGIN))
+        self._position = 0
 
     async def drop(self) -> None:
         """Forget everything; `prepare` and catching up tell it again."""
@@ -62,8 +72,7 @@ class ReadModel:
         self._position = 0
 
     async def position(self) -> int:
-        with outages():
-            self._position = int(await self._pool.fetchval(self._in_schema(POSITION)))
+        self._position = int(await self.value(POSITION) or 0)
         return self._position
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
@@ -90,7 +99,7 @@ class ReadModel:
             await self._apply(batch, skip=True)
 
     async def _apply(self, batch: Sequence[Recorded], *, skip: bool = False) -> None:
-        with outages():
+        with self._known_errors():
             async with self._pool.acquire() as connection:
                 while fresh := [recorded for recorded in batch if recorded.position > self._position]:
                     follows = fresh[0].position == self._position + 1
@@ -103,7 +112,7 @@ class ReadModel:
                         raise Unavailable(f"the tables stand at {believed}, not before {fresh[0].position}: read again")
 
     async def _stands_at(self, connection: asyncpg.Connection) -> int:
-        return int(await connection.fetchval(self._in_schema(POSITION)))
+        return int(await connection.fetchval(self._in_schema(POSITION)) or 0)
 
     async def _written(self, connection: asyncpg.Connection, fresh: Sequence[Recorded], *, skip: bool) -> bool:
         """Whether `fresh` was applied: it is not when the tables do not stand where we believe.
@@ -142,21 +151,32 @@ class ReadModel:
             await self._handle(events)
 
     async def rows(self, sql: str, *args: Any) -> list[asyncpg.Record]:
-        with outages():
+        with self._known_errors():
             rows: list[asyncpg.Record] = await self._pool.fetch(self._in_schema(sql), *args)
         return rows
 
     async def row(self, sql: str, *args: Any) -> asyncpg.Record | None:
-        with outages():
+        with self._known_errors():
             return await self._pool.fetchrow(self._in_schema(sql), *args)
 
     async def value(self, sql: str, *args: Any) -> Any:
-        with outages():
+        with self._known_errors():
             return await self._pool.fetchval(self._in_schema(sql), *args)
 
     def _in_schema(self, sql: str) -> str:
-        """All SQL is written for the usual schema."""
-        return sql if self._schema == SCHEMA else sql.replace(SCHEMA, self._schema)
+        return sql.replace(WRITTEN_FOR, self._schema)
+
+    @contextmanager
+    def _known_errors(self) -> Iterator[None]:
+        """Raises Unavailable while the database is away, and TablesLost when the tables are not there."""
+        try:
+            with outages():
+                yield
+        except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError) as error:
+            self._position = 0
+            raise TablesLost(
+                f"the tables that answers come from are gone, and have to be grown again: {error}"
+            ) from error
 
     async def experiment_of(self, checkpoint: str) -> int | None:
         """The experiment a checkpoint belongs to."""

@@ -22,6 +22,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from resolute.api.gateway import Gateway, application
+from resolute.api.projections import SCHEMA
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal, Route
 from resolute.api.settings import ApiSettings
@@ -115,7 +116,7 @@ async def _check(database_url: str) -> Report:
     log = await PostgresEventLog.open(database_url)
     pool = await connect(settings)
     try:
-        if await pool.fetchval("SELECT to_regclass('read_v1.progress')") is None:
+        if await pool.fetchval("SELECT to_regclass($1)", f"{SCHEMA}.progress") is None:
             raise NotFound("no gateway has shown anything of this database yet; start the cluster once")
         return await compare(settings, log, pool)
     finally:

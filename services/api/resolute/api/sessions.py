@@ -13,6 +13,7 @@ import asyncpg
 
 from resolute.api import passwords
 from resolute.api.database import outages
+from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
 
@@ -27,9 +28,12 @@ ON CONFLICT DO NOTHING"""
 SET_PASSWORD = """INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
 ON CONFLICT (user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, changed_at = EXCLUDED.changed_at"""
 
-VERIFY = """SELECT s.session_id, u.id, u.username, u.admin
-FROM api.sessions s JOIN read_v1.users u ON u.id = s.user_id
-WHERE s.token_hash = $1 AND s.expires_at > $2 AND u.active"""
+VERIFY = """SELECT s.session_id, u.id, u.username, u.admin, u.active
+FROM api.sessions s LEFT JOIN read_v1.users u ON u.id = s.user_id
+WHERE s.token_hash = $1 AND s.expires_at > $2"""
+
+BLANK = """SELECT u.username FROM read_v1.users u JOIN api.credentials c ON c.user_id = u.id
+WHERE u.active AND NOT u.remote AND c.password_hash IS NULL ORDER BY u.id"""
 
 
 class Sessions:
@@ -38,8 +42,9 @@ class Sessions:
         pool: asyncpg.Pool,
         settings: ApiSettings,
         now: Callable[[], datetime],
+        read: ReadModel,
     ) -> None:
-        self._pool, self._now = pool, now
+        self._pool, self._now, self._read = pool, now, read
         self._lifetime = timedelta(days=settings.session_lifetime_days)
         self._cache: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
 
@@ -94,9 +99,13 @@ class Sessions:
         return principal
 
     async def _look_up(self, key: bytes) -> Principal | None:
-        with outages():
-            row = await self._pool.fetchrow(VERIFY, key, self._now())
-        return row and Principal(row["id"], row["username"], row["admin"], session_id=row["session_id"])
+        row = await self._read.row(VERIFY, key, self._now())
+        if row is not None and row["id"] is None:  # no user is ever deleted: the tables do not show this one yet
+            await self._read.catch_up()
+            row = await self._read.row(VERIFY, key, self._now())
+        if row is None or not row["active"]:
+            return None
+        return Principal(row["id"], row["username"], row["admin"], session_id=row["session_id"])
 
     def _remember(self, key: bytes, principal: Principal) -> None:
         self._cache[key] = (time.monotonic() + TRUSTED_S, principal)
@@ -133,11 +142,7 @@ class Sessions:
 
     async def blank(self) -> list[str]:
         """The active users whose password is blank. One that has none, cut off while being made, cannot log in."""
-        with outages():
-            rows = await self._pool.fetch(
-                "SELECT u.username FROM read_v1.users u JOIN api.credentials c ON c.user_id = u.id "
-                "WHERE u.active AND NOT u.remote AND c.password_hash IS NULL ORDER BY u.id"
-            )
+        rows = await self._read.rows(BLANK)
         return [row["username"] for row in rows]
 
 

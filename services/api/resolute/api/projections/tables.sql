@@ -1,12 +1,13 @@
--- The read model, version 1: what people see, grown from the log. Drop the schema and it grows again.
+-- The read model: what people see, grown from the log. Each version has a schema of its own, whose name stands here in
+-- place of `read_v1`. A dropped schema grows again.
 
 CREATE SCHEMA read_v1;
 
 CREATE TABLE read_v1.progress (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    position bigint NOT NULL          -- of the last event that these tables show
+    position bigint NOT NULL,         -- of the last event that these tables show
+    version int NOT NULL              -- of the projections that made these tables, and alone may change them
 );
-INSERT INTO read_v1.progress (position) VALUES (0);
 
 CREATE TABLE read_v1.users (
     id int PRIMARY KEY,
