@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from resolute.api.table import ROUTES
+from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
 
 
@@ -61,6 +64,31 @@ async def test_a_stranger_cannot_send_much_and_nobody_too_much(postgres_dsn: str
         assert (await someone.call("POST", "/api/v1/users/setting", data=big)).status == 200
         answer = await someone.call("POST", "/api/v1/experiments", data=_endless(), timeout=60)
         assert answer.status == 413
+
+
+async def test_patterns_are_bounded_where_they_are_sent(postgres_dsn: str, tmp_path: Path) -> None:
+    async with running(postgres_dsn) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        admin = await cluster.nobody.login("admin")
+        for patterns, why in (
+            (["*"] * 101, "at most 100"),
+            (["a" * 501], "at most 500"),
+            ("*", "expected"),
+            ([["*"]], "expected"),
+        ):
+            body = {"checkpointUuids": [a_search.BEST], "checkpointGlobs": patterns}
+            answer = await admin.call("POST", "/api/v1/checkpoints/rm", body)
+            assert (answer.status, "checkpointGlobs" in answer.error, why in answer.error) == (400, True, True)
+        for text, why in (
+            ("(" * 2_000, "at most 1000"),
+            (r"(a*)*\1", "back reference"),
+            ("(a)" * 12 + r"\12", "back reference"),
+            ("(?=a)", "regular expression"),
+            (".{1000}" * 9, "too large"),
+        ):
+            answer = await admin.call("GET", f"/api/v1/trials/1/logs?enableRegex=true&searchText={quote(text)}")
+            said = str(answer.body)
+            assert (answer.status, why in said, "searchText" in said) == (400, True, True), (text, said)
 
 
 async def _endless() -> AsyncIterator[bytes]:

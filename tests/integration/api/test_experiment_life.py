@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from resolute.proto.checkpoint import CheckpointFilesRemoved
 from resolute.proto.pool import AllocationRequested, JobChanged, StartTask
 from tests.integration.api.running import Client
 from tests.integration.api.test_experiments import TRAIN
@@ -238,3 +239,26 @@ async def test_a_checkpoint_that_was_deleted_is_no_beginning(postgres_dsn: str, 
         await cluster.user.post("/api/v1/experiments/continue", {"id": 1})
         order, _ = await cluster.task(agent)
         assert (order.spec.checkpoint, order.spec.steps_completed) == (None, 0)
+
+
+async def test_removing_files_by_a_hostile_pattern_is_answered_at_once_and_hurts_nobody(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
+        await save(trial, order, UUID, 40)
+        await agent.report(order, "exited", exit_code=1)
+        await ended(cluster, "STATE_ERROR")
+        (tmp_path / UUID).mkdir()
+        (tmp_path / UUID / ("a" * 100)).touch()
+        evil = {"checkpointUuids": [UUID], "checkpointGlobs": ["*a" * 12 + "b"]}
+        await cluster.user.post("/api/v1/checkpoints/rm", evil)
+
+        async def noted() -> bool:
+            return bool(await cluster.told(CheckpointFilesRemoved))
+
+        await cluster.until(noted)
+        assert (tmp_path / UUID / ("a" * 100)).exists()
+        assert await state(cluster) == "STATE_ERROR"

@@ -107,6 +107,9 @@ class _Mount(Leaf):
         return self.fields.fill(read)
 
 
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s{0,9}([bkmgtp]?)(?:i?b)?", re.ASCII)
+
+
 class _Size(Leaf):
     """Bytes, or a number with a unit (`2G`, `512 MiB`); every unit counts in powers of 1024."""
 
@@ -114,7 +117,7 @@ class _Size(Leaf):
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         if isinstance(value, str):
-            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*", value.lower())
+            match = _SIZE.fullmatch(value.strip().lower())
             if match:
                 return int(float(match[1]) * 1024 ** self._UNITS.index(match[2] or "b"))
             problems.expected(path, "bytes, or a number with a unit, as '4G'", value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolute.api.call import Call
@@ -12,6 +12,7 @@ from resolute.api.views.experiments import row_of
 from resolute.api.views.listing import Where, listed, order_by, state_names
 from resolute.proto.checkpoint import ChangeCheckpointMetadata, DeleteCheckpoints
 from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.storage import globs
 
 SORT = {
     "SORT_BY_UUID": "c.uuid",
@@ -82,14 +83,20 @@ async def delete_checkpoints(call: Call) -> dict[str, Any]:
 
 async def remove_files(call: Call) -> dict[str, Any]:
     """Delete those files of checkpoints that match."""
-    globs = call.body.get("checkpointGlobs") or []
-    if not globs or not all(isinstance(glob, str) and glob for glob in globs):
-        raise InvalidConfig("checkpointGlobs: name the files to remove, such as 'events.*' or '**/*'")
-    await _remove(call, call.body.get("checkpointUuids") or [], tuple(globs))
+    await _remove(call, call.body.get("checkpointUuids") or [], _globs_of(call.body))
     return {}
 
 
-async def _remove(call: Call, uuids: Sequence[str], globs: tuple[str, ...]) -> None:
+def _globs_of(body: Mapping[str, Any]) -> tuple[str, ...]:
+    found = body.get("checkpointGlobs") or []
+    if not isinstance(found, list) or not found or not all(isinstance(glob, str) and glob for glob in found):
+        raise InvalidConfig("checkpointGlobs: name the files to remove, such as 'events.*' or '**/*'")
+    if problem := globs.problem_with(found):
+        raise InvalidConfig(f"checkpointGlobs: {problem}")
+    return tuple(found)
+
+
+async def _remove(call: Call, uuids: Sequence[str], patterns: tuple[str, ...]) -> None:
     if not uuids:
         raise InvalidConfig("checkpointUuids: name at least one checkpoint")
     by_experiment: dict[int, list[str]] = {}
@@ -97,7 +104,7 @@ async def _remove(call: Call, uuids: Sequence[str], globs: tuple[str, ...]) -> N
         by_experiment.setdefault(await _experiment_of(call, uuid), []).append(uuid)
     reason = f"asked for by {call.principal.username}"
     for experiment_id, several in by_experiment.items():
-        command = DeleteCheckpoints(experiment_id, tuple(several), reason, globs)
+        command = DeleteCheckpoints(experiment_id, tuple(several), reason, patterns)
         await call.send(command, step=str(experiment_id))
 
 

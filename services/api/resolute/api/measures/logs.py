@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,8 +15,12 @@ import asyncpg
 
 from resolute.api.database import outages
 from resolute.api.measures.group_writer import GroupWriter
+from resolute.config.log_patterns import problem_with
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
+
+SEARCH_S = 20.0
+"""How long Postgres may look for one page of lines."""
 
 LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -117,8 +122,9 @@ class LogStore:
             f"FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND id {side} $2 {where} "
             f"ORDER BY id {order} LIMIT $3"
         )
-        with outages(), _bad_pattern(wanted):
-            rows = await self._pool.fetch(query, list(task_ids), start, limit or 5000, *values)
+        _check_pattern(wanted)
+        with outages(), _searching(wanted):
+            rows = await self._pool.fetch(query, list(task_ids), start, limit or 5000, *values, timeout=SEARCH_S)
         return [_stored(row) for row in rows]
 
     async def grown(self, task_id: str, timeout_s: float) -> None:
@@ -201,24 +207,36 @@ def _conditions(wanted: LogFilter) -> tuple[str, list[Any]]:
     return "".join(f" AND {clause}" for clause in clauses), values
 
 
-class _bad_pattern:
-    """Turns Postgres' word on a broken pattern into the user's error."""
+def _check_pattern(wanted: LogFilter) -> None:
+    """Raises InvalidConfig for a pattern that RE2 would not take: what it takes is bounded in size and has no back
+    references, which alone let Postgres' own expressions need more than time linear in a line."""
+    if not wanted.regex or not wanted.text:
+        return
+    refers_back = _BACK_REFERENCE.search(wanted.text) is not None
+    if problem := "it has a back reference" if refers_back else problem_with(wanted.text):
+        raise InvalidConfig(
+            f"searchText: not a regular expression of RE2 ({problem}); found {wanted.text[:80]!r}; look for plain "
+            "text by leaving enableRegex out"
+        )
 
-    def __init__(self, wanted: LogFilter) -> None:
-        self._wanted = wanted
 
-    def __enter__(self) -> None:
-        if self._wanted.regex and self._wanted.text:
-            try:
-                re.compile(self._wanted.text)
-            except re.error as error:
-                raise InvalidConfig(
-                    f"searchText: not a regular expression ({error}); found {self._wanted.text!r}"
-                ) from error
+_BACK_REFERENCE = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, asyncpg.exceptions.InvalidRegularExpressionError):
-            raise InvalidConfig(f"searchText: not a regular expression ({error})") from error
+
+@contextmanager
+def _searching(wanted: LogFilter) -> Iterator[None]:
+    """Turns Postgres' word on a pattern, and a search without end, into the user's error."""
+    try:
+        yield
+    except asyncpg.exceptions.InvalidRegularExpressionError as error:
+        raise InvalidConfig(f"searchText: not a regular expression ({error})") from error
+    except TimeoutError as error:
+        if not wanted.text:
+            raise
+        raise InvalidConfig(
+            f"searchText: the search took longer than {SEARCH_S:.0f} s; narrow it with timestampAfter and "
+            "timestampBefore, or with rankIds"
+        ) from error
 
 
 def _stored(row: asyncpg.Record) -> StoredLine:
