@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from . import bounds
 from .nodes import (
     MOST_EXACT,
     OMIT,
@@ -62,6 +63,9 @@ class _Variables(Leaf):
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         items = ListOf(Text()).read(value, path, problems)
+        if (size_bytes := sum(len(item.encode()) for item in items)) > bounds.ENVIRONMENT_BYTES_MAX:
+            wanted = f"expected at most {bounds.ENVIRONMENT_BYTES_MAX:,} bytes of variables"
+            problems.add(path, f"{wanted}; found {size_bytes:,}. Put large values into files of the context directory.")
         for i, item in enumerate(items):
             if item and not item.split("=", 1)[0]:
                 problems.expected(f"{path}[{i}]", "NAME=VALUE", item)

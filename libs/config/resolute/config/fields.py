@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import bounds
 from .environment_fields import BIND_MOUNTS, ENVIRONMENT, RESOURCES
 from .hyperparameter_fields import HyperparametersNode
-from .json_values import text
 from .lengths import LengthNode
 from .log_patterns import problem_with
 from .nodes import OMIT, Anything, Bool, Field, FreeObject, Int, Leaf, ListOf, Node, Object, Status, Text
@@ -27,11 +27,14 @@ class _Entrypoint(Leaf):
             words = ListOf(Text()).read(value, path, problems)
             if not words:
                 problems.expected(path, "a command", value)
+            elif sum(map(len, words)) > bounds.TEXT_CHARACTERS_MAX:
+                most = f"{bounds.TEXT_CHARACTERS_MAX:,}"
+                problems.add(path, f"expected a command of at most {most} characters. Put it into a script.")
             return words
         if not isinstance(value, str) or not value.strip():
             problems.expected(path, "a command as text or a list of words", value)
             return None
-        return text(value, path, problems)
+        return Text().read(value, path, problems)
 
 
 class _LogPolicy(Leaf):
@@ -127,14 +130,16 @@ _SLURM = Object(
 )
 _PBS = Object({"slots_per_node": Field(Int(1), OMIT), "pbsbatch_args": Field(ListOf(Text()), OMIT)})
 
+_NAME = Text(longest=bounds.NAME_CHARACTERS_MAX)
+
 EXPERIMENT = Object(
     {
-        "name": Field(Text()),
+        "name": Field(_NAME),
         "description": Field(Text()),
-        "labels": Field(ListOf(Text()), []),
+        "labels": Field(ListOf(_NAME), []),
         "data": Field(FreeObject(), {}),
-        "workspace": Field(Text(), ""),
-        "project": Field(Text(), ""),
+        "workspace": Field(_NAME, ""),
+        "project": Field(_NAME, ""),
         "debug": Field(Bool(), False),
         "entrypoint": Field(_Entrypoint()),
         "max_restarts": Field(Int(0), 5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import nodes
+from . import bounds, nodes
 from .json_values import json_value, text
 from .nodes import Field, Leaf
 from .problems import Problems, join, nearest
@@ -22,7 +22,7 @@ _RANGES: Mapping[str, Mapping[str, Field]] = {
         "maxval": Field(nodes.Number()),
         "count": _COUNT,
     },
-    "categorical": {"vals": Field(nodes.ListOf(nodes.Anything()))},
+    "categorical": {"vals": Field(nodes.ListOf(nodes.Anything(), bounds.VALUES_MAX))},
 }
 _OPTIONAL = frozenset({"count", "val"})  # a const without a value is the constant null
 
@@ -34,7 +34,27 @@ class HyperparametersNode(Leaf):
         if not isinstance(value, Mapping):
             problems.expected(path, "an object", value, hint="Write names and their values or ranges.")
             return {}
+        count, longest = _counted(value)
+        if count > bounds.HYPERPARAMETERS_MAX:
+            most = f"{bounds.HYPERPARAMETERS_MAX:,}"
+            problems.add(path, f"expected at most {most} hyperparameters; found {count:,}. Group constants into one.")
+            return {}
+        if longest > bounds.NAME_CHARACTERS_MAX:
+            most = f"{bounds.NAME_CHARACTERS_MAX:,}"
+            problems.add(path, f"expected names of at most {most} characters; found one of {longest:,}.")
+            return {}
         return _read_group(value, path, problems)
+
+
+def _counted(group: Mapping[str, Any]) -> tuple[int, int]:
+    """How many hyperparameters `group` holds, in groups of its own too, and how long the longest name is."""
+    count, longest, waiting = 0, 0, [group]
+    while waiting:
+        for name, inner in waiting.pop().items():
+            count, longest = count + 1, max(longest, len(str(name)))
+            if isinstance(inner, Mapping) and "type" not in inner:
+                waiting.append(inner)
+    return count, longest
 
 
 def _read_group(raw: Mapping[str, Any], path: str, problems: Problems) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -158,6 +159,22 @@ def axes(space: Space, path: str = "") -> Iterator[tuple[str, Axis]]:
             yield from axes(axis, where)
         else:
             yield where, axis
+
+
+def largest_point_bytes(space: Space) -> int:
+    """How long a point of `space` can be as JSON, or a little less."""
+    return sum(len(name) + 4 + _largest_bytes(axis) for name, axis in space.items())
+
+
+def _largest_bytes(axis: Axis | Space) -> int:
+    match axis:
+        case Const(value=value):
+            return len(json.dumps(value))
+        case Categorical(vals=vals):
+            return max(len(json.dumps(value)) for value in vals)
+        case Mapping():
+            return largest_point_bytes(axis)
+    return 20
 
 
 def _count(axis: Axis | Space) -> int:

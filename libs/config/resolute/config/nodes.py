@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from . import bounds
 from .json_values import json_value, text
 from .problems import Problems, join, nearest, quote
 
@@ -45,10 +46,14 @@ class Leaf:
 class Text(Leaf):
     choices: tuple[str, ...] = ()
     remedies: Mapping[str, str] = field(default_factory=dict)  # value no longer accepted -> what to do
+    longest: int = bounds.TEXT_CHARACTERS_MAX
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         if not isinstance(value, str):
             problems.expected(path, "text", value, hint="Put it in quotes." if _is_plain(value) else "")
+            return ""
+        if len(value) > self.longest:
+            problems.add(path, f"expected text of at most {self.longest:,} characters; found {len(value):,}.")
             return ""
         if value in self.remedies:
             problems.add(path, f"{value!r} is no longer supported. {self.remedies[value]}")
@@ -135,10 +140,14 @@ class FreeObject(Leaf):
 @dataclass(frozen=True)
 class ListOf:
     item: Node
+    most: int = bounds.ITEMS_MAX
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
         if not isinstance(value, list | tuple):
             problems.expected(path, "a list", value, hint=f"Write [{value}]." if _is_plain(value) else "")
+            return []
+        if len(value) > self.most:
+            problems.add(path, f"expected a list of at most {self.most:,} items; found {len(value):,}.")
             return []
         return [self.item.read(item, f"{path}[{i}]", problems) for i, item in enumerate(value)]
 

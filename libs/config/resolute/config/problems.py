@@ -9,6 +9,8 @@ from typing import Any
 
 from resolute.proto.errors import InvalidConfig
 
+from . import bounds
+
 _LONGEST_QUOTE = 60
 
 
@@ -30,12 +32,16 @@ class Problems:
         if not any(above in self.broken for above in _upwards(path)):
             self.broken.add(path)
             self.lines.append(f"{path}: {text}")
+            if len(self.lines) >= bounds.PROBLEMS_MAX:
+                self.lines.append(f"reading stopped after {bounds.PROBLEMS_MAX} problems; there may be more")
+                self.raise_if_any()
 
     def expected(self, path: str, wanted: str, found: Any, *, hint: str = "") -> None:
         self.add(path, f"expected {wanted}; found {quote(found)}.{' ' + hint if hint else ''}")
 
     def warn(self, path: str, text: str) -> None:
-        self.warnings.append(f"{path}: {text}")
+        if len(self.warnings) < bounds.PROBLEMS_MAX:
+            self.warnings.append(f"{path}: {text}")
 
     def unknown(self, path: str, key: str, known: Collection[str]) -> None:
         """Refuse the field `key` of the object at `path`, naming what was probably meant."""
@@ -71,6 +77,8 @@ def join(path: str, key: str) -> str:
 
 def nearest(word: str, choices: Collection[str]) -> str | None:
     """The choice a person most likely meant by `word`, if any is near enough to say so."""
+    if len(word) > _LONGEST_QUOTE:
+        return None  # comparing takes time that grows with the square of the length
     lowered = {choice.lower(): choice for choice in choices}
     close = get_close_matches(str(word).lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[close[0]] if close else None

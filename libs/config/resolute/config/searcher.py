@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .hyperparameters import Const, Double, Int, Log, Space, axes, count_grid
+from . import bounds
+from .hyperparameters import Const, Double, Int, Log, Space, axes, count_grid, largest_point_bytes
 from .lengths import UNITS, Length, LengthNode
 from .nodes import Bool, Field, ListOf, Number, Object, Text
 from .nodes import Int as IntNode
@@ -132,6 +133,7 @@ def check_searcher(searcher: Mapping[str, Any], space: Space, problems: Problems
         _check_halving(searcher, problems)
     if name == "grid":
         _check_grid(space, problems)
+    _check_size(searcher, space, problems)
     if searcher.get("source_trial_id") is not None and searcher.get("source_checkpoint_uuid") is not None:
         problems.add("searcher", "expected at most one of source_trial_id and source_checkpoint_uuid; found both.")
 
@@ -185,6 +187,17 @@ def _check_grid(space: Space, problems: Problems) -> None:
         found = f"a grid of {counted} ({_listed(sizes)})"
         text = f"expected a grid of at most {MOST_TRIALS:,} trials; found {found}. Lower a count, or use random."
         problems.add("hyperparameters", text)
+
+
+def _check_size(searcher: Mapping[str, Any], space: Space, problems: Problems) -> None:
+    """That the hyperparameters of all trials together are of a size that the log can hold."""
+    if problems.lines:
+        return
+    trials = count_grid(space) if searcher["name"] == "grid" else searcher.get("max_trials") or 1
+    each = largest_point_bytes(space)
+    if trials * each > bounds.SEARCH_BYTES_MAX:
+        text = f"{trials:,} trials with up to {each:,} bytes of hyperparameters each take {trials * each:,} bytes"
+        problems.add("hyperparameters", f"{text}, and {bounds.SEARCH_BYTES_MAX:,} is the limit. Use fewer trials.")
 
 
 def _listed(sizes: list[str], shown: int = 8) -> str:

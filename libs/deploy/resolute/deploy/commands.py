@@ -352,7 +352,7 @@ def _parsed(path: Path) -> Any:
     from resolute.config.master import parse_master
 
     try:
-        return parse_master(yaml.safe_load(path.read_text()) or {})
+        return parse_master(yaml.load(path.read_text(), Loader=yaml.CSafeLoader) or {})
     except OSError as error:
         raise Refused(f"cannot read the master configuration {path}: {error.strerror}") from error
     except yaml.YAMLError as error:
