@@ -14,7 +14,7 @@ from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Refused
 from resolute.proto.message import Cause
 from resolute.service import Context
-from tests.integration.api.running import SECRET, Client, running
+from tests.integration.api.running import SECRET, Answer, Client, running
 
 
 async def test_a_fresh_cluster_knows_two_people_and_the_first_workspace(postgres_dsn: str) -> None:
@@ -162,7 +162,8 @@ async def test_a_user_whose_making_was_cut_off_keeps_no_gateway_from_starting(po
         _, position = await cluster.gateway.directory.create_user("bob", cause, admin=False, active=True)
         await cluster.gateway.read.reached(position)
         assert await cluster.gateway.sessions.blank() == []
-        assert not await cluster.gateway.sessions.password_fits(3, ""), "nor can anybody be that user"
+        answer = await cluster.nobody.call("POST", "/api/v1/auth/login", {"username": "bob", "password": ""})
+        assert answer.status == 401, "nor can anybody be that user"
 
 
 async def test_the_log_tells_who_came_and_no_secret_of_theirs(postgres_dsn: str) -> None:
@@ -192,3 +193,85 @@ async def test_without_a_token_only_a_few_doors_are_open(postgres_dsn: str) -> N
         assert (await stranger.call("GET", "/api/v1/users")).status == 401
         answer = await cluster.nobody.call("GET", "/api/v1/nothing")
         assert (answer.status, answer.body["error"]["reason"]) == (404, "NotFound")
+
+
+async def test_an_owner_signs_in_while_strangers_guess_at_two_gateways(postgres_dsn: str) -> None:
+    log, behind = MemoryEventLog(), {"trusted_proxies": "127.0.0.1", "login_failures_max": 3}
+    async with running(postgres_dsn, log, **behind) as first, running(postgres_dsn, log, **behind) as second:
+        nobody, elsewhere = first.nobody, second.nobody
+        owner = await nobody.login("determined")
+        assert (await owner.call("POST", "/api/v1/users/2/password", data=b'"s"')).status == 200
+        right = {"username": "determined", "password": "s", "isHashed": True}
+        wrong = {**right, "password": "x"}
+
+        async def login(client: Client, body: dict[str, object], address: str, **headers: str) -> Answer:
+            said = {"X-Forwarded-For": address, "Host": "localhost", **headers}
+            return await client.call("POST", "/api/v1/auth/login", body, headers=said)
+
+        signed_in = await login(nobody, right, "192.0.2.1")
+        assert signed_in.status == 200
+        cookie = next(c for c in signed_in.headers.getall("Set-Cookie") if c.startswith("resolute_device="))
+        assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/api/v1/auth/login"))
+
+        clients = (nobody, elsewhere)
+        guesses = [await login(clients[n % 2], wrong, f"203.0.113.{n}") for n in range(12)]
+        assert [guess.status for guess in guesses] == [401] * 9 + [429] * 3, "the gateways count together"
+        assert 0 < int(guesses[-1].headers["Retry-After"]) <= 300
+        assert (await login(elsewhere, right, "198.51.100.4")).status == 429, "nothing tells this caller from a guesser"
+        assert (await login(elsewhere, right, "192.0.2.1")).status == 200, "an address that the account knows"
+        device = cookie.partition(";")[0]
+        assert (await login(elsewhere, right, "198.51.100.4", Cookie=device)).status == 200, "a browser that it knows"
+        assert (await login(elsewhere, right, "192.0.2.1")).status == 200
+        bearer = f"Bearer {signed_in.body['token']}"
+        assert (await login(elsewhere, right, "198.51.100.9", Authorization=bearer)).status == 200, "a session of it"
+
+
+async def test_invented_names_push_no_count_out(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, login_failures_max=3) as cluster:
+        wrong = {"username": "determined", "password": "x", "isHashed": False}
+        for _ in range(4):
+            answer = await cluster.nobody.call("POST", "/api/v1/auth/login", wrong)
+        assert answer.status == 429
+        invented = ({"username": f"nobody {n}", "password": ""} for n in range(40))
+        answers = [await cluster.nobody.call("POST", "/api/v1/auth/login", body) for body in invented]
+        assert {answer.status for answer in answers} == {401, 429}
+        assert (await cluster.nobody.call("POST", "/api/v1/auth/login", wrong)).status == 429
+
+
+async def test_many_guesses_at_once_are_told_to_come_back_and_hold_nobody_up(postgres_dsn: str) -> None:
+    """Forty wait for a thread at most; a known caller has a line of its own."""
+    async with running(postgres_dsn, login_failures_max=1000) as cluster:
+        someone = await cluster.nobody.login("admin")
+
+        async def guess(number: int) -> Answer:
+            body = {"username": f"nobody {number}", "password": "x", "isHashed": False}
+            return await cluster.nobody.call("POST", "/api/v1/auth/login", body)
+
+        guesses = [asyncio.create_task(guess(number)) for number in range(90)]
+        assert (await someone.get("/api/v1/me"))["user"]["username"] == "admin"
+        await cluster.nobody.login("admin")
+        answers = await asyncio.gather(*guesses)
+        assert {answer.status for answer in answers} == {401, 503}
+        assert {answer.headers.get("Retry-After") for answer in answers if answer.status == 503} == {"5"}
+
+
+async def test_budgets_that_are_full_again_leave_no_row(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        await cluster.gateway.logins.budgets.sweep()
+        rows = await cluster.gateway.pool.fetchval("SELECT count(*) FROM api.login_budgets")
+        known = await cluster.gateway.pool.fetchval("SELECT count(*) FROM api.known_addresses")
+        assert (rows, known) == (0, 1)
+        assert (await someone.call("POST", "/api/v1/users/2/password", data=b'"s"')).status == 200
+        assert await cluster.gateway.pool.fetchval("SELECT count(*) FROM api.known_addresses") == 0
+
+
+async def test_what_comes_through_a_proxy_that_cannot_say_whose_it_is_has_no_address(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, login_failures_max=1, silent_proxies="127.0.0.0/8") as cluster:
+        await cluster.nobody.login("admin")
+        assert await cluster.gateway.pool.fetchval("SELECT count(*) FROM api.known_addresses") == 0
+        wrong = {"username": "admin", "password": "x", "isHashed": False}
+        claims = [{"X-Forwarded-For": f"192.0.2.{n}"} for n in range(4)]
+        answers = [await cluster.nobody.call("POST", "/api/v1/auth/login", wrong, headers=claim) for claim in claims]
+        assert [answer.status for answer in answers] == [401, 401, 401, 429], "all of them strangers of one account"
+        await cluster.nobody.login("determined")

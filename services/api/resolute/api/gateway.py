@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -15,10 +14,11 @@ from resolute.api.blobs import Blobs
 from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
 from resolute.api.log_policies import LogPolicies
+from resolute.api.logins import Logins
 from resolute.api.lookup import TrialRef
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
-from resolute.api.passwords import Guesses
+from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Owned, Principal, Route, Verdict, decide
@@ -48,7 +48,9 @@ class Gateway:
     ) -> None:
         self.context, self.settings, self.pool = context, settings, pool
         self.read = read or ReadModel(pool, context.log)
-        self.sessions = Sessions(pool, settings, context.now, self.read)
+        self.password_work = PasswordWork()
+        self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
+        self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
         self.task_tokens = TaskTokens(
             settings.secret.get_secret_value().encode(), self.read, context.now, settings.task_token_grace_s
         )
@@ -61,7 +63,6 @@ class Gateway:
         self.signals = Signals()
         self.search_events = SearchEvents(context.log)
         self.trials: dict[int, TrialRef] = {}
-        self.guesses = Guesses(settings.login_failures_max, time.monotonic)
 
     async def who(self, request: web.Request) -> Principal | None:
         """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along."""
@@ -100,8 +101,11 @@ class Gateway:
         except Exception as error:  # noqa: BLE001  (told and logged)
             code, message = told(error)
             if schemas.is_stream(route.operation):
-                return wire.json_response(wire.stream_error_body(code, message), status=code.http)
-            return self.failure(request, code, message)
+                answer = wire.json_response(wire.stream_error_body(code, message), status=code.http)
+            else:
+                answer = self.failure(request, code, message)
+            answer.headers.update(wire.retry_after(error))
+            return answer
 
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         principal = await self.who(request)

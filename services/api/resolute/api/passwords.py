@@ -1,12 +1,10 @@
-"""Passwords: the form clients send them in, how they are kept, and how many guesses are allowed."""
+"""Passwords: the form clients send them in, and how they are kept."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections import OrderedDict, deque
-from collections.abc import Callable
-from weakref import WeakValueDictionary
+import secrets
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
@@ -17,9 +15,8 @@ CLIENT_SALT = "GubPEmmotfiK9TMD6Zdw"
 # 19 MiB and two passes, OWASP's recommendation: a small gateway can afford several at once.
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
-WINDOW_S = 60.0
-
-KNOWN_MAX = 10_000
+NONE = "no password"
+"""Stands for the hash of an account that does not exist: no password matches it."""
 
 
 def client_form(password: str, *, hashed: bool) -> str:
@@ -29,48 +26,23 @@ def client_form(password: str, *, hashed: bool) -> str:
     return hashlib.sha512((CLIENT_SALT + password).encode()).hexdigest()
 
 
-async def hash_of(form: str) -> str | None:
-    """What to keep of a password in client form; None for a blank one."""
-    return await asyncio.to_thread(HASHER.hash, form) if form else None
+def hash_of(form: str) -> str | None:
+    """What to keep of a password in client form; None for a blank one. Takes tens of milliseconds."""
+    return HASHER.hash(form) if form else None
 
 
-async def matches(form: str, kept: str | None) -> bool:
-    if kept is None or not form:
-        return kept is None and not form
-    return await asyncio.to_thread(_verify, kept, form)
-
-
-def _verify(kept: str, form: str) -> bool:
+def matches(form: str, kept: str | None) -> bool:
+    """Whether `form` is the password of which `kept` is kept. Every wrong one takes as long as every other, whether the
+    account's password is blank, or is not, or there is no account."""
+    if not form and kept is None:
+        return True
     try:
-        return HASHER.verify(kept, form)
+        return HASHER.verify(kept if kept not in (None, NONE) else _nobodys(), form) and kept not in (None, NONE)
     except VerifyMismatchError:
         return False
 
 
-class Guesses:
-    """Failed logins of the last minute, by user name and address."""
-
-    def __init__(self, allowed: int, clock: Callable[[], float]) -> None:
-        self._allowed, self._clock = allowed, clock
-        self._failures: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
-        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-
-    def turn(self, username: str, address: str) -> asyncio.Lock:
-        """Held from asking whether there were too many until the outcome is told: guesses made at once are counted
-        one by one."""
-        return self._turns.setdefault((username, address), asyncio.Lock())
-
-    def too_many(self, username: str, address: str) -> bool:
-        failures = self._failures.get((username, address))
-        while failures and failures[0] < self._clock() - WINDOW_S:
-            failures.popleft()
-        return failures is not None and len(failures) >= self._allowed
-
-    def failed(self, username: str, address: str) -> None:
-        self._failures.setdefault((username, address), deque(maxlen=self._allowed)).append(self._clock())
-        self._failures.move_to_end((username, address))
-        while len(self._failures) > KNOWN_MAX:
-            self._failures.popitem(last=False)
-
-    def succeeded(self, username: str, address: str) -> None:
-        self._failures.pop((username, address), None)
+@cache
+def _nobodys() -> str:
+    """The hash of a password that nobody knows."""
+    return HASHER.hash(secrets.token_hex(32))

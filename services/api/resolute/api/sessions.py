@@ -13,6 +13,7 @@ import asyncpg
 
 from resolute.api import passwords
 from resolute.api.database import outages
+from resolute.api.password_work import PasswordWork
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
@@ -43,8 +44,9 @@ class Sessions:
         settings: ApiSettings,
         now: Callable[[], datetime],
         read: ReadModel,
+        work: PasswordWork,
     ) -> None:
-        self._pool, self._now, self._read = pool, now, read
+        self._pool, self._now, self._read, self._work = pool, now, read, work
         self._lifetime = timedelta(days=settings.session_lifetime_days)
         self._cache: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
 
@@ -127,18 +129,9 @@ class Sessions:
             await self._keep(user_id, form, FIRST_PASSWORD)
 
     async def _keep(self, user_id: int, form: str, sql: str) -> None:
-        kept = await passwords.hash_of(form)
+        kept = await self._work.known.run(passwords.hash_of, form)
         with outages():
             await self._pool.execute(sql, user_id, kept, self._now())
-
-    async def password_fits(self, user_id: int | None, form: str) -> bool:
-        """Whether the user's password is `form`. An unknown user takes as long to refuse as a known one."""
-        with outages():
-            row = await self._pool.fetchrow("SELECT password_hash FROM api.credentials WHERE user_id = $1", user_id)
-        if row is None:
-            await passwords.hash_of(form)
-            return False
-        return await passwords.matches(form, row["password_hash"])
 
     async def blank(self) -> list[str]:
         """The active users whose password is blank. One that has none, cut off while being made, cannot log in."""

@@ -34,6 +34,9 @@ class ApiSettings(BaseSettings):
     tls_key: Path | None = None
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(read_networks)] = ()
     """Networks of proxies in front of the gateway, `10.0.0.0/8,fd00::/8`: only their `X-Forwarded-For` is believed."""
+    silent_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(read_networks)] = ()
+    """Networks of proxies that pass connections through and cannot say whose: their address stands for nobody's, and
+    nothing that comes from there about addresses is believed."""
     database_url: str
     cluster_name: str = "resolute"
     cluster_id: str = "resolute"
@@ -57,11 +60,12 @@ class ApiSettings(BaseSettings):
     """Where those of them go that need no slots; `default_pool` when empty."""
     task_container_defaults: TaskContainerDefaults = TaskContainerDefaults()
     """What configurations that leave it open are completed with; a pool's own go before these."""
-    session_lifetime_days: float = 7
+    session_lifetime_days: float = 30
     task_token_grace_s: float = 60
     """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
     login_failures_max: int = 10
-    """Within a minute, for one user name from one address; then 429."""
+    """Wrong passwords that one caller may try at once for one user name; then 429, and one more now and then
+    (docs/security.md). All limits of logins are multiples of it."""
     persistence_s: float = 20
     """How long a service that is away is asked again before the caller is told to come back later."""
     pool_connections_max: int = 10

@@ -166,3 +166,4 @@ async def _sweep(gateway: Gateway) -> None:
         await asyncio.sleep(SWEEP_EVERY_S)
         with suppress(Unavailable):
             await gateway.sessions.sweep()
+            await gateway.logins.budgets.sweep()

@@ -59,15 +59,21 @@ _CODES: dict[type[ResoluteError], Code] = {
 class WireError(ResoluteError):
     """An answer other than success, with the status it travels under."""
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(self, code: Code, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
-        self.status = code
+        self.status, self.retry_after_s = code, retry_after_s
 
 
 def code_of(error: ResoluteError) -> Code:
     if isinstance(error, WireError):
         return error.status
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), INTERNAL)
+
+
+def retry_after(error: Exception) -> dict[str, str]:
+    """The header that says when to ask again, where the error knows."""
+    wait_s = error.retry_after_s if isinstance(error, WireError) else None
+    return {"Retry-After": str(math.ceil(wait_s))} if wait_s else {}
 
 
 def error_body(path: str, code: Code, message: str) -> dict[str, Any]:

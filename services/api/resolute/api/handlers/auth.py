@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-import asyncpg
 from aiohttp import web
 
-from resolute.api import passwords, wire
+from resolute.api import devices, passwords, wire
 from resolute.api.call import Call
+from resolute.api.client_address import client_address, counted_as, is_in, parsed
+from resolute.api.logins import Claim
 from resolute.api.routing import ANYONE, SIGNED_IN, Route
 from resolute.api.settings import is_loopback
 from resolute.api.views.users import user_json, user_of
 from resolute.api.wire import WireError
-
-if TYPE_CHECKING:
-    from resolute.api.gateway import Gateway
 
 BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
 FROM read_v1.users WHERE username = $1"""
@@ -24,20 +22,29 @@ FROM read_v1.users WHERE username = $1"""
 
 async def login(call: Call) -> web.StreamResponse:
     """A token for whoever knows the password; also set as the cookie `auth`."""
-    gateway, username = call.gateway, str(call.body.get("username") or "")
-    address = call.request.remote or ""
+    username = str(call.body.get("username") or "")
     form = passwords.client_form(str(call.body.get("password") or ""), hashed=bool(call.body.get("isHashed")))
-    async with gateway.guesses.turn(username, address):
-        user = await _guessed(gateway, username, address, form)
+    cookie = call.request.cookies.get(devices.COOKIE, "")
+    account = await call.gateway.logins.account(Claim(username, form, _address(call), call.principal, cookie))
     if not form and not _called_by_its_own_name(call):
         raise WireError(
             wire.PERMISSION_DENIED,
             f"a blank password is taken only from who calls the gateway localhost or 127.0.0.1; found "
             f"{call.request.host!r}, at {_reached_at(call)}. Set a password, then any name will do",
         )
-    if not user["active"]:
+    if not account.active:
         raise WireError(wire.PERMISSION_DENIED, "user is not active")
-    return await _opened(call, user["id"], username)
+    return await _opened(call, account.user_id, username)
+
+
+def _address(call: Call) -> str:
+    """The client's address as limits count it; empty where a proxy does not say whom it speaks for."""
+    settings, peer = call.gateway.settings, parsed(call.request.remote or "")
+    if peer is not None and is_in(peer, settings.silent_proxies):
+        return ""
+    address = client_address(call.request, settings.trusted_proxies)
+    found = parsed(address)
+    return "" if found is not None and is_in(found, settings.trusted_proxies) else counted_as(address)
 
 
 def _called_by_its_own_name(call: Call) -> bool:
@@ -56,22 +63,6 @@ def _reached_at(call: Call) -> str:
     return str(found[0]) if found else "an unknown address"
 
 
-async def _guessed(gateway: Gateway, username: str, address: str, form: str) -> asyncpg.Record:
-    """The user whose name and password these are."""
-    if gateway.guesses.too_many(username, address):
-        raise WireError(
-            wire.RESOURCE_EXHAUSTED, "too many failed logins for this user from this address: wait a minute"
-        )
-    user = await gateway.read.row(BY_NAME, username)
-    if user is not None and user["remote"]:  # has no password here, whatever is stored; refused like one nobody knows
-        user = None
-    if not await gateway.sessions.password_fits(user["id"] if user else None, form) or user is None:
-        gateway.guesses.failed(username, address)
-        raise WireError(wire.UNAUTHENTICATED, "invalid credentials")
-    gateway.guesses.succeeded(username, address)
-    return user
-
-
 async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse:
     gateway = call.gateway
     session_id = (await gateway.context.log.reserve("session"))[0]
@@ -82,6 +73,15 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
     lifetime = gateway.settings.session_lifetime_days * 86400
     secure = call.request.scheme == "https"
     response.set_cookie("auth", token, path="/", httponly=True, secure=secure, samesite="Lax", max_age=int(lifetime))
+    response.set_cookie(
+        devices.COOKIE,
+        gateway.logins.device_cookie(user_id),
+        path=devices.PATH,
+        httponly=True,
+        secure=secure,
+        samesite="Strict",
+        max_age=int(devices.LIFETIME.total_seconds()),
+    )
     return response
 
 

@@ -134,6 +134,7 @@ async def _store_password(call: Call, user_id: int, form: str) -> int:
     """Keep it, end the user's other sessions, and say so in the log."""
     (await call.gateway.directory.users()).get(user_id)
     await call.gateway.sessions.set_password(user_id, form)
+    await call.gateway.logins.budgets.forget_addresses(user_id)
     cause = call.cause.then("password")
     closed = await call.gateway.sessions.close_all(user_id, but=call.principal.session_id)
     for session_id in closed:
