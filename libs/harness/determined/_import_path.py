@@ -15,7 +15,8 @@ _importing = threading.Lock()
 
 @contextlib.contextmanager
 def import_from_path(path: os.PathLike[str] | str) -> Iterator[None]:
-    """Within the block, imports look in `path` first; afterwards everything is as it was.
+    """Within the block, imports look in `path` first; afterwards everything is as it was, the folder included: no
+    compiled code is left in it.
 
     Modules found there are taken out of `sys.modules` again, so that two model definitions may both have a
     `model_def`; modules that were loaded before are put aside meanwhile if the folder has one of that name.
@@ -26,9 +27,11 @@ def import_from_path(path: os.PathLike[str] | str) -> Iterator[None]:
     try:
         aside = _put_aside(root)
         sys.path.insert(0, str(root))
+        wrote_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
             yield
         finally:
+            sys.dont_write_bytecode = wrote_bytecode
             sys.path.remove(str(root))
             _forget(root)
             sys.modules.update(aside)

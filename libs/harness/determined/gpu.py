@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 logger = logging.getLogger("determined.gpu")
 
+MEBIBYTE = 1 << 20
 gpu_fields = ["index", "uuid", "utilization.gpu", "memory.used", "memory.total"]
 warned_fields: set[str] = set()
 
@@ -58,6 +59,16 @@ def get_gpus() -> tuple[list[GPU], str]:
     """The devices, and why there are none."""
     rows, problem = _query("gpu", gpu_fields)
     return [_gpu(row) for row in rows], problem
+
+
+def get_gpus_and_free_bytes() -> list[tuple[GPU, float]]:
+    """Each device, and how many bytes of its memory are free."""
+    rows, _ = _query("gpu", gpu_fields)
+    return [(_gpu(row), _free_mebibytes(row) * MEBIBYTE) for row in rows]
+
+
+def _free_mebibytes(row: dict[str, str]) -> float:
+    return float_or_default(row, "memory.total", 0.0) - float_or_default(row, "memory.used", 0.0)
 
 
 def _gpu(row: dict[str, str]) -> GPU:

@@ -12,7 +12,6 @@ from typing import Any
 
 from determined import pytorch
 from determined._info import get_cluster_info
-from determined.pytorch import _backend
 from tests.integration.training import model
 
 
@@ -29,7 +28,7 @@ if __name__ == "__main__":
     info = get_cluster_info()
     assert info is not None
     notes = model.Notes()
-    with pytorch.init(distributed=_backend.from_environment(), aggregation_frequency=3) as context:
+    with pytorch.init(aggregation_frequency=3) as context:
         trial = Slow(context, {"clip": 0.05, "schedule": True})
         trial.build_callbacks = lambda: {"notes": notes}
         pytorch.Trainer(trial, context).fit(

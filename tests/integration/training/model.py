@@ -16,7 +16,6 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from determined import pytorch
-from determined.pytorch import _backend
 
 GLOBAL_BATCH_SIZE = 24
 RECORDS = 120
@@ -124,7 +123,6 @@ def fit(scenario: dict[str, Any], latest_checkpoint: str | None = None, batches:
     with pytorch.init(
         hparams={"global_batch_size": scenario.get("global_batch_size", GLOBAL_BATCH_SIZE)},
         exp_conf=configuration,
-        distributed=_backend.from_environment(),
         aggregation_frequency=scenario.get("aggregation_frequency", 1),
     ) as context:
         trial = Trial(context, scenario)

@@ -92,6 +92,17 @@ def test_a_file_sent_twice_is_refused_before_anything_travels(
     )
 
 
+@pytest.mark.parametrize("name", ["determined/__init__.py", "determined.py"])
+def test_a_context_that_hides_the_harness_is_refused_before_anything_travels(
+    created: Any, det: Callable[..., Any], model: Path, name: str
+) -> None:
+    (model / name).parent.mkdir(exist_ok=True)
+    (model / name).write_text("")
+    outcome = det(f"e create {model}/const.yaml {model}")
+    assert outcome.status == 1
+    assert f"{name.partition('/')[0]} would hide the package `determined`" in outcome.err
+
+
 def test_yaml_that_is_not_yaml_is_refused_with_its_line(created: Any, det: Callable[..., Any], model: Path) -> None:
     (model / "const.yaml").write_text("name: [unfinished\n")
     outcome = det(f"e create {model}/const.yaml {model}")

@@ -109,3 +109,12 @@ def test_an_alert_names_the_trial(on_cluster):
     (event,) = master.posted("/webhooks/custom")
     assert event["trialId"] == 41
     assert event["data"] == {"title": "hot", "description": "very", "level": "LOG_LEVEL_WARNING"}
+
+
+@pytest.mark.parametrize("status", [400, 404, 500, 501])
+def test_an_alert_that_cannot_be_delivered_is_a_warning_and_training_goes_on(on_cluster, caplog, status):
+    master = on_cluster()
+    master.answers["/webhooks/custom"] = (status, {"error": {"error": "no webhooks here"}})
+    with core.init() as context:
+        context.alert("hot", "very", "warn")
+    assert "the alert 'hot' was not delivered" in caplog.text

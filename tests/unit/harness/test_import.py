@@ -46,6 +46,7 @@ def test_import_from_path_finds_a_folders_modules_and_leaves_no_trace(tmp_path):
     assert seen == ["one", "two"]
     assert "model_def_of_test" not in sys.modules
     assert str(tmp_path / "one") not in sys.path
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["model_def_of_test.py"]
 
 
 @pytest.mark.parametrize(

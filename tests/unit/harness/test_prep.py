@@ -49,3 +49,11 @@ def test_a_hook_that_exits_by_itself_takes_nothing_away(run_hook):
     assert os.environ == before
     with pytest.raises(prep.CannotStart, match="exit code 3"):
         run_hook("exit 3")
+
+
+@pytest.mark.parametrize("name", ["determined", "determined.py"])
+def test_a_working_directory_that_hides_the_harness_is_refused_by_name(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(prep.CannotStart, match=f"{name} in the working directory hides") as refusal:
+        prep._refuse_to_be_hidden(tmp_path)
+    assert refusal.value.hopeless

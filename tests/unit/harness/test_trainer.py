@@ -643,6 +643,15 @@ def test_things_have_to_be_wrapped_in_order():
         context.experimental.use_amp()
 
 
+def test_two_models_are_wrapped_each_followed_by_its_optimizer():
+    """As programs do that train a generator and a discriminator."""
+    context = context_of()
+    for _ in range(2):
+        model = context.wrap_model(torch.nn.Linear(1, 1))
+        context.wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1))
+    assert (len(context.models), len(context.optimizers)) == (2, 2)
+
+
 @pytest.mark.parametrize(
     ("hparams", "message"),
     [
@@ -716,4 +725,54 @@ def test_metrics_are_averages_over_the_stretch(on_cluster):
 
     fit(trial_class=Counting, max_length=pytorch.Batch(4), reporting_period=pytorch.Batch(2), checkpoint_policy="none")
     assert [(steps, metrics["number"]) for steps, metrics in master.metrics("training")] == [(2, 0.5), (4, 2.5)]
-    assert master.metrics("training")[0][1] == {"number": 0.5, "batches": -1.0, "epochs": 0.5, "red": 1.0}
+    assert master.metrics("training")[0][1] == {"number": 0.5, "batches": -1.0, "epochs": 0, "red": 1.0}
+
+
+class OddMetrics(OneWeight):
+    """Metrics as programs return them: tensors of one element, arrays, and things that are no numbers."""
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        super().train_batch(batch, epoch_idx, batch_idx)
+        return {"loss": torch.tensor([float(batch_idx)]), "classes": np.array([1.0, 3.0]), "note": "text"}
+
+    def evaluate_batch(self, batch, batch_idx):
+        return {"val_loss": torch.tensor([2.0]), "classes": np.array([1.0, 3.0])}
+
+
+def test_the_number_of_a_tensor_of_one_element_is_its_element_and_of_an_array_its_mean(on_cluster):
+    master = on_cluster(searcher={"name": "single", "metric": "val_loss"})
+    fit(trial_class=OddMetrics, max_length=pytorch.Batch(2), checkpoint_policy="none")
+    assert master.metrics("training") == [(2, {"batches": 2, "epochs": 0, "loss": 0.5, "classes": 2.0})]
+    [(_, validation)] = master.metrics("validation")
+    assert validation["val_loss"] == 2.0
+    assert validation["classes"] == [1.0, 3.0]
+
+
+def test_a_checkpoint_of_ours_is_loaded_by_torch_with_weights_only(on_cluster, tmp_path):
+    on_cluster()
+    fit(max_length=pytorch.Batch(1), checkpoint_policy="none")
+    [file] = tmp_path.rglob("state_dict.pth")
+    assert "models_state_dict" in torch.load(file, weights_only=True)
+
+
+def test_a_checkpoint_of_another_release_that_holds_more_than_weights_says_how_to_load_it(tmp_path):
+    torch.save({"models_state_dict": [], "np_rng_state": np.random.get_state()}, tmp_path / "state_dict.pth")
+    with pytest.raises(errors.InvalidCheckpointException, match="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+        pytorch.load_trial_from_checkpoint_path(str(tmp_path), Trial, torch_load_kwargs={"weights_only": True})
+
+
+def test_a_checkpoint_without_load_data_is_loaded_by_its_metadata(tmp_path):
+    """As Determined up to 0.17 left them."""
+    weights = torch.nn.Linear(1, 1).state_dict()
+    torch.save({"models_state_dict": [weights]}, tmp_path / "state_dict.pth")
+    config = {"entrypoint": "model_def:Trial"}
+    (tmp_path / "metadata.json").write_text(json.dumps({"experiment_config": config, "hparams": {"lr": 0.5}}))
+    trial = pytorch.load_trial_from_checkpoint_path(str(tmp_path), Trial)
+    assert torch.equal(trial.model.weight, weights["weight"])
+    assert trial.context.get_hparam("lr") == 0.5
+
+
+def test_a_checkpoint_that_does_not_say_its_class_asks_for_it(tmp_path):
+    torch.save({"models_state_dict": []}, tmp_path / "state_dict.pth")
+    with pytest.raises(ValueError, match="pass the class as trial_class"):
+        pytorch.load_trial_from_checkpoint_path(str(tmp_path))

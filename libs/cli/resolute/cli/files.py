@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from resolute.cli.errors import CliError
-from resolute.config.context import ContextFile, read_context
+from resolute.config.context import ContextFile, hides_the_harness, read_context
 
 
 def gather(model_def: Path | None, include: Sequence[Path]) -> list[ContextFile]:
@@ -21,6 +21,11 @@ def gather(model_def: Path | None, include: Sequence[Path]) -> list[ContextFile]
     for name, times in Counter(each.path for each in found).items():
         if times > 1:
             raise CliError(f"{name} is sent {times} times; leave it out of the directory or of --include")
+    if hiding := hides_the_harness(each.path for each in found):
+        raise CliError(
+            f"{hiding} would hide the package `determined` from the trial, whose start needs it: rename it, or leave "
+            "it out with a line in .detignore"
+        )
     return found
 
 

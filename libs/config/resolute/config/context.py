@@ -93,6 +93,15 @@ class ContextFile:
         return cls(posixpath.normpath(path), kind, content, **numbers)
 
 
+def hides_the_harness(paths: Iterable[str]) -> str | None:
+    """The entry at the root of a context that Python would import instead of the harness; None where there is none.
+
+    A task starts in its context directory, where Python looks first.
+    """
+    roots = {path.split("/", 1)[0] for path in paths}
+    return next((name for name in ("determined", "determined.py") if name in roots), None)
+
+
 def read_context(root: Path) -> list[ContextFile]:
     """Everything under `root` that its ignore rules let through, in the order of paths.
 

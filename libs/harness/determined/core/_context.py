@@ -86,7 +86,10 @@ class Context:
         description: str | None = None,
         level: Literal["warn", "info", "debug", "error"] | None = "info",
     ) -> None:
-        """Send an event to the webhooks that listen to this trial."""
+        """Send an event to the webhooks that listen to this trial.
+
+        An alert that cannot be delivered is a warning in the log: training goes on.
+        """
         levels = {"warn": "WARNING", "info": "INFO", "debug": "DEBUG", "error": "ERROR"}
         if level not in (None, *levels):
             raise ValueError(f"level: expected one of {', '.join(levels)}, found {level!r}")
@@ -96,7 +99,10 @@ class Context:
         event = {"title": title or "", "description": description or ""}
         event["level"] = f"LOG_LEVEL_{levels[level or 'info']}"
         ids = {"experimentId": self.info.trial.experiment_id, "trialId": self.info.trial.trial_id}
-        self._session.post("/api/v1/webhooks/custom", {**ids, "data": event}, retry=ONCE)
+        try:
+            self._session.post("/api/v1/webhooks/custom", {**ids, "data": event}, retry=ONCE)
+        except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
+            logger.warning("the alert %r was not delivered: %s", title or "", problem)
 
     def close(
         self,

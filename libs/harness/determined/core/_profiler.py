@@ -1,4 +1,7 @@
-"""System metrics on demand: CPU, memory, disk and network from /proc, GPUs from nvidia-smi."""
+"""System metrics on demand: CPU, memory, disk and network from /proc, GPUs from nvidia-smi.
+
+Bytes and bytes a second for memory, throughput and network; per cent for utilisation.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import pathlib
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -15,6 +19,14 @@ from determined.core._distributed import DistributedContext
 from determined.core._metrics import _MetricsContext
 
 logger = logging.getLogger("determined.core")
+
+SHORTEST_SAMPLE_S = 0.1
+SECTOR_BYTES = 512
+"""The unit of /proc/diskstats, whatever the device's own is (Linux, Documentation/admin-guide/iostats.rst)."""
+COUNTERS = frozenset(
+    ("net_throughput_recv", "net_throughput_sent", "disk_iops", "disk_throughput_read", "disk_throughput_write")
+)
+"""Values that only grow: what is reported is how much they grow in a second."""
 
 Sample = dict[str, float]
 Reader = Callable[[], Sample]
@@ -59,19 +71,25 @@ class ProfilerContext:
         readers = _readers()
         before = {group: read() for group, read in readers.items()}
         samples: dict[str, list[Sample]] = {group: [] for group in readers}
-        while not stop.wait(interval_s):
+        read_at_s, ending = time.monotonic(), False
+        while not ending:
+            ending = stop.wait(interval_s)
+            now_s = time.monotonic()
+            if now_s - read_at_s < SHORTEST_SAMPLE_S:
+                break  # stopped right after a sample: rates over so little time would be noise
             for group, read in readers.items():
                 now = read()
-                samples[group].append(_over(group, before[group], now, interval_s))
+                samples[group].append(_over(group, before[group], now, now_s - read_at_s))
                 before[group] = now
+            read_at_s = now_s
             if len(samples["cpu"]) >= per_report:
                 self._report(samples)
                 samples = {group: [] for group in readers}
+        self._report(samples)  # what a short run, or the end of a long one, gathered since the last report
 
     def _report(self, samples: Mapping[str, Sequence[Sample]]) -> None:
         for group, collected in samples.items():
-            average = mean(collected)
-            if average:
+            if average := mean(collected):
                 labelled = {self._agent_id: average}
                 self._metrics.report(group, None, labelled, report_time=datetime.now(UTC))
 
@@ -102,8 +120,11 @@ def _over(group: str, before: Sample, now: Sample, seconds: float) -> Sample:
     if group == "cpu":
         total, idle = now["total"] - before["total"], now["idle"] - before["idle"]
         return {"cpu_util_simple": 100.0 * (total - idle) / total if total else 0.0}
-    if group == "network":
-        return {name: (value - before.get(name, value)) / seconds for name, value in now.items()}
+    if group in ("network", "disk"):
+        return {
+            name: (value - before.get(name, value)) / seconds if name in COUNTERS else value
+            for name, value in now.items()
+        }
     return now
 
 
@@ -127,7 +148,26 @@ def _memory() -> Sample:
 
 
 def _disk() -> Sample:
-    return {"disk_util": 100.0 * (usage := shutil.disk_usage(os.getcwd())).used / usage.total}
+    usage = shutil.disk_usage(os.getcwd())
+    return {"disk_util": 100.0 * usage.used / usage.total, **_disk_counters()}
+
+
+def _disk_counters() -> Sample:
+    """Of all whole disks since the start of the machine; nothing where it does not say."""
+    operations = read = written = 0.0
+    try:
+        lines = pathlib.Path("/proc/diskstats").read_text().splitlines()
+    except OSError:
+        return {}
+    for fields in map(str.split, lines):
+        if pathlib.Path("/sys/block", fields[2]).exists():  # a partition's traffic is in its disk's already
+            operations += float(fields[3]) + float(fields[7])
+            read, written = read + float(fields[5]), written + float(fields[9])
+    return {
+        "disk_iops": operations,
+        "disk_throughput_read": read * SECTOR_BYTES,
+        "disk_throughput_write": written * SECTOR_BYTES,
+    }
 
 
 def _network() -> Sample:
@@ -141,6 +181,9 @@ def _network() -> Sample:
 
 
 def _gpus() -> Sample:
-    found, _ = gpu.get_gpus()
-    utilisation = {f"{one.uuid}.gpu_util": 100.0 * one.load for one in found}
-    return utilisation | {f"{one.uuid}.gpu_memory_util": 100.0 * one.memoryUtil for one in found}
+    sample: Sample = {}
+    for one, free_bytes in gpu.get_gpus_and_free_bytes():
+        sample[f"{one.uuid}.gpu_util"] = 100.0 * one.load
+        sample[f"{one.uuid}.gpu_memory_util"] = 100.0 * one.memoryUtil
+        sample[f"{one.uuid}.gpu_free_memory"] = free_bytes
+    return sample

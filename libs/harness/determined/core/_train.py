@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from determined import errors
+from determined._numbers import mean_of
 from determined.common import api
 from determined.common.api._retry import ONCE
 from determined.core._distributed import DistributedContext
@@ -96,7 +97,25 @@ class TrainContext:
             logger.warning("validation metrics cannot be bytes; left out: %s", ", ".join(dropped))
         kept = {name: value for name, value in metrics.items() if name not in dropped}
         self._look_for_the_searchers(kept)
-        self._report("validation", steps_completed, kept)
+        self._report("validation", steps_completed, self._with_searchers_numbers(kept))
+
+    def _with_searchers_numbers(self, metrics: dict[str, Any]) -> dict[str, Any]:
+        """The metrics that the search reads as plain numbers: a tensor of shape [1] is its element, an array its mean.
+
+        Raises InvalidExperimentException where one of them is not made of numbers.
+        """
+        numbers = dict(metrics)
+        for field in ("metric", "time_metric"):
+            name = self._searcher.get(field)
+            if name is None or name not in metrics or isinstance(metrics[name], int | float | str):
+                continue
+            number = mean_of(metrics[name])
+            if number is None:
+                raise errors.InvalidExperimentException(
+                    f"searcher.{field} is {name!r}: a validation has to report a number for it, found {metrics[name]!r}"
+                )
+            numbers[name] = number
+        return numbers
 
     def _look_for_the_searchers(self, metrics: dict[str, Any]) -> None:
         for field in ("metric", "time_metric"):

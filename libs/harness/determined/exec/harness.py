@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("determined.exec.harness")
 
+DEPRECATED = (
+    "entrypoint %s: naming a trial class is deprecated since Determined 0.38; it goes on working here. A script that "
+    "calls pytorch.init() and pytorch.Trainer(...).fit() does the same"
+)
+
 
 class NoSuchTrial(Exception):
     """The entrypoint names no trial class; the message says what it names instead."""
@@ -43,6 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
         logger.info("configuration: %s", json.dumps(printable(info.trial._config)))
     else:
         logger.info("rank %d begins, with the configuration that rank 0 tells", rank)
+        logger.warning(DEPRECATED, spec)
     try:
         _train(load_trial_class(spec), info)
     except NoSuchTrial as problem:
@@ -89,7 +95,6 @@ def load_trial_class(spec: str) -> type[PyTorchTrial]:
 
 def _train(trial_class: type[PyTorchTrial], info: ClusterInfo) -> None:
     from determined import pytorch
-    from determined.pytorch._backend import from_environment
     from determined.pytorch._from_config import fit_arguments
 
     config = info.trial._config
@@ -97,7 +102,6 @@ def _train(trial_class: type[PyTorchTrial], info: ClusterInfo) -> None:
     with pytorch.init(
         hparams=info.trial.hparams,
         exp_conf=config,
-        distributed=from_environment(),
         aggregation_frequency=int(optimizations.get("aggregation_frequency") or 1),
     ) as context:
         trainer = pytorch.Trainer(trial_class(context), context)

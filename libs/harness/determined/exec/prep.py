@@ -94,6 +94,7 @@ def prepare(words: Sequence[str]) -> _entrypoint.Command | _entrypoint.TrialClas
         raise CannotStart(f"the master refused or did not answer: {problem}") from problem
     finally:
         session.close()
+    _refuse_to_be_hidden(workdir)
     os.chdir(workdir)
     _write_info_files(info)
     _run_hook(workdir / HOOK)
@@ -160,6 +161,17 @@ def _fetch_context(session: Session, task_id: str, workdir: pathlib.Path) -> Non
     kept = _run_dir() / constants.CONTEXT_ARCHIVE
     if kept.parent.is_dir():
         kept.write_bytes(archive)
+
+
+def _refuse_to_be_hidden(workdir: pathlib.Path) -> None:
+    """Raises CannotStart: Python looks in the working directory first, and would find another `determined` there."""
+    for name in ("determined", "determined.py"):
+        if (workdir / name).exists():
+            raise CannotStart(
+                f"{name} in the working directory hides the package `determined`, which the task needs to start: "
+                "rename it, or leave it out of the context directory with a line in .detignore",
+                hopeless=True,
+            )
 
 
 def _meet(session: Session, info: _info.ClusterInfo) -> int:

@@ -23,7 +23,7 @@ Refused = errors.InvalidExperimentException
 
 
 class PyTorchTrialContext(_PyTorchReducerContext):
-    """Given to the trial's constructor; wrap models first, then optimizers, then schedulers."""
+    """Given to the trial's constructor; wrap a model first, then its optimizers, then their schedulers."""
 
     def __init__(
         self,
@@ -197,9 +197,16 @@ class PyTorchTrialContext(_PyTorchReducerContext):
     # Wrapping
 
     def wrap_model(self, model: torch.nn.Module) -> torch.nn.Module:
-        """Move a model to the device, make it train in step with the other slots, keep it in checkpoints."""
-        if self.optimizers:
-            raise Refused("models must be wrapped before optimizers: call wrap_model() before wrap_optimizer()")
+        """Move a model to the device, make it train in step with the other slots, keep it in checkpoints.
+
+        A model is wrapped before its own optimizers; optimizers of other models do not matter, so that a generator
+        and a discriminator can be wrapped one after the other, each with its optimizer.
+        """
+        if self._is_optimized(model):
+            raise Refused(
+                "a model must be wrapped before its optimizers: call wrap_model() before wrap_optimizer(), and give "
+                "the optimizer the parameters of the model that wrap_model() returned"
+            )
         model = model.to(self.device)
         if self.experimental._auto_amp:
             model = self.autocast_forward_pass(model)
@@ -207,6 +214,10 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         model = self._backend.wrap_model(model, self.device, compress=compress)
         self.models.append(model)
         return model
+
+    def _is_optimized(self, model: torch.nn.Module) -> bool:
+        optimized = {id(parameter) for optimizer in self.optimizers for parameter in _parameters(optimizer)}
+        return any(id(parameter) in optimized for parameter in model.parameters())
 
     def autocast_forward_pass(self, to_wrap: torch.nn.Module) -> torch.nn.Module:
         """Run the forward pass in mixed precision; returns the same model."""

@@ -183,7 +183,9 @@ def to_device(data: _Data, device: torch.device, warned_types: set[type] | None 
         return cast(TorchData, data.to(device))
     if warned_types is not None and type(data) not in warned_types:
         warned_types.add(type(data))
-        logger.warning("a %s in a batch was left where it is: it cannot be moved", type(data).__name__)
+        logger.warning(
+            "not able to move data of type %s to device %s: it is left where it is", type(data).__name__, device
+        )
     return cast(TorchData, data)
 
 

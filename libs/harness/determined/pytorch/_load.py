@@ -17,6 +17,8 @@ from determined.pytorch import _state
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._trial import PyTorchTrial
 
+METADATA_FILE = "metadata.json"
+
 logger = logging.getLogger("determined.pytorch")
 
 
@@ -72,13 +74,37 @@ def load_trial_from_checkpoint_path(
 
 
 def _load_data(folder: pathlib.Path) -> dict[str, Any]:
-    try:
-        load_data: dict[str, Any] = json.loads((folder / _state.LOAD_FILE).read_text())
-    except (FileNotFoundError, ValueError) as problem:
-        raise errors.InvalidCheckpointException(str(problem)) from problem
+    if not (folder / _state.LOAD_FILE).exists() and (older := _of_older_release(folder)) is not None:
+        return older
+    load_data = _json_of(folder / _state.LOAD_FILE)
     if load_data.get("trial_type") != "PyTorchTrial":
         raise AssertionError(f"this is a checkpoint of a {load_data.get('trial_type')}, not of a PyTorchTrial")
     return load_data
+
+
+def _json_of(file: pathlib.Path) -> dict[str, Any]:
+    try:
+        contents: dict[str, Any] = json.loads(file.read_text())
+    except (FileNotFoundError, ValueError) as problem:
+        raise errors.InvalidCheckpointException(str(problem)) from problem
+    return contents
+
+
+def _of_older_release(folder: pathlib.Path) -> dict[str, Any] | None:
+    """What Determined up to 0.17 said in metadata.json, in the words of load_data.json; None for another folder.
+
+    A checkpoint that was copied, and not downloaded, has no metadata.json: then only its weights are known.
+    """
+    if not _state.has_state(folder):
+        return None
+    metadata = _json_of(folder / METADATA_FILE) if (folder / METADATA_FILE).exists() else {}
+    config = metadata.get("experiment_config") or {}
+    return {
+        "trial_type": "PyTorchTrial",
+        "experiment_config": config or None,
+        "hparams": metadata.get("hparams"),
+        "trial_cls_spec": config.get("entrypoint") or "",
+    }
 
 
 def _build(
@@ -91,6 +117,8 @@ def _build(
     if trial_class is not None:
         return trial_class(context, **trial_kwargs)
     module_name, _, qualified = str(load_data["trial_cls_spec"]).partition(":")
+    if not qualified:
+        raise ValueError("this checkpoint does not say which class its trial is; pass the class as trial_class")
     if module_name == "__main__":
         raise ValueError("this trial was defined in a script; pass its class as trial_class")
     with import_from_path(folder / "code"):

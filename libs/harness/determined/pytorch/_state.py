@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from determined import errors
 from determined.pytorch._context import PyTorchTrialContext
 
 STATE_FILE = "state_dict.pth"
+STATE_FILES = (STATE_FILE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
+"""Where the state lies in a checkpoint, today's name first; the others are older releases'."""
 PROGRESS_FILE = "trial_state.pkl"
 LOAD_FILE = "load_data.json"
 
@@ -107,19 +110,35 @@ def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def load_state_file(folder: pathlib.Path, device: torch.device, **kwargs: Any) -> dict[str, Any]:
-    """Raises FileNotFoundError where there is none. The file is trusted as the code beside it is."""
-    for name in (STATE_FILE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt"):
+    """The saved state. The file is trusted as the code beside it is, unless `weights_only` is asked for.
+
+    Raises FileNotFoundError where there is none, and InvalidCheckpointException where only weights may be loaded, by
+    the caller's wish or by TORCH_FORCE_WEIGHTS_ONLY_LOAD, and the file holds other objects.
+    """
+    for name in STATE_FILES:
         if (folder / name).exists():
             options = {"map_location": device, "weights_only": False, **kwargs}
-            state: dict[str, Any] = torch.load(folder / name, **options)
+            try:
+                state: dict[str, Any] = torch.load(folder / name, **options)
+            except pickle.UnpicklingError as problem:
+                raise errors.InvalidCheckpointException(
+                    f"{name} holds more than weights, as checkpoints of other releases do (random states of numpy): "
+                    "where you trust it, load it without weights_only, or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1; "
+                    f"torch says: {str(problem).splitlines()[0]}"
+                ) from problem
             return state
     raise FileNotFoundError(f"{folder} holds no {STATE_FILE}")
+
+
+def has_state(folder: pathlib.Path) -> bool:
+    """Whether this is the folder of a trial's checkpoint, of whatever release."""
+    return any((folder / name).exists() for name in STATE_FILES)
 
 
 def collect_rng_state() -> dict[str, Any]:
     state: dict[str, Any] = {
         "cpu_rng_state": torch.random.get_rng_state(),
-        "np_rng_state": np.random.get_state(),
+        "np_rng_state": _plain_numpy_state(),
         "random_rng_state": random.getstate(),
     }
     if torch.cuda.is_available():
@@ -127,10 +146,22 @@ def collect_rng_state() -> dict[str, Any]:
     return state
 
 
+def _plain_numpy_state() -> tuple[Any, ...]:
+    """numpy's random state with its array as a tensor: torch then loads the file with weights_only, its default."""
+    kind, keys, *rest = np.random.get_state(legacy=True)
+    return (kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest)
+
+
+def _numpy_state(saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    """As numpy takes it; checkpoints of other releases hold its array itself."""
+    kind, keys, *rest = saved
+    return (kind, np.asarray(keys).astype(np.uint32), *rest)
+
+
 def restore_rng_state(state: dict[str, Any]) -> None:
     if "cpu_rng_state" in state:
         torch.random.set_rng_state(state["cpu_rng_state"].cpu())
-        np.random.set_state(state["np_rng_state"])
+        np.random.set_state(_numpy_state(state["np_rng_state"]))
         random.setstate(state["random_rng_state"])
     if "gpu_rng_state" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["gpu_rng_state"].cpu())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from determined import core
+from determined._numbers import mean_of
 from determined.pytorch._units import TrainUnit
 
 
@@ -55,7 +56,10 @@ def _number(length: TrainUnit) -> int:
 
 
 def worth(metrics: Mapping[str, Any], searcher: Mapping[str, Any]) -> float:
-    """The searcher's metric among those of a validation. Raises InvalidExperimentException, naming it, without."""
+    """The searcher's metric among those of a validation; of an array the mean.
+
+    Raises InvalidExperimentException, naming the metric, where it is missing or not a number.
+    """
     from determined.errors import InvalidExperimentException
 
     name = searcher.get("metric", "val_loss")
@@ -63,4 +67,7 @@ def worth(metrics: Mapping[str, Any], searcher: Mapping[str, Any]) -> float:
         raise InvalidExperimentException(
             f"searcher.metric is {name!r}, and validation gave only {', '.join(sorted(metrics)) or 'nothing'}"
         )
-    return float(metrics[name])
+    number = mean_of(metrics[name])
+    if number is None:
+        raise InvalidExperimentException(f"searcher.metric is {name!r}, and validation gave {metrics[name]!r} for it")
+    return number

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import torch
 from torch.utils import data
 
 from determined._invalid_hp import InvalidHP
+from determined._numbers import mean_of
 from determined.pytorch import _save, _state, _validate
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
@@ -294,18 +295,14 @@ class TrainLoop:
 
     def _averages(self, per_batch: list[dict[str, Any]], weights: list[int]) -> dict[str, Any]:
         """Over all batches of all ranks, each with the weight of its records."""
-        numbers = [
-            {name: float(value) for name, value in metrics.items() if _validate.is_scalar(value)}
-            for metrics in per_batch
-        ]
+        numbers = [numbers_of(metrics) for metrics in per_batch]
         everyone = self._context.distributed.allgather(list(zip(numbers, weights, strict=True)))
         return averages([one for theirs in everyone for one in theirs])
 
     def _with_counts(self, metrics: dict[str, Any]) -> dict[str, Any]:
+        """With the batches and the epochs that were completed, unless the trial reports metrics of these names."""
         batches, per_epoch = self._state.batches_trained, self._context._batches_per_epoch
-        counts: dict[str, Any] = {"batches": batches}
-        counts["epochs"] = batches / per_epoch if per_epoch else 0
-        return {**counts, **metrics}
+        return {"batches": batches, "epochs": batches // per_epoch if per_epoch else 0, **metrics}
 
     # Validation and checkpoints
 
@@ -393,8 +390,13 @@ def _metrics_of(returned: Any) -> dict[str, Any]:
 
 def in_words(metrics: dict[str, Any]) -> str:
     """The numbers among metrics, short, for the log."""
-    numbers = {name: float(value) for name, value in metrics.items() if _validate.is_scalar(value)}
-    return ", ".join(f"{name} {number:.4g}" for name, number in numbers.items())
+    return ", ".join(f"{name} {number:.4g}" for name, number in numbers_of(metrics).items())
+
+
+def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics that stand for a number: of an array or a tensor the mean over its elements."""
+    means = {name: mean_of(value) for name, value in metrics.items()}
+    return {name: mean for name, mean in means.items() if mean is not None}
 
 
 def is_better(metrics: dict[str, Any], best: float | None, searcher: dict[str, Any]) -> bool:

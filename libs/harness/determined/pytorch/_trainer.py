@@ -14,7 +14,7 @@ import torch
 
 from determined import core
 from determined._info import ClusterInfo, get_cluster_info
-from determined.pytorch import _from_config
+from determined.pytorch import _backend, _from_config
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._plan import plan
 from determined.pytorch._targets import Target, of_search, own, up_to
@@ -67,6 +67,11 @@ class Trainer:
         config = context.get_experiment_config() if context._on_cluster() else {}
         asked = max_length
         if context._on_cluster():
+            if asked is None and self._is_trainer and context.distributed.rank == 0:
+                logger.warning(
+                    "Trainer.fit() without max_length trains as long as searcher.max_length says, which is deprecated: "
+                    "give fit(max_length=...)"
+                )
             max_length = _from_config.checked(max_length, config, context)
         agreed = plan(
             max_length=max_length,
@@ -121,17 +126,20 @@ def init(
 ) -> Iterator[PyTorchTrialContext]:
     """The context for a trial; build the trial and train inside the block.
 
-    In a trial on a cluster, hyperparameters and configuration are the cluster's unless given. Seeds every
-    source of randomness before the block begins.
+    In a trial on a cluster, hyperparameters and configuration are the cluster's unless given. Where a launcher
+    started this process as one of several, the ranks are read from its environment unless `distributed` is given,
+    and the ranks' process group is started. Seeds every source of randomness before the block begins.
+
+    Raises ValueError for a trial of several slots that no launcher started.
     """
     info = get_cluster_info()
     trial = info.trial if info is not None and info.task_type == "TRIAL" else None
     slots = sum(info.container_slot_counts) if info is not None and trial is not None else 1
+    distributed = distributed or _backend.from_environment()
     if slots > 1 and distributed is None:
         raise ValueError(
             f"this trial has {slots} slots: start it with a launcher, for example python3 -m "
-            "determined.launch.torch_distributed, and pass distributed=DistributedContext.from_torch_distributed(); "
-            "under determined.launch.horovod pass distributed=DistributedContext.from_horovod(horovod.torch)"
+            "determined.launch.torch_distributed train.py, which starts one process for each slot"
         )
     with core.init(distributed=distributed) as core_context:
         yield context_around(

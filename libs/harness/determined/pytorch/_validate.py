@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils import data
 
@@ -118,11 +117,3 @@ def to_numbers(metrics: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for name, value in metrics.items()
     }
-
-
-def is_scalar(value: Any) -> bool:
-    """Whether a metric is one number, which alone can be averaged and drawn."""
-    if isinstance(value, bool | str | bytes) or value is None:
-        return False
-    array = np.asarray(value)
-    return array.ndim == 0 and array.dtype.kind in "iufb"
