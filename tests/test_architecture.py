@@ -42,6 +42,7 @@ MAY_LEAN_ON: dict[str, set[str]] = {
         "searcher",
         "scheduler",
         "checkpoint",
+        "agent",
         "api",
     },
     # It shows what services know without being asked: replay, what-if, searches that are only played.

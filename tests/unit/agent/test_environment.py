@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from determined import _info, util
-from resolute.agent.environment import Site, environment, harness_directory, inheritable
+from resolute.agent.environment import Site, environment, harness_directory
 from resolute.config import masking
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Placement, Slot, StartTask
@@ -140,17 +140,6 @@ def test_two_tasks_of_one_host_are_given_different_ports():
     assert not {first[p] for p in ports if p != "DET_MASTER_PORT"} & {
         second[p] for p in ports if p != "DET_MASTER_PORT"
     }
-
-
-def test_the_agents_own_settings_and_secrets_stay_with_the_agent():
-    host = {
-        "PATH": "/bin",
-        "RESOLUTE_AGENT_NATS_SEED_FILE": "x",
-        "NATS_SEED": "SU…",
-        "DET_USER_TOKEN": "t",
-        "HOME": "/h",
-    }
-    assert inheritable(host) == {"PATH": "/bin", "HOME": "/h"}
 
 
 def test_the_harness_is_found_where_it_is_installed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,10 +70,20 @@ def test_an_agent_is_told_its_own_seed_and_no_other_secret(places: Places) -> No
     assert not any(word in told for word in (secret, "service.seed", "agent-2.seed", "postgresql://", "DATABASE"))
 
 
-def test_settings_of_another_cluster_in_the_environment_do_not_leak_in(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RESOLUTE_OTLP_ENDPOINT", "elsewhere")
+def test_each_part_gets_the_settings_that_were_given_for_it(places: Places) -> None:
+    told = {"RESOLUTE_OTLP_ENDPOINT": "http://c", "RESOLUTE_API_TLS_CERT": "/c.pem", "RESOLUTE_AGENT_GRACE_S": "3"}
+    parts = {child.name: child.env for child in cluster.children(places, replace(CLUSTER, given=told))}
+    assert {name: parts["services"][name] for name in told} == told
+    assert parts["agent-1"]["RESOLUTE_AGENT_GRACE_S"] == "3"
+    assert "RESOLUTE_OTLP_ENDPOINT" not in parts["agent-1"]
+
+
+def test_a_gateway_with_a_certificate_is_called_over_tls() -> None:
+    assert replace(CLUSTER, given={"RESOLUTE_API_TLS_CERT": "/c.pem"}).url.startswith("https://127.0.0.1:")
+
+
+def test_secrets_of_the_shell_reach_no_part_of_the_cluster(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "elsewhere")
     monkeypatch.setenv("DET_PASS", "hush")
     monkeypatch.setenv("HOME", "/home/me")
     for child in cluster.children(places, CLUSTER):

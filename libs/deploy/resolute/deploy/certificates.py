@@ -7,6 +7,7 @@ other eyes only; it is made anew at a start within its last 60, or when it is to
 from __future__ import annotations
 
 import ipaddress
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from resolute.proto.errors import Refused
 
 AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
 AUTHORITY_DAYS, DAYS, RENEW_DAYS = 3650, 397, 60
+_WHO = ("subject", "issuer")
 
 
 def ensure_authority(folder: Path, cluster_name: str) -> None:
@@ -46,6 +48,18 @@ def ensure_certificate(folder: Path, owner: str, names: Sequence[str], days: int
 def alternatives(names: Sequence[str]) -> str:
     """Names and addresses in the words of a certificate's subjectAltName, each once."""
     return ",".join(f"{'IP' if _is_address(name) else 'DNS'}:{name}" for name in dict.fromkeys(names))
+
+
+def names_in(file: Path) -> list[str]:
+    """The names and addresses that a certificate is for, names first."""
+    told = _openssl("x509", "-in", file, "-noout", "-ext", "subjectAltName")
+    return [name for kind in ("DNS:", "IP Address:") for name in re.findall(rf"{kind}([^\s,]+)", told)]
+
+
+def is_self_signed(file: Path) -> bool:
+    """Whether nobody but the certificate itself vouches for it."""
+    subject, issuer = (_openssl("x509", "-in", file, "-noout", f"-{who}").partition("=")[2] for who in _WHO)
+    return subject == issuer
 
 
 def _is_good(folder: Path, owner: str, wanted: str) -> bool:
@@ -81,9 +95,9 @@ def _openssl(*arguments: object) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
-        raise Refused("cannot make certificates: the openssl program is missing here; install it") from None
+        raise Refused("cannot work with certificates: the openssl program is missing here; install it") from None
     except subprocess.CalledProcessError as error:
-        raise Refused(f"cannot make certificates: openssl {arguments[0]}: {error.stderr.strip()}") from error
+        raise Refused(f"cannot work with certificates: openssl {arguments[0]}: {error.stderr.strip()}") from error
 
 
 def _is_address(name: str) -> bool:

@@ -6,16 +6,16 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from resolute import codec
 from resolute.bus import roles
 from resolute.config.pools import ResourcePool
-from resolute.deploy import containers, nats_server, postgres
+from resolute.deploy import certificates, containers, given, nats_server, postgres
 from resolute.deploy.args import SERVICES
 from resolute.deploy.places import Places, write_private
 from resolute.deploy.plan import Child
@@ -35,6 +35,8 @@ class AgentPart:
     runtime: str = "process"
     pool: str = "default"
     restart: bool = True
+    given: dict[str, str] = field(default_factory=dict)
+    """Settings of its own, as variables, above those of all agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +70,27 @@ class Cluster:
     """Of the master configuration; what `storage` says otherwise."""
     task_container_defaults: dict[str, Any] = field(default_factory=dict)
     """Of the master configuration: what was said there, and nothing that was not."""
+    given: dict[str, str] = field(default_factory=dict)
+    """Settings of services and agents, as variables: see `resolute.deploy.given`."""
     format: int = FORMAT
 
     @property
+    def tls_cert(self) -> Path | None:
+        """The gateway's certificate; None where it speaks plain HTTP."""
+        named = self.given.get(given.TLS_CERT)
+        return Path(named) if named else None
+
+    @property
     def url(self) -> str:
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        return self._url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host))
 
     def url_of(self, agent: AgentPart) -> str:
         """Where the agent's tasks find the gateway."""
-        return f"http://{self.task_host}:{self.port}" if agent.runtime == "docker" else self.url
+        return self._url(self.task_host) if agent.runtime == "docker" else self.url
+
+    def _url(self, host: str) -> str:
+        scheme = "https" if self.tls_cert else "http"
+        return f"{scheme}://[{host}]:{self.port}" if ":" in host else f"{scheme}://{host}:{self.port}"
 
     @property
     def pool_names(self) -> tuple[str, ...]:
@@ -157,7 +170,7 @@ def nats_config(places: Places, cluster: Cluster) -> str:
 
 def children(places: Places, cluster: Cluster, password: str | None = None) -> list[Child]:
     """In the order of starting. `password`: the initial one of the first users."""
-    env = _plain_environment(os.environ)
+    env = given.passed_on(os.environ, cluster.given)
     parts = [
         postgres.child(places, env),
         nats_server.child(places, env),
@@ -200,7 +213,8 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_SECRET": secret,
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
         "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(cluster.task_container_defaults),
-        **({"RESOLUTE_API_INITIAL_USER_PASSWORD": password} if password else {}),
+        **cluster.given,
+        **({given.PASSWORD: password} if password else {}),
     }
 
 
@@ -218,7 +232,23 @@ def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dic
         "RESOLUTE_AGENT_GPU": json.dumps(agent.gpu),
         "RESOLUTE_AGENT_LOG_FORMAT": "json",
         **({"RESOLUTE_AGENT_SLOTS": str(agent.slots)} if agent.slots is not None else {}),
+        **_trusting(cluster, agent),
+        **given.of_agents(cluster.given),
+        **agent.given,
         **(_of_containers(cluster) if agent.runtime == "docker" else {}),
+    }
+
+
+def _trusting(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
+    """How tasks know the gateway: by its own certificate where nobody else vouches for it, and by a name in it where it
+    is not for the address at which they call."""
+    if cluster.tls_cert is None or not cluster.tls_cert.is_file():
+        return {}
+    host = urlsplit(cluster.url_of(agent)).hostname or ""
+    names = certificates.names_in(cluster.tls_cert)
+    return {
+        **({given.MASTER_CERT: str(cluster.tls_cert)} if certificates.is_self_signed(cluster.tls_cert) else {}),
+        **({given.MASTER_CERT_NAME: names[0]} if names and host not in names else {}),
     }
 
 
@@ -231,8 +261,8 @@ def _of_containers(cluster: Cluster) -> dict[str, str]:
         allowed.append(cluster.checkpoint_storage["host_path"])
     return {
         "RESOLUTE_AGENT_DOCKER_NETWORK": containers.network_of(cluster.id),
-        "RESOLUTE_AGENT_DOCKER_BIND_MOUNTS": json.dumps(allowed),
-        "RESOLUTE_AGENT_HOST": cluster.task_host,
+        given.MOUNTS: json.dumps([*allowed, *json.loads(cluster.given.get(given.MOUNTS, "[]"))]),
+        "RESOLUTE_AGENT_HOST": cluster.given.get("RESOLUTE_AGENT_HOST", cluster.task_host),
     }
 
 
@@ -261,8 +291,3 @@ def _python(places: Places, name: str, module: str, env: dict[str, str]) -> Chil
     return Child(
         name=name, argv=(sys.executable, "-m", module), env=env, cwd="/", log=str(places.logs / f"{name}.log")
     )  # fmt: skip
-
-
-def _plain_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """This one's environment without what is said to us alone: settings of another cluster, a person's login."""
-    return {name: value for name, value in environ.items() if not name.startswith(("RESOLUTE_", "DET_", "PG"))}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.config.pools import ResourcePool
-from resolute.deploy import checks, cluster, containers, nats_server, plan, postgres, processes, tails
+from resolute.deploy import checks, cluster, containers, given, nats_server, plan, postgres, processes, tails
 from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
@@ -23,9 +23,6 @@ from resolute.deploy.progress import Progress
 from resolute.deploy.readiness import marks, wait_for_agents, wait_until_ready, wait_until_started
 from resolute.deploy.turns import turn
 from resolute.proto.errors import NotFound, Refused
-
-HOST_VARIABLE = "RESOLUTE_API_HOST"
-SEPARATE_VARIABLE = "RESOLUTE_SEPARATE_SERVICES"
 
 
 def cluster_up(args: ClusterUp) -> int:
@@ -126,7 +123,8 @@ def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
             f"cannot start an agent with --runtime docker: the gateway of {known.name!r} listens where containers do "
             "not reach it; start the cluster with `cluster-up --runtime docker`, with --agents 0 if need be"
         )
-    agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart)
+    own = given.of_agents(given.settings(os.environ))
+    agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart, own)
     if args.runtime == "docker":
         containers.network(known.id)
     changed = cluster.with_agent(known, agent)
@@ -221,18 +219,20 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
     storage = args.storage_host_path or places.storage
     wanted = Cluster(
         name=args.cluster_name,
-        host=os.environ.get(HOST_VARIABLE, "127.0.0.1"),
+        host=os.environ.get(given.HOST, "127.0.0.1"),
         port=args.master_port,
         storage=str(storage.expanduser().absolute()),
         agents=agents,
-        separate=bool(args.replicas) or os.environ.get(SEPARATE_VARIABLE, "") not in ("", "0"),
+        separate=bool(args.replicas) or os.environ.get(given.SEPARATE, "") not in ("", "0"),
         replicas=dict(args.replicas),
         restart=args.autorestart,
         nats_port=checks.free_port(known.nats_port if known else 0),
         health_port=checks.free_port(known.health_port if known else 0),
+        given=given.settings(os.environ),
         **master,
     )
-    password = args.initial_user_password or master_password(args.master_config_path)
+    told = args.initial_user_password or os.environ.get(given.PASSWORD)
+    password = told or master_password(args.master_config_path)
     return (replace(wanted, id=known.id) if known else wanted), password
 
 
@@ -267,6 +267,7 @@ def _stop_all(places: Places, known: Cluster) -> bool:
     stopped = processes.stop_supervisor(places)
     left = processes.stop_leftovers(places)
     tasks = _stop_tasks(known)
+    postgres.remove_socket(places)
     if known.task_host:
         containers.remove_network(known.id)
     return bool(stopped or left or tasks)

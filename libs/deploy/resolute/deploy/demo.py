@@ -75,7 +75,9 @@ def bring_up(wanted: ClusterUp) -> str:
         return known.url
     port = checks.free_port(known.port if known else 8080)
     commands.cluster_up(replace(wanted, master_port=port))
-    return f"http://127.0.0.1:{port}"
+    made = cluster.load(places)
+    assert made is not None, "a cluster that is up is described"
+    return made.url
 
 
 @dataclass(frozen=True)

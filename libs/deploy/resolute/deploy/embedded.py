@@ -5,7 +5,7 @@ They share a connection to NATS and one to Postgres, and still talk to each othe
 
 from __future__ import annotations
 
-from resolute.api.settings import ApiSettings
+from resolute.api import settings as api_settings
 from resolute.api.shell import serve as serve_api
 from resolute.checkpoint.shell import serve as serve_checkpoint
 from resolute.relay.shell import serve as serve_relay
@@ -16,7 +16,7 @@ from resolute.service.run import run_all
 
 
 async def _serve_api(context: Context) -> None:
-    await serve_api(context, ApiSettings.model_validate({}))
+    await serve_api(context, api_settings.load())
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def make_private(folder: Path) -> Path:
 def write_private(file: Path, text: str) -> None:
     """Write whole or not at all, for its owner's eyes only."""
     beside = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as written:
         written.write(text)
     beside.replace(file)

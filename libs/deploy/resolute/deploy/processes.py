@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from resolute.agent.inherited import inheritable
 from resolute.deploy.places import Places, write_private
 
 CLUSTER_VARIABLES = ("DET_CLUSTER_ID", "RESOLUTE_AGENT_CLUSTER_ID")
@@ -56,12 +57,14 @@ def statuses(places: Places) -> list[ChildStatus]:
 
 
 def start_supervisor(places: Places, plan: str) -> subprocess.Popen[bytes]:
-    """Detached: it outlives this process and its terminal."""
+    """Detached: it outlives this process and its terminal. It has next to no environment: whatever a person's shell
+    holds could be read there for as long as the cluster runs."""
     write_private(places.plan, plan)
     argv = [sys.executable, "-m", "resolute.deploy.supervisor", *map(str, (places.plan, places.status, places.lock))]
     with (places.logs / "supervisor.log").open("ab") as log:
         return subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+            argv, env=inheritable(os.environ), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True, cwd="/",
         )  # fmt: skip
 
 

@@ -15,9 +15,6 @@ from resolute.agent.containers import device_kind
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Slot, StartTask
 
-OWN_PREFIXES = ("RESOLUTE_", "DET_", "NATS_", "PYTEST_")
-"""Of the agent's own environment these stay with the agent: its settings, its secrets."""
-
 TRIAL_SSH_PORT, INTER_TRAIN_PORT_1, INTER_TRAIN_PORT_2, C10D_PORT = 12350, 12360, 12376, 29400
 
 
@@ -31,7 +28,7 @@ class Site:
     slots: tuple[Slot, ...]
     cores: int
     inherited: Mapping[str, str]
-    """What tasks inherit of the host's environment: see `inheritable`."""
+    """What tasks inherit of the host's environment: see `resolute.agent.inherited`."""
     harness: str
     """The directory that `determined` is imported from."""
     programs: str = ""
@@ -40,12 +37,10 @@ class Site:
     """Whether tasks run in containers, whose images say where their programs are."""
     master_cert: str = ""
     """Where tasks find the certificate by which they know the gateway; empty where they need none."""
+    master_cert_name: str = ""
+    """The name that certificate is for, where that is not the gateway's address."""
     trusted: str = ""
     """Its text, where they have to be given it."""
-
-
-def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)}
 
 
 def harness_directory() -> str:
@@ -64,7 +59,7 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
         **_devices(slots, site),
         **chosen,
         **_paths(chosen, site, folder),
-        **_master(site.master_url, site.master_cert),
+        **_master(site.master_url, site.master_cert, site.master_cert_name),
         **_identity(order, site),
         **(_trial(order.spec) if order.spec.trial_id is not None else {}),
         **_ports(order),
@@ -104,7 +99,7 @@ def _paths(chosen: Mapping[str, str], site: Site, folder: str) -> dict[str, str]
     }
 
 
-def _master(url: str, cert: str) -> dict[str, str]:
+def _master(url: str, cert: str, cert_name: str) -> dict[str, str]:
     parts = urlsplit(url)
     tls = parts.scheme == "https"
     return {
@@ -114,6 +109,7 @@ def _master(url: str, cert: str) -> dict[str, str]:
         "DET_MASTER_PORT": str(parts.port or (443 if tls else 80)),
         "DET_USE_TLS": "true" if tls else "false",
         **({"DET_MASTER_CERT_FILE": cert} if cert else {}),
+        **({"DET_MASTER_CERT_NAME": cert_name} if cert_name else {}),
     }
 
 

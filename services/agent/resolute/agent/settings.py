@@ -50,6 +50,11 @@ class AgentSettings(DockerSettings):
     """Where tasks find the gateway."""
     master_cert_file: Path | None = None
     """The certificate of the gateway, or of the authority behind it, where tasks would not trust it of themselves."""
+    master_cert_name: str = ""
+    """The name that certificate is for, where that is not the address in `master_url`."""
+    task_variables: tuple[str, ...] = ()
+    """Further variables of the agent's own environment that tasks inherit; a JSON list of names, with `*` for any
+    letters (`["AWS_*"]`). Without it they inherit what programs need and no secrets: see `inherited.py`."""
     cluster_id: str = "resolute"
     host: str = ""
     """The address at which the tasks of other agents reach this host; left empty: the one NATS is reached from."""

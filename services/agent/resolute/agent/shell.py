@@ -17,6 +17,7 @@ import structlog
 from resolute.agent import containers, environment, slots
 from resolute.agent.agent import Agent
 from resolute.agent.environment import Site
+from resolute.agent.inherited import inheritable
 from resolute.agent.ledger import Ledger
 from resolute.agent.process_runtime import ProcessRuntime
 from resolute.agent.runtime import TaskRuntime
@@ -52,11 +53,12 @@ def _site(settings: AgentSettings) -> Site:
         master_url=settings.master_url,
         slots=slots.detect(settings.slots, settings.artificial, settings.gpu),
         cores=cores(),
-        inherited={} if contained else environment.inheritable(os.environ),
+        inherited={} if contained else inheritable(os.environ, settings.task_variables),
         harness=containers.HARNESS_DIR if contained else environment.harness_directory(),
         programs="" if contained else os.path.dirname(settings.python),
         contained=contained,
         master_cert="" if cert is None else containers.MASTER_CERT if contained else str(cert.absolute()),
+        master_cert_name=settings.master_cert_name,
         trusted=_text(cert) if cert is not None else "",
     )
 

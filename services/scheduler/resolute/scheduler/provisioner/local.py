@@ -31,6 +31,7 @@ _LOCK = "instance.lock"
 
 _NOT_INHERITED = ("RESOLUTE_", "DET_", "PG")
 """The cluster's secrets, and a person's login."""
+_AGENTS_SETTINGS = "RESOLUTE_AGENT_"
 
 
 class LocalProvider:
@@ -95,7 +96,11 @@ class LocalProvider:
 
     def _environment(self, instance: Instance, folder: Path) -> dict[str, str]:
         settings = self._settings
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(_AGENTS_SETTINGS) or not name.startswith(_NOT_INHERITED)
+        }
         told = {
             "ID": instance.agent_id,
             "POOL": self._pool,

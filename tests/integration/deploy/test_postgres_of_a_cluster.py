@@ -1,0 +1,156 @@
+"""Postgres of an embedded cluster: whom it lets in, whom it runs as, and where root takes its programs from."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from resolute.deploy import plan, postgres, postgres_files, processes, system_users
+from resolute.deploy.places import Places
+from resolute.deploy.postgres_files import Programs
+from tests.servers import POSTGRES_USER, wait_for
+
+pytestmark = pytest.mark.timeout(120)
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgres as another user")
+TRUST = "local all all trust\n"
+
+
+@pytest.fixture
+def places() -> Iterator[Places]:
+    """A cluster's directory that nobody but its owner may enter."""
+    found = Places(Path(tempfile.mkdtemp(prefix="resolute-private-")) / "data")
+    for folder in (found.root, found.run, found.logs):
+        folder.mkdir(mode=0o700)
+    yield found
+    processes.stop_supervisor(found)
+    postgres.forget(found)
+    shutil.rmtree(found.root.parent)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """In place of /var/lib/resolute, whose copies other clusters use."""
+    folder = Path(tempfile.mkdtemp(prefix="resolute-shared-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
+    """An installation as root has it in its home, made under a umask of 077."""
+    found, mine = postgres_files.installed(), Programs(tmp_path / "site")
+    left_out = shutil.ignore_patterns("pginstall", "include", "*.a")
+    shutil.copytree(found.folder / postgres_files.PACKAGE, mine.folder / postgres_files.PACKAGE, ignore=left_out)
+    shutil.copytree(found.folder / postgres_files.LIBRARIES, mine.folder / postgres_files.LIBRARIES)
+    subprocess.run(["chmod", "-R", "go-rwx", tmp_path], check=True)
+    monkeypatch.setattr(postgres_files, "installed", lambda: mine)
+    return mine
+
+
+def start(places: Places) -> None:
+    postgres.prepare(places)
+    processes.start_supervisor(places, plan.dump([postgres.child(places, {"PATH": os.defpath})]))
+    wait_for(lambda: ask(places, "SELECT 1").returncode == 0, what="Postgres")
+
+
+def ask(places: Places, statement: str, as_user: str | None = None) -> subprocess.CompletedProcess[str]:
+    program = postgres_files.usable_by(as_user).path("psql")
+    return subprocess.run(
+        [program, "-At", "-c", statement, postgres.url(places)],
+        capture_output=True, text=True, check=False, cwd="/", user=as_user, group=as_user,
+        extra_groups=None if as_user is None else [],
+    )  # fmt: skip
+
+
+def test_the_server_lets_in_the_user_that_the_cluster_runs_as_and_knows_no_other_way_in(places: Places) -> None:
+    start(places)
+    methods = ask(places, "SELECT DISTINCT auth_method FROM pg_hba_file_rules").stdout.split()
+    assert methods == ["peer"]
+
+
+@as_root
+def test_another_user_of_the_host_is_not_let_in(places: Places) -> None:
+    system_users.ensure("pgserver")
+    start(places)
+    for path in (places.of_root, places.socket_dir, places.socket_dir / ".s.PGSQL.5432"):
+        path.chmod(0o777)  # so that the server itself has to say no
+    refused = ask(places, "SELECT 1", as_user="pgserver")
+    assert "Peer authentication failed" in refused.stderr
+
+
+def test_a_database_that_trusted_everybody_no_longer_does_after_the_next_start(places: Places) -> None:
+    start(places)
+    ask(places, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)")
+    processes.stop_supervisor(places)
+    data = postgres.data_dir(places)
+    (data / "pg_hba.conf").write_text(TRUST)
+    if POSTGRES_USER is not None:  # an earlier release ran the servers of all clusters as this user
+        system_users.ensure(POSTGRES_USER)
+        subprocess.run(["chown", "-R", f"{POSTGRES_USER}:", data], check=True)
+    start(places)
+    assert ask(places, "SELECT DISTINCT auth_method FROM pg_hba_file_rules").stdout.split() == ["peer"]
+    assert ask(places, "SELECT n FROM kept").stdout.split() == ["7"]
+
+
+@as_root
+def test_each_cluster_of_root_has_a_system_user_of_its_own_that_goes_with_it(places: Places) -> None:
+    start(places)
+    user = postgres.user_of(places)
+    assert user is not None
+    assert postgres.data_dir(places).stat().st_uid == pwd.getpwnam(user).pw_uid
+    processes.stop_supervisor(places)
+    postgres.forget(places)
+    assert system_users.known(user) is None
+    assert not places.of_root.exists()
+
+
+@as_root
+def test_what_a_deleted_directory_leaves_outside_itself_is_removed_by_the_next_start(places: Places) -> None:
+    gone = Places(places.root.parent / "gone")
+    gone.run.mkdir(parents=True)
+    gone.root.chmod(0o711)
+    for folder in (places.root, places.root.parent):
+        folder.chmod(0o711)
+    postgres.prepare(gone)
+    shutil.rmtree(gone.root)
+    postgres.prepare(places)
+    assert not gone.of_root.exists()
+
+
+@as_root
+def test_from_a_private_installation_root_runs_a_whole_copy(private: Programs, shared: Path, tmp_path: Path) -> None:
+    system_users.ensure("pgserver")
+    assert postgres_files.why_unusable(private, "pgserver") != ""
+    copy = postgres_files.usable_by("pgserver", shared)
+    data = shared / "data"
+    data.mkdir(mode=0o700)
+    shutil.chown(data, "pgserver", "pgserver")
+    made = subprocess.run(
+        [copy.path("initdb"), "-D", data], capture_output=True, text=True, check=False, cwd="/", user="pgserver",
+        group="pgserver", extra_groups=[],
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert postgres_files.usable_by("pgserver", shared) == copy
+
+
+@as_root
+def test_a_broken_copy_is_replaced_and_another_wheel_has_another_copy(private: Programs, shared: Path) -> None:
+    system_users.ensure("pgserver")
+    copy = postgres_files.usable_by("pgserver", shared)
+    shutil.rmtree(copy.folder / postgres_files.LIBRARIES)
+    assert "libpq" in postgres_files.why_unusable(copy, "pgserver")
+    assert postgres_files.usable_by("pgserver", shared) == copy
+    assert postgres_files.why_unusable(copy, "pgserver") == ""
+    (private.home / "share" / "postgresql" / "added").write_text("by another build of the same version")
+    other = postgres_files.usable_by("pgserver", shared)
+    assert other.folder != copy.folder
+    postgres_files.remove_unused(shared, but=other)
+    assert [folder for folder in (copy.folder, other.folder) if folder.exists()] == [other.folder]
