@@ -14,7 +14,7 @@ import asyncpg
 import structlog
 from aiohttp import web
 
-from resolute.api import wire
+from resolute.api import access, wire
 from resolute.api.routing import Principal
 from resolute.proto.errors import Failed, InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
@@ -109,6 +109,10 @@ class Call:
         """Of everything that makes it the same request: another one under the same key is another wish."""
         parts = (actor, key, self.request.method, self.request.path_qs)
         return hashlib.sha256(repr(parts).encode() + self.raw).hexdigest()[:32]
+
+    async def check_still_believed(self) -> None:
+        """For calls that wait: raises when the caller's run was given up, or its trial deleted, since it was let in."""
+        access.check_believed(await self.gateway.who(self.request))
 
     async def send(self, command: Command, step: str = "") -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.

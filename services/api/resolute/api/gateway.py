@@ -9,19 +9,20 @@ from typing import Any
 import asyncpg
 from aiohttp import web
 
-from resolute.api import bodies, schemas, wire
+from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
+from resolute.api.freshness import Freshness
 from resolute.api.log_policies import LogPolicies
 from resolute.api.logins import Logins
-from resolute.api.lookup import TrialRef
+from resolute.api.lookup import KnownTrial
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
 from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
-from resolute.api.routing import Owned, Principal, Route, Verdict, decide
+from resolute.api.routing import Principal, Route, Verdict, decide
 from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
@@ -51,8 +52,15 @@ class Gateway:
         self.password_work = PasswordWork()
         self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
         self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
+        self.signals = Signals()
+        self.freshness = Freshness(self.read)
         self.task_tokens = TaskTokens(
-            settings.secret.get_secret_value().encode(), self.read, context.now, settings.task_token_grace_s
+            settings.secret.get_secret_value().encode(),
+            self.read,
+            context.now,
+            settings.task_token_grace_s,
+            self.signals,
+            self.freshness,
         )
         self.directory = Directory(context.log)
         self.measured = MetricStore(pool)
@@ -60,9 +68,8 @@ class Gateway:
         self.log_policies = LogPolicies(self.read, context.bus)
         self.blobs = Blobs(pool)
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
-        self.signals = Signals()
         self.search_events = SearchEvents(context.log)
-        self.trials: dict[int, TrialRef] = {}
+        self.trials: dict[int, KnownTrial] = {}
 
     async def who(self, request: web.Request) -> Principal | None:
         """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along."""
@@ -109,38 +116,34 @@ class Gateway:
 
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         principal = await self.who(request)
-        # Before the body is read: a stranger's upload costs nothing.
-        if principal is None and decide(route.access, None, ()) is Verdict.UNKNOWN:
-            raise WireError(wire.UNAUTHENTICATED, "no valid credentials came with the request: log in")
+        _check_door(route, principal)
         raw = await _read(request, wire.MAX_BODY_BYTES if principal else wire.MAX_STRANGERS_BODY_BYTES)
+        if principal is not None and principal.task is not None:
+            # A body may take long to arrive, and the task's run may have been given up meanwhile.
+            principal = await self.who(request)
         body = {} if route.raw_body else parsed(raw)
         path = dict(request.match_info)
-        named = await self._named(route, path, body)
-        if decide(route.access, principal, named) is not Verdict.ALLOWED:
-            raise WireError(wire.PERMISSION_DENIED, _denial(route, principal))
+        await access.check(self.read, route, principal, path, _document(raw) if route.names_in_raw_body else body)
         bodies.check(route.operation, body)
         answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY))
         if isinstance(answer, web.StreamResponse):
             return answer
         return wire.json_response(answer, pretty="pretty" in request.query)
 
-    async def _named(self, route: Route, path: dict[str, str], body: Any) -> list[Owned]:
-        named: list[Owned] = []
-        for subject in route.access.subjects:
-            for value in subject.values(path, body):
-                named.append(await self._owned(subject.kind, value))
-        return named
-
-    async def _owned(self, kind: str, value: str) -> Owned:
-        if not kind.endswith("checkpoint"):
-            return Owned(kind, value)
-        experiment_id = await self.read.experiment_of(value)
-        if kind == "checkpoint":
-            return Owned(kind, value, experiment_id)
-        return Owned(kind, value, experiment_id, await self.read.begun_from(value))
-
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
+
+
+def _check_door(route: Route, principal: Principal | None) -> None:
+    """What can be refused before the body is read: a stranger's upload, or a given-up run's, costs nothing."""
+    verdict = decide(route.access, principal, ())
+    if verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED):
+        raise access.refusal(verdict, route.operation, route.access, principal)
+
+
+def _document(raw: bytes) -> Any:
+    """What a body that need not be an object says, with keys in camelCase."""
+    return wire.normalised(wire.loads(raw)) if raw.strip() else {}
 
 
 async def _read(request: web.Request, limit_bytes: int) -> bytes:
@@ -183,12 +186,6 @@ def _asked_by_our_own_page(request: web.Request) -> bool:
     port, such as a page that a trial serves; but they say so (Fetch Metadata, W3C). Looking needs no such care."""
     asked_by = request.headers.get("Sec-Fetch-Site", "none")
     return request.method in ("GET", "HEAD") or asked_by in ("same-origin", "none")
-
-
-def _denial(route: Route, principal: Principal | None) -> str:
-    who = "a task's token" if principal and principal.task else "this user"
-    may = ", ".join(sorted(caller.value for caller in route.access.callers))
-    return f"{who} may not call {route.operation}: it is for {may}"
 
 
 Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -151,7 +151,8 @@ async def _hear(gateway: Gateway) -> None:
 
 
 async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
-    bus, store = gateway.context.bus, AgentLogs(gateway.read, gateway.store_lines).store
+    bus = gateway.context.bus
+    store = AgentLogs(gateway.read, gateway.store_lines, gateway.signals, gateway.freshness).store
     facts = await bus.facts(gateway.signals.deliver)
     try:
         return facts, await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api")

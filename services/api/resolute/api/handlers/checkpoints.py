@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolute.api.call import Call
-from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import COUNT, SELECT, STATES, checkpoint_of, checkpoints_json
 from resolute.api.views.experiments import row_of
 from resolute.api.views.listing import Where, listed, order_by, state_names
@@ -116,13 +116,13 @@ async def _experiment_of(call: Call, uuid: str) -> int:
 
 
 VIEW = SIGNED_IN.to("checkpoint.view")
-EDIT = SIGNED_IN.to("checkpoint.edit")
+DELETE = OWNERS.to("checkpoint.edit").own("checkpoint", "body.checkpointUuids")
 
 ROUTES = (
     Route("GetExperimentCheckpoints", "GET", "/api/v1/experiments/{id}/checkpoints", get_experiment_checkpoints, VIEW),
     Route("GetTrialCheckpoints", "GET", "/api/v1/trials/{id}/checkpoints", get_trial_checkpoints, VIEW),
-    Route("CheckpointsRemoveFiles", "POST", "/api/v1/checkpoints/rm", remove_files, EDIT),
-    Route("DeleteCheckpoints", "DELETE", "/api/v1/checkpoints", delete_checkpoints, EDIT),
+    Route("CheckpointsRemoveFiles", "POST", "/api/v1/checkpoints/rm", remove_files, DELETE),
+    Route("DeleteCheckpoints", "DELETE", "/api/v1/checkpoints", delete_checkpoints, DELETE),
     Route(
         "GetCheckpoint",
         "GET",
@@ -135,6 +135,6 @@ ROUTES = (
         "POST",
         "/api/v1/checkpoints/{checkpointUuid}/metadata",
         post_metadata,
-        EDIT | TASK.own("checkpoint", "checkpointUuid"),
+        (TASK | OWNERS).own("checkpoint", "checkpointUuid").to("checkpoint.edit"),
     ),
 )
