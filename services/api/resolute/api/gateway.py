@@ -8,11 +8,15 @@ from typing import Any
 
 import asyncpg
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
+from resolute.api.edge import headers, origins
+from resolute.api.edge.callers import recognise
+from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.freshness import Freshness
 from resolute.api.log_policies import LogPolicies
 from resolute.api.logins import Logins
@@ -35,6 +39,9 @@ from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
 from resolute.service import Context
 from resolute.service.tracing import span
+
+CSRF_TOKEN = web.RequestKey("csrf_token", str)
+"""Under this key a request that a cookie signs keeps what its page must repeat."""
 
 
 class Gateway:
@@ -72,13 +79,35 @@ class Gateway:
         self.trials: dict[int, KnownTrial] = {}
 
     async def who(self, request: web.Request) -> Principal | None:
-        """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along."""
-        token = _token(request)
+        """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along.
+
+        Raises WireError for a browser's request that a page of another origin may have caused.
+        """
+        token = _bearer_token(request) or self._cookie(request)
         if not token:
             return None
         if self.task_tokens.looks_like(token):
             return await self.task_tokens.principal(token)
         return await self.sessions.principal(token)
+
+    def _cookie(self, request: web.Request) -> str | None:
+        """The session's token in the cookie, where the cookie may sign the request. Such an answer tells the page that
+        asked what it must repeat when it wants to change something."""
+        found, urls = origins.asked(request, self.settings.trusted_proxies), self.settings.public_urls
+        if self.settings.loopback:
+            origins.check_host(found, urls)
+        origins.check_page(found, urls)
+        if (cookie := request.cookies.get("auth")) is None:
+            return None
+        expected = self.csrf_token(cookie)
+        if not origins.cookie_counts(found, urls, request.headers.get(origins.TOKEN_HEADER, ""), expected):
+            return None
+        request[CSRF_TOKEN] = expected
+        return cookie
+
+    def csrf_token(self, token: str) -> str:
+        """What pages must repeat that act with a session's token in their cookie."""
+        return origins.csrf_token(self.settings.secret.get_secret_value().encode(), token)
 
     async def store_lines(self, lines: Sequence[LogLine]) -> None:
         """Durable, and held against the policies of their experiments, when it returns."""
@@ -117,6 +146,8 @@ class Gateway:
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         principal = await self.who(request)
         _check_door(route, principal)
+        if principal is not None:
+            recognise(request, principal)
         raw = await _read(request, wire.MAX_BODY_BYTES if principal else wire.MAX_STRANGERS_BODY_BYTES)
         if principal is not None and principal.task is not None:
             # A body may take long to arrive, and the task's run may have been given up meanwhile.
@@ -152,11 +183,16 @@ async def _read(request: web.Request, limit_bytes: int) -> bytes:
     if (request.content_length or 0) > limit_bytes:
         raise too_large
     parts, size = [], 0
-    async for part in request.content.iter_any():
-        size += len(part)
-        if size > limit_bytes:
-            raise too_large
-        parts.append(part)
+    try:
+        async for part in request.content.iter_any():
+            size += len(part)
+            if size > limit_bytes:
+                raise too_large
+            parts.append(part)
+    except BodyTooSlow as error:
+        raise WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection") from None
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        raise InvalidConfig(f"the body of the request cannot be read: {error}") from None
     return b"".join(parts)
 
 
@@ -173,19 +209,12 @@ def parsed(raw: bytes) -> dict[str, Any]:
     return normalised
 
 
-def _token(request: web.Request) -> str | None:
+def _bearer_token(request: web.Request) -> str | None:
     for header in ("Authorization", "Grpc-Metadata-x-allocation-token", "Grpc-Metadata-x-user-token"):
         scheme, _, token = request.headers.get(header, "").partition(" ")
         if scheme.lower() == "bearer" and token:
             return token.strip()
-    return request.cookies.get("auth") if _asked_by_our_own_page(request) else None
-
-
-def _asked_by_our_own_page(request: web.Request) -> bool:
-    """Whether the cookie may speak. Browsers send it along with what any page of the same host asks for, whatever its
-    port, such as a page that a trial serves; but they say so (Fetch Metadata, W3C). Looking needs no such care."""
-    asked_by = request.headers.get("Sec-Fetch-Site", "none")
-    return request.method in ("GET", "HEAD") or asked_by in ("same-origin", "none")
+    return None
 
 
 Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -195,7 +224,19 @@ def application(gateway: Gateway, routes: tuple[Route, ...]) -> web.Application:
     app = web.Application(middlewares=[_strangers(gateway)])
     for route in routes:
         app.router.add_route(route.method, route.pattern, partial(gateway.answer, route))
+    app.on_response_prepare.append(_protection(gateway.settings.insists_on_tls_s))
     return app
+
+
+def _protection(strict_transport_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Headers that every answer has."""
+
+    async def protected(request: web.Request, response: web.StreamResponse) -> None:
+        headers.protect(response.headers, strict_transport_s)
+        if (token := request.get(CSRF_TOKEN)) is not None:
+            response.headers[origins.TOKEN_HEADER] = token
+
+    return protected
 
 
 def _strangers(gateway: Gateway) -> Any:

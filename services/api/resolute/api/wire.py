@@ -46,6 +46,10 @@ INTERNAL = Code(13, "Internal", 500)
 UNAVAILABLE = Code(14, "Unavailable", 503)
 UNAUTHENTICATED = Code(16, "Unauthenticated", 401)
 TOO_LARGE = Code(8, "ResourceExhausted", 413)
+TIMED_OUT = Code(4, "DeadlineExceeded", 408)
+URI_TOO_LONG = Code(3, "InvalidArgument", 414)
+MISDIRECTED = Code(7, "PermissionDenied", 421)
+HEADERS_TOO_LARGE = Code(8, "ResourceExhausted", 431)
 UNSUPPORTED_MEDIA = Code(3, "InvalidArgument", 415)
 
 _CODES: dict[type[ResoluteError], Code] = {
