@@ -36,12 +36,7 @@ LOG = Command(
             "show",
             "show a stream of the event log",
             run="history:show",
-            args=(
-                arg("stream", help="a stream, as in experiment-7"),
-                _WHERE,
-                _CLUSTER_NAME,
-                one_of(flag("--raw", help="print events with their fields instead of sentences"), JSON),
-            ),
+            args=(arg("stream", help="a stream, as in experiment-7"), _WHERE, _CLUSTER_NAME, JSON),
         ),
         Command(
             "why",
