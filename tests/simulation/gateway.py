@@ -24,6 +24,7 @@ from resolute import codec
 from resolute.api import gateway as api
 from resolute.api import metric_routes, search_routes, task_routes, task_tokens
 from resolute.api.call import Call
+from resolute.api.freshness import Freshness
 from resolute.api.measures.metrics import MetricRow
 from resolute.api.routing import SIGNED_IN, Principal, Route
 from resolute.api.settings import ApiSettings
@@ -100,7 +101,7 @@ class _Tokens(TaskTokens):
         if allocation_id not in read.allocations:
             await read.catch_up()
         found = read.allocations.get(allocation_id)
-        return found and {**found.row, "owner_id": PEOPLE[found.row["owner"]].user_id}
+        return found and {**found.row, **read.belief(found), "owner_id": PEOPLE[found.row["owner"]].user_id}
 
 
 class _Sessions:
@@ -134,9 +135,11 @@ class Gateway(api.Gateway):
         self.read: Any = Reading(context)
         self.sessions: Any = _Sessions()
         read: Any = self.read
-        self.task_tokens = _Tokens(context.secret, read, context.now, self.settings.task_token_grace_s)
-        self.measured: Any = measured
         self.signals = Signals()
+        self.freshness = Freshness(read, clock.elapsed_s)
+        grace_s = self.settings.task_token_grace_s
+        self.task_tokens = _Tokens(context.secret, read, context.now, grace_s, self.signals, self.freshness)
+        self.measured: Any = measured
         self.trials = {}
 
     async def run(self) -> None:

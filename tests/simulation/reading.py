@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -32,6 +32,7 @@ from resolute.proto.pool import (
     AllocationRequested,
     AllocationStarted,
     PreemptionRequested,
+    ResourcesExited,
     ResourcesStarted,
     SlotsAssigned,
 )
@@ -63,6 +64,8 @@ class Allocated:
     ref: AllocationRef
     row: dict[str, Any]
     """As the tokens' table has it."""
+    seen_to_end: set[str] = field(default_factory=set)
+    """Its shares whose exit codes are known."""
 
 
 class Reading:
@@ -99,6 +102,14 @@ class Reading:
     async def experiment_of(self, checkpoint: str) -> int | None:
         return self.checkpoints.get(checkpoint)
 
+    def belief(self, found: Allocated) -> dict[str, Any]:
+        """What else the tokens' table says: which run has followed the allocation, whether its trial is gone."""
+        trial_id, task_id = found.row["trial_id"], found.row["task_id"]
+        trained = self.trained.get(trial_id)
+        latest = int(trained.allocation_id.rpartition(".")[2]) if trained and trained.allocation_id else 0
+        mine = int(found.ref.allocation_id.rpartition(".")[2])
+        return {"newer_run": latest if latest > mine else None, "deleted": task_id not in self.by_task}
+
     def _read(self, recorded: Recorded) -> None:
         match recorded.event:
             case ExperimentCreated(experiment_id=experiment_id, config=config):
@@ -115,7 +126,7 @@ class Reading:
             case AllocationRequested() as event:
                 ref = AllocationRef(event.allocation_id, recorded.stream.partition("-")[2], False, False, False, {})
                 names = ("task_id", "trial_id", "experiment_id", "owner")
-                row = {**{name: getattr(event, name) for name in names}, "ended_at": None}
+                row = {**{name: getattr(event, name) for name in names}, "ended_at": None, "given_up": False, "why": ""}
                 self.allocations[event.allocation_id] = Allocated(ref, row)
             case ExperimentContinued(config=config):
                 self._configs[int(recorded.stream.partition("-")[2])] = config
@@ -172,8 +183,12 @@ class Reading:
                 found.ref = replace(found.ref, started=True)
             case PreemptionRequested():
                 found.ref = replace(found.ref, preempting=True)
-            case AllocationExited():
-                found.ref, found.row["ended_at"] = replace(found.ref, ended=True), recorded.recorded_at
+            case ResourcesExited(resources_id=resources_id, exit_code=code) if code is not None:
+                found.seen_to_end.add(resources_id)
+            case AllocationExited(reason=reason):
+                found.ref = replace(found.ref, ended=True)
+                given_up = set(found.ref.resources) > found.seen_to_end
+                found.row |= {"ended_at": recorded.recorded_at, "given_up": given_up, "why": reason}
 
 
 async def _trial(gateway: Any, trial_id: int) -> TrialRef:

@@ -168,7 +168,7 @@ async def test_what_somebody_else_has_made_only_an_administrator_deletes(postgre
         for experiment_id in (1, 2):
             await owner.post(f"/api/v1/experiments/{experiment_id}/kill")
         answer = await bob.call("DELETE", "/api/v1/experiments/1")
-        refusal = "only its owner or an administrator may delete experiment 1"
+        refusal = "this belongs to another user: only its owner, or an administrator, may do that"
         assert (answer.status, answer.error) == (403, refusal)
         answer = await bob.call("DELETE", "/api/v1/projects/1/experiments/delete", {"experimentIds": [1]})
         assert answer.body == {"results": [{"id": 1, "error": refusal}]}

@@ -169,7 +169,8 @@ async def test_a_trial_speaks_for_itself_only(postgres_dsn: str, nats_url: str, 
         assert (await trial.call("GET", operation(other.spec.trial_id))).status == 403
         assert (await trial.call("POST", *completed(other.spec.trial_id, 100))).status == 403
         assert (await cluster.nobody.call("GET", operation(one.spec.trial_id))).status == 401
-        await cluster.user.post(*completed(one.spec.trial_id, 100))
+        assert (await cluster.user.call("POST", *completed(one.spec.trial_id, 100))).status == 403
+        await trial.post(*completed(one.spec.trial_id, 100))
         assert [reached.trial_id for reached in await cluster.told(TrialTargetReached)] == [one.spec.trial_id]
 
 

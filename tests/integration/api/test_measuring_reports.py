@@ -126,7 +126,8 @@ async def test_a_bad_report_is_told_which_field_is_wrong(postgres_dsn: str, nats
             body = {"group": "validation", **body}
             answer = await trial.call("POST", "/api/v1/trials/1/metrics", body)
             assert (answer.status, answer.error.partition(":")[0]) == (400, field), answer.body
-        assert (await cluster.user.call("POST", "/api/v1/trials/99/metrics", report(1))).status == 404
+        assert (await trial.call("POST", "/api/v1/trials/99/metrics", report(1))).status == 403
+        assert (await cluster.user.call("POST", "/api/v1/trials/1/metrics", report(1, loss=0.0))).status == 403
         assert await read_back(cluster.user, "validation", 1) == [], "what was refused must not be kept"
 
 

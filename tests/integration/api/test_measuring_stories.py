@@ -46,8 +46,9 @@ async def test_lines_shipped_over_rest_are_read_back_with_filters(
             record(task_id, 3, "same"),
             record(task_id, 3, "same"),
         ]
-        for _ in range(2):  # a shipper that heard no answer sends again
-            await trial.post("/api/v1/task/logs", {"logs": lines})
+        for _ in range(2):  # a shipper that heard no answer sends again, under the key of the same request
+            again = {"Idempotency-Key": "first lines"}
+            assert (await trial.call("POST", "/api/v1/task/logs", {"logs": lines}, headers=again)).status == 200
         path = "/api/v1/trials/1/logs"
         everything = await results(cluster.user, path)
         assert [line["log"] for line in everything] == ["all is well\n", "loss is nan\n", "same\n", "same\n"]
@@ -69,6 +70,16 @@ async def test_lines_shipped_over_rest_are_read_back_with_filters(
         assert (fields["rankIds"], fields["stdtypes"]) == ([0, 1], ["stderr", "stdout"])
         by_task = await results(cluster.user, f"/api/v1/tasks/{task_id}/logs", limit=2)
         assert [line["taskId"] for line in by_task] == [task_id, task_id]
+
+
+async def test_equal_lines_of_one_instant_are_all_stored(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        _, order, trial = await a_trial(cluster)
+        line = record(order.spec.task_id, 1, "loading shard")
+        for _ in range(3):  # three requests: three times the same thing happened
+            await trial.post("/api/v1/task/logs", {"logs": [line, line]})
+        await trial.post("/task-logs", [line])
+        assert len(await results(cluster.user, "/api/v1/trials/1/logs")) == 7
 
 
 async def test_a_stream_is_one_document_a_line_and_fails_with_a_status(

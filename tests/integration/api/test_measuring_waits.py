@@ -13,7 +13,7 @@ import pytest
 from resolute.api import lookup
 from resolute.api.gateway import Gateway
 from resolute.api.lookup import AllocationRef
-from resolute.proto.pool import KillAllocation, PreemptAllocation, PreemptionAcknowledged
+from resolute.proto.pool import PreemptAllocation, PreemptionAcknowledged
 from tests.integration.api.whole import POOL, Whole, whole
 
 
@@ -84,7 +84,7 @@ async def test_a_trial_that_was_killed_is_told_to_leave(postgres_dsn: str, nats_
         order, trial = await cluster.task(agent)
         waiting = asyncio.create_task(trial.get(preemption(order.spec.allocation_id, 60)))
         await asyncio.sleep(0.1)
-        await cluster.ask(KillAllocation(POOL, order.spec.allocation_id, "enough"), "kill")
+        await cluster.user.post("/api/v1/experiments/1/kill")
         await agent.report(order, "exited", exit_code=137)
         assert await asyncio.wait_for(waiting, 10) == {"preempt": True}
 
@@ -178,11 +178,3 @@ async def test_what_each_peer_brings_all_of_them_get(postgres_dsn: str, nats_url
         trial = cluster.known_as(tokens[resources[0]])
         answer = await trial.call("POST", path, {"numPeers": 2})
         assert (answer.status, answer.error.partition(":")[0]) == (400, "requestUuid")
-
-
-async def test_nobody_acknowledges_for_an_allocation_that_is_not(
-    postgres_dsn: str, nats_url: str, tmp_path: Path
-) -> None:
-    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
-        answer = await cluster.user.call("POST", "/api/v1/allocations/none/signals/ack_preemption", {})
-        assert answer.status == 404

@@ -75,11 +75,11 @@ async def test_guesses_made_at_once_are_slowed_down_too(postgres_dsn: str) -> No
 
 async def test_a_blank_password_does_not_open_the_gateway_to_a_page_of_the_web(postgres_dsn: str) -> None:
     """A page's own name may be made to lead to 127.0.0.1: the browser then tells that name."""
-    async with running(postgres_dsn) as cluster:
+    async with running(postgres_dsn, public_urls=("https://cluster.example",)) as cluster:
         blank = {"username": "admin", "password": ""}
         for host in ("evil.example:8080", "evil.example", "[::1", "10.0.0.7:8080"):
             answer = await cluster.nobody.call("POST", "/api/v1/auth/login", blank, headers={"Host": host})
-            assert answer.status in (400, 403), host
+            assert answer.status in (400, 403, 421), host
             assert "token" not in (answer.body if isinstance(answer.body, dict) else {})
         for host in ("localhost:8080", "127.0.0.1", "[::1]:8080"):
             answer = await cluster.nobody.call("POST", "/api/v1/auth/login", blank, headers={"Host": host})
@@ -89,18 +89,6 @@ async def test_a_blank_password_does_not_open_the_gateway_to_a_page_of_the_web(p
         real = {"username": "admin", "password": "form", "isHashed": True}
         answer = await cluster.nobody.call("POST", "/api/v1/auth/login", real, headers={"Host": "cluster.example"})
         assert answer.status == 200
-
-
-async def test_another_page_of_the_same_host_cannot_act_with_the_cookie(postgres_dsn: str) -> None:
-    async with running(postgres_dsn) as cluster:
-        someone = await cluster.nobody.login("determined")
-        cookie = {"Cookie": f"auth={someone.token}"}
-        for asked_by, allowed in (("same-origin", True), ("none", True), ("same-site", False), ("cross-site", False)):
-            headers = {**cookie, "Sec-Fetch-Site": asked_by}
-            assert (await cluster.nobody.call("GET", "/api/v1/me", headers=headers)).status == 200
-            answer = await cluster.nobody.call("POST", "/api/v1/users/setting/reset", {}, headers=headers)
-            assert answer.status == (200 if allowed else 401), asked_by
-        assert (await cluster.nobody.call("POST", "/api/v1/users/setting/reset", {}, headers=cookie)).status == 200
 
 
 async def test_someone_who_was_deactivated_is_out_and_stays_out(postgres_dsn: str) -> None:

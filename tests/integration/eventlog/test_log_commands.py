@@ -56,10 +56,17 @@ async def test_tail_prints_the_last_events_a_line_each(dsn: str) -> None:
 
 
 async def test_long_values_are_cut_to_keep_a_line_a_line(dsn: str) -> None:
-    _, said = await run(cli.show, dsn, "pool-default")
+    _, said = await run(cli.show, dsn, "pool-default", raw=True)
     assert f'name="{"x" * 47}…"' in said[0]
-    _, said = await run(cli.show, dsn, "experiment-7")
+    _, said = await run(cli.show, dsn, "experiment-7", raw=True)
     assert "hparams={2 keys}" in said[0]
+
+
+async def test_show_reads_like_a_story(dsn: str) -> None:
+    _, said = await run(cli.show, dsn, "experiment-7")
+    assert [line.split("Z", 1)[1].split(maxsplit=1)[1] for line in said][-2] == (
+        "trial 41 ended CANCELED: killed by determined"
+    )
 
 
 async def test_show_of_a_trial_gathers_what_every_stream_says_of_it(dsn: str) -> None:

@@ -107,7 +107,40 @@ def test_yaml_that_is_not_yaml_is_refused_with_its_line(created: Any, det: Calla
     (model / "const.yaml").write_text("name: [unfinished\n")
     outcome = det(f"e create {model}/const.yaml {model}")
     assert outcome.status == 1
-    assert outcome.err.startswith("Failed to create experiment: line 2, column 1")
+    assert outcome.err.startswith(f"Failed to create experiment: {model}/const.yaml: line 2, column 1")
+
+
+def test_a_directory_in_place_of_a_configuration_says_what_is_missing(det: Callable[..., Any], model: Path) -> None:
+    outcome = det(f"e create {model}")
+    assert outcome.status == 2
+    assert f"it is a directory: name a configuration file in it, then the directory: {model}/<name>.yaml" in outcome.err
+
+
+def test_a_large_context_travels_only_once_the_configuration_was_found_right(
+    created: Any, det: Callable[..., Any], model: Path, refuse: Callable[..., Any]
+) -> None:
+    (model / "weights.bin").write_bytes(bytes(300_000))
+    det(f"e create {model}/const.yaml {model}")
+    first, second = (each.body for each in created.asked if str(each) == "POST /api/v1/experiments")
+    assert first["validateOnly"] is True
+    assert all(not file["content"] for file in first["modelDefinition"])
+    assert "validateOnly" not in second
+    assert any(len(file["content"]) > 300_000 for file in second["modelDefinition"])
+
+
+def test_an_experiment_that_fails_while_it_is_followed_is_a_failure_of_the_command(
+    created: Any, det: Callable[..., Any], model: Path, stream: Callable[..., Any], experiment: Callable[..., Any]
+) -> None:
+    created.on("GET /api/v1/experiments/7/trials", {"trials": [{"id": 11}]})
+    created.on("GET /api/v1/trials/11/logs", lambda asked: stream())
+    states = iter(["STATE_ACTIVE", "STATE_ERROR"])
+    created.on(
+        "GET /api/v1/experiments/7",
+        lambda asked: {"experiment": experiment(state=next(states), numTrials=1, stateReason="exit code 1")},
+    )
+    outcome = det(f"e create {model}/const.yaml {model} -f")
+    assert outcome.status == 1
+    assert "Experiment 7 ended in state ERROR: exit code 1" in outcome.err
 
 
 def test_what_the_master_finds_wrong_is_shown(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -41,6 +43,7 @@ def test_a_gateway_that_is_away_is_asked_again(master, session, status):
         (401, api.errors.UnauthenticatedException),
         (403, api.errors.ForbiddenException),
         (404, api.errors.NotFoundException),
+        (410, api.errors.RunGivenUpException),
         (500, api.errors.APIException),
     ],
 )
@@ -49,6 +52,31 @@ def test_an_answer_is_an_answer_and_not_asked_for_again(master, session, status,
     with pytest.raises(error):
         session.get("/api/v1/me")
     assert master.statuses == [status]
+
+
+GIVEN_UP = """
+import sys, threading
+from determined.common import api
+from determined.core._given_up import end_process
+
+session = api.Session(sys.argv[1], "token-1", on_given_up=end_process)
+print("training", end="")
+threading.Thread(target=session.post, args=["/api/v1/trials/1/metrics", {}]).start()
+while True:
+    pass
+"""
+
+
+def test_a_task_whose_run_was_given_up_ends_at_once_and_says_why(master):
+    """Whatever its main thread is busy with; what it had printed is kept."""
+    said = {"error": {"error": "allocation 1.1 was given up: agent-1 was silent for 60 s"}}
+    master.answers["/metrics"] = (410, said)
+    done = subprocess.run([sys.executable, "-c", GIVEN_UP, master.url], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (76, "training")
+    assert done.stderr.splitlines()[-1] == (
+        "ERROR: the cluster gave this run up, and this process ends: "
+        "allocation 1.1 was given up: agent-1 was silent for 60 s"
+    )
 
 
 def test_the_words_of_the_master_reach_the_exception(master, session):

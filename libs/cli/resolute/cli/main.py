@@ -43,6 +43,9 @@ def run(program: Command, argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return INTERRUPTED
+    except EOFError:  # Ctrl-D at a question: the person changed their mind
+        print(file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:  # whoever read us (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -81,5 +81,6 @@ def existing_file(text: str) -> Path:
     """A file that can be opened; `-` is standard input."""
     path = Path(text)
     if text != "-" and not path.is_file():
-        raise ArgumentTypeError(f"no such file: {text}")
+        hint = f"it is a directory: name a configuration file in it, then the directory: {text}/<name>.yaml {text}"
+        raise ArgumentTypeError(hint if Path(text).is_dir() else f"no such file: {text}")
     return path

@@ -36,9 +36,12 @@ def tail(dsn: str, *, lines: int = 20, follow: bool = True, as_json: bool = Fals
     return _with_log(dsn, run)
 
 
-def show(dsn: str, stream: str, *, as_json: bool = False, say: Say = print) -> int:
-    """Print a stream: `experiment-7`, `pool-default`; or, of something that lives within streams, every event that
-    speaks of it: `trial-41`, `allocation-…`, `agent-…`, `checkpoint-…`. Raises NotFound when there is none."""
+def show(dsn: str, stream: str, *, raw: bool = False, as_json: bool = False, say: Say = print) -> int:
+    """Print a stream as a story, a line for each event: `experiment-7`, `pool-default`; or, of something that lives
+    within streams, every event that speaks of it: `trial-41`, `allocation-…`, `agent-…`, `checkpoint-…`.
+
+    `raw`: the events with their fields instead. Raises NotFound when there is none.
+    """
 
     async def run(log: PostgresEventLog) -> int:
         rows = await log.stream_rows(stream) or await _mentions(log, stream)
@@ -46,7 +49,11 @@ def show(dsn: str, stream: str, *, as_json: bool = False, say: Say = print) -> i
             raise NotFound(
                 f"{stream}: no such stream, and no event speaks of it; try experiment-7, trial-41 or pool-default"
             )
-        _print(rows, as_json, say)
+        if raw or as_json:
+            _print(rows, as_json, say)
+        else:
+            for row in rows:
+                say(told.story_line(row))
         return 0
 
     return _with_log(dsn, run)

@@ -7,6 +7,7 @@ from datetime import UTC
 
 import orjson
 
+from resolute.eventlog.chain import Row
 from resolute.eventlog.lines import instant
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.eventlog.sentences import sentence
@@ -44,6 +45,11 @@ class LogHistory:
 
     async def of_types(self, stream: str, *types: str) -> Sequence[Fact]:
         return [Fact.of(row) for row in await self._log.rows_of_types(stream, types)]
+
+
+def story_line(row: Row) -> str:
+    """When, by whom, and what happened as a sentence."""
+    return f"{instant(row.recorded_at)}  {row.actor:<16} {sentence(row, orjson.loads(row.data))}"
 
 
 def for_people(name: str, answer: Answer) -> Iterator[str]:

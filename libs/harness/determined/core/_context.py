@@ -16,6 +16,7 @@ from determined.common.api._retry import ONCE
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
 from determined.core._experimental import DummyExperimentalCoreContext, ExperimentalCoreContext
+from determined.core._given_up import end_process
 from determined.core._metrics import _DummyMetricsContext, _MetricsContext
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
@@ -192,7 +193,11 @@ def _in_trial(
     distributed = distributed or _single_worker(info)
     trial = info.trial
     session = api.Session(
-        info.master_url, info.session_token, cert_file=info.master_cert_file, cert_name=info.master_cert_name
+        info.master_url,
+        info.session_token,
+        cert_file=info.master_cert_file,
+        cert_name=info.master_cert_name,
+        on_given_up=end_process,
     )
     section = checkpoint_storage or trial._config.get("checkpoint_storage")
     if not section:

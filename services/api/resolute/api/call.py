@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import asyncpg
 import structlog
 from aiohttp import web
 
-from resolute.api import wire
+from resolute.api import access, wire
 from resolute.api.routing import Principal
-from resolute.eventlog.outages import classified
-from resolute.proto.errors import Failed, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
 from resolute.service import Patience
 
@@ -33,19 +33,13 @@ TRACEPARENT = web.RequestKey("traceparent", str)
 NOBODY = Principal(user_id=0, username="")
 
 
-def given(request: web.Request) -> dict[str, list[str]]:
-    """What the query string says, by parameter; keys may come in camelCase and in snake_case."""
-    found: dict[str, list[str]] = {}
-    for key, value in request.query.items():
-        found.setdefault(wire.camel(key), []).append(value)
-    return found
-
-
 class Query:
-    """The query string, read as the operation declares it."""
+    """The query string; keys are found in camelCase and in snake_case alike."""
 
-    def __init__(self, values: Mapping[str, list[str]]) -> None:
-        self._values = values
+    def __init__(self, request: web.Request) -> None:
+        self._values: dict[str, list[str]] = {}
+        for key, value in request.query.items():
+            self._values.setdefault(wire.camel(key), []).append(value)
 
     def text(self, key: str, default: str = "") -> str:
         return self._values.get(key, [default])[-1]
@@ -54,14 +48,28 @@ class Query:
         return [value for value in self._values.get(key, []) if value != ""]
 
     def number(self, key: str, default: int = 0) -> int:
-        return int(self.text(key) or default)
+        return _int(self.text(key) or default, key)
 
     def numbers(self, key: str) -> list[int]:
-        return [int(value) for value in self.texts(key)]
+        return [_int(value, key) for value in self.texts(key)]
 
     def flag(self, key: str) -> bool | None:
         value = self.text(key).lower()
-        return None if value in ("", "null") else value in ("true", "1")
+        if value in ("", "null"):
+            return None
+        if value not in ("true", "false", "1", "0"):
+            raise InvalidConfig(f"{key}: {value!r} is neither true nor false")
+        return value in ("true", "1")
+
+
+def _int(value: Any, name: str) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        raise InvalidConfig(f"{name}: {value!r} is not a whole number") from None
+    if not -(2**31) <= number < 2**31:
+        raise InvalidConfig(f"{name}: {value!r} is out of range; use 32 bits")
+    return number
 
 
 @dataclass(slots=False, eq=False)
@@ -70,14 +78,17 @@ class Call:
     request: web.Request
     path: dict[str, str]
     body: dict[str, Any] = field(repr=False)
-    """The JSON object that came, as the operation declares it, its keys in camelCase; empty when there was none."""
+    """The parsed JSON object, its keys in camelCase; empty when there was none."""
     raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show a call
     principal: Principal = NOBODY
-    query: Query = field(default_factory=lambda: Query({}))
+
+    @cached_property
+    def query(self) -> Query:
+        return Query(self.request)
 
     def int(self, name: str) -> int:
         """The whole number in the path under `name`."""
-        return int(self.path[name])
+        return _int(self.path[name], name)
 
     @cached_property
     def cause(self) -> Cause:
@@ -98,6 +109,10 @@ class Call:
         """Of everything that makes it the same request: another one under the same key is another wish."""
         parts = (actor, key, self.request.method, self.request.path_qs)
         return hashlib.sha256(repr(parts).encode() + self.raw).hexdigest()[:32]
+
+    async def check_still_believed(self) -> None:
+        """For calls that wait: raises when the caller's run was given up, or its trial deleted, since it was let in."""
+        access.check_believed(await self.gateway.who(self.request))
 
     async def send(self, command: Command, step: str = "") -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.
@@ -158,8 +173,8 @@ def told(error: Exception) -> tuple[wire.Code, str]:
         return wire.UNAVAILABLE, "a service met an error of its own, and its log says more; asking again is safe"
     if isinstance(error, ResoluteError):
         return wire.code_of(error), error.message
-    if (meant := classified(error)) is not None:
-        log_.warning("an error of the database", error=str(error))
-        return wire.code_of(meant), meant.message
+    if isinstance(error, asyncpg.DataError):
+        log_.warning("the database takes no such value", error=str(error))
+        return wire.INVALID_ARGUMENT, f"a value of the request cannot be looked for: {error}"
     log_.error("a handler failed", exc_info=error)
     return wire.INTERNAL, "the gateway met an error of its own; its log says more"

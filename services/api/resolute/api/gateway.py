@@ -10,19 +10,23 @@ import asyncpg
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from resolute.api import bodies, schemas, wire
+from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
-from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
+from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
+from resolute.api.edge import headers, origins
+from resolute.api.edge.callers import recognise
+from resolute.api.edge.protocol import BodyTooSlow
+from resolute.api.freshness import Freshness
 from resolute.api.log_policies import LogPolicies
 from resolute.api.logins import Logins
-from resolute.api.lookup import TrialRef
+from resolute.api.lookup import KnownTrial
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
 from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
-from resolute.api.routing import Owned, Principal, Route, Verdict, decide
+from resolute.api.routing import Principal, Route, Verdict, decide
 from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
@@ -35,6 +39,9 @@ from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
 from resolute.service import Context
 from resolute.service.tracing import span
+
+CSRF_TOKEN = web.RequestKey("csrf_token", str)
+"""Under this key a request that a cookie signs keeps what its page must repeat."""
 
 
 class Gateway:
@@ -52,8 +59,15 @@ class Gateway:
         self.password_work = PasswordWork()
         self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
         self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
+        self.signals = Signals()
+        self.freshness = Freshness(self.read)
         self.task_tokens = TaskTokens(
-            settings.secret.get_secret_value().encode(), self.read, context.now, settings.task_token_grace_s
+            settings.secret.get_secret_value().encode(),
+            self.read,
+            context.now,
+            settings.task_token_grace_s,
+            self.signals,
+            self.freshness,
         )
         self.directory = Directory(context.log)
         self.measured = MetricStore(pool)
@@ -61,18 +75,39 @@ class Gateway:
         self.log_policies = LogPolicies(self.read, context.bus)
         self.blobs = Blobs(pool)
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
-        self.signals = Signals()
         self.search_events = SearchEvents(context.log)
-        self.trials: dict[int, TrialRef] = {}
+        self.trials: dict[int, KnownTrial] = {}
 
     async def who(self, request: web.Request) -> Principal | None:
-        """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along."""
-        token = _token(request)
+        """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along.
+
+        Raises WireError for a browser's request that a page of another origin may have caused.
+        """
+        token = _bearer_token(request) or self._cookie(request)
         if not token:
             return None
         if self.task_tokens.looks_like(token):
             return await self.task_tokens.principal(token)
         return await self.sessions.principal(token)
+
+    def _cookie(self, request: web.Request) -> str | None:
+        """The session's token in the cookie, where the cookie may sign the request. Such an answer tells the page that
+        asked what it must repeat when it wants to change something."""
+        found, urls = origins.asked(request, self.settings.trusted_proxies), self.settings.public_urls
+        if self.settings.loopback:
+            origins.check_host(found, urls)
+        origins.check_page(found, urls)
+        if (cookie := request.cookies.get("auth")) is None:
+            return None
+        expected = self.csrf_token(cookie)
+        if not origins.cookie_counts(found, urls, request.headers.get(origins.TOKEN_HEADER, ""), expected):
+            return None
+        request[CSRF_TOKEN] = expected
+        return cookie
+
+    def csrf_token(self, token: str) -> str:
+        """What pages must repeat that act with a session's token in their cookie."""
+        return origins.csrf_token(self.settings.secret.get_secret_value().encode(), token)
 
     async def store_lines(self, lines: Sequence[LogLine]) -> None:
         """Durable, and held against the policies of their experiments, when it returns."""
@@ -110,38 +145,36 @@ class Gateway:
 
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         principal = await self.who(request)
-        # Before the body is read: a stranger's upload costs nothing.
-        if principal is None and decide(route.access, None, ()) is Verdict.UNKNOWN:
-            raise WireError(wire.UNAUTHENTICATED, "no valid credentials came with the request: log in")
+        _check_door(route, principal)
+        if principal is not None:
+            recognise(request, principal)
         raw = await _read(request, wire.MAX_BODY_BYTES if principal else wire.MAX_STRANGERS_BODY_BYTES)
-        path = bodies.read_path(route.operation, request.match_info)
-        query = Query(bodies.read_query(route.operation, given(request)))
-        body = {} if route.raw_body else bodies.read(route.operation, parsed(raw))
-        named = await self._named(route, path, body)
-        if decide(route.access, principal, named) is not Verdict.ALLOWED:
-            raise WireError(wire.PERMISSION_DENIED, _denial(route, principal))
-        answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY, query))
+        if principal is not None and principal.task is not None:
+            # A body may take long to arrive, and the task's run may have been given up meanwhile.
+            principal = await self.who(request)
+        body = {} if route.raw_body else parsed(raw)
+        path = dict(request.match_info)
+        await access.check(self.read, route, principal, path, _document(raw) if route.names_in_raw_body else body)
+        bodies.check(route.operation, body)
+        answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY))
         if isinstance(answer, web.StreamResponse):
             return answer
         return wire.json_response(answer, pretty="pretty" in request.query)
 
-    async def _named(self, route: Route, path: dict[str, str], body: Any) -> list[Owned]:
-        named: list[Owned] = []
-        for subject in route.access.subjects:
-            for value in subject.values(path, body):
-                named.append(await self._owned(subject.kind, value))
-        return named
-
-    async def _owned(self, kind: str, value: str) -> Owned:
-        if not kind.endswith("checkpoint"):
-            return Owned(kind, value)
-        experiment_id = await self.read.experiment_of(value)
-        if kind == "checkpoint":
-            return Owned(kind, value, experiment_id)
-        return Owned(kind, value, experiment_id, await self.read.begun_from(value))
-
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
+
+
+def _check_door(route: Route, principal: Principal | None) -> None:
+    """What can be refused before the body is read: a stranger's upload, or a given-up run's, costs nothing."""
+    verdict = decide(route.access, principal, ())
+    if verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED):
+        raise access.refusal(verdict, route.operation, route.access, principal)
+
+
+def _document(raw: bytes) -> Any:
+    """What a body that need not be an object says, with keys in camelCase."""
+    return wire.normalised(wire.loads(raw)) if raw.strip() else {}
 
 
 async def _read(request: web.Request, limit_bytes: int) -> bytes:
@@ -156,8 +189,10 @@ async def _read(request: web.Request, limit_bytes: int) -> bytes:
             if size > limit_bytes:
                 raise too_large
             parts.append(part)
+    except BodyTooSlow as error:
+        raise WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection") from None
     except (web.RequestPayloadError, HttpProcessingError) as error:
-        raise InvalidConfig(f"the body cannot be read: {error}") from error
+        raise InvalidConfig(f"the body of the request cannot be read: {error}") from None
     return b"".join(parts)
 
 
@@ -174,25 +209,12 @@ def parsed(raw: bytes) -> dict[str, Any]:
     return normalised
 
 
-def _token(request: web.Request) -> str | None:
+def _bearer_token(request: web.Request) -> str | None:
     for header in ("Authorization", "Grpc-Metadata-x-allocation-token", "Grpc-Metadata-x-user-token"):
         scheme, _, token = request.headers.get(header, "").partition(" ")
         if scheme.lower() == "bearer" and token:
             return token.strip()
-    return request.cookies.get("auth") if _asked_by_our_own_page(request) else None
-
-
-def _asked_by_our_own_page(request: web.Request) -> bool:
-    """Whether the cookie may speak. Browsers send it along with what any page of the same host asks for, whatever its
-    port, such as a page that a trial serves; but they say so (Fetch Metadata, W3C). Looking needs no such care."""
-    asked_by = request.headers.get("Sec-Fetch-Site", "none")
-    return request.method in ("GET", "HEAD") or asked_by in ("same-origin", "none")
-
-
-def _denial(route: Route, principal: Principal | None) -> str:
-    who = "a task's token" if principal and principal.task else "this user"
-    may = ", ".join(sorted(caller.value for caller in route.access.callers))
-    return f"{who} may not call {route.operation}: it is for {may}"
+    return None
 
 
 Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -202,7 +224,19 @@ def application(gateway: Gateway, routes: tuple[Route, ...]) -> web.Application:
     app = web.Application(middlewares=[_strangers(gateway)])
     for route in routes:
         app.router.add_route(route.method, route.pattern, partial(gateway.answer, route))
+    app.on_response_prepare.append(_protection(gateway.settings.insists_on_tls_s))
     return app
+
+
+def _protection(strict_transport_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Headers that every answer has."""
+
+    async def protected(request: web.Request, response: web.StreamResponse) -> None:
+        headers.protect(response.headers, strict_transport_s)
+        if (token := request.get(CSRF_TOKEN)) is not None:
+            response.headers[origins.TOKEN_HEADER] = token
+
+    return protected
 
 
 def _strangers(gateway: Gateway) -> Any:
@@ -214,10 +248,8 @@ def _strangers(gateway: Gateway) -> Any:
             return await handler(request)
         except web.HTTPNotFound:
             return gateway.failure(request, wire.NOT_FOUND, f"api not found: {request.method} {request.path}")
-        except web.HTTPMethodNotAllowed as error:
-            message = f"{request.path} does not take {request.method}; use {', '.join(sorted(error.allowed_methods))}"
-            response = gateway.failure(request, wire.METHOD_NOT_ALLOWED, message)
-            response.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
-            return response
+        except web.HTTPMethodNotAllowed:
+            message = f"{request.path} does not take {request.method}"
+            return gateway.failure(request, wire.UNIMPLEMENTED, message)
 
     return middleware

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from aiohttp import web
 
-from resolute.api import bodies, lookup, wire
+from resolute.api import lookup, wire
 from resolute.api.call import Call
 from resolute.api.measures.logs import LEVELS, LogFilter, StoredLine, follow, sequence_of
 from resolute.api.routing import SIGNED_IN, TASK, Route
@@ -25,34 +24,40 @@ async def post_task_logs(call: Call) -> dict[str, Any]:
     records = call.body.get("logs")
     if not isinstance(records, list):
         raise InvalidConfig("logs: expected a list of log records")
-    await call.gateway.store_lines(lines_from(records, call.gateway.context.now()))
-    return {}
+    return await _store(call, records)
 
 
 async def post_bare_task_logs(call: Call) -> dict[str, Any]:
     """The older route, a bare array; used by runs outside the cluster."""
-    records = bodies.read_document("LegacyTaskLogs", wire.normalised(wire.loads(call.raw)))
-    await call.gateway.store_lines(lines_from(records, call.gateway.context.now()))
+    records = wire.loads(call.raw)
+    if not isinstance(records, list):
+        raise InvalidConfig("body: expected a list of log records")
+    normalised = [wire.normalised(record) for record in records]
+    return await _store(call, normalised)
+
+
+async def _store(call: Call, records: Sequence[Any]) -> dict[str, Any]:
+    assert call.principal.task is not None, "only tasks ship lines over REST"
+    allocation_id = call.principal.task.allocation_id
+    await call.gateway.store_lines(lines_from(records, allocation_id, call.cause.id, call.gateway.context.now()))
     return {}
 
 
-def lines_from(records: Sequence[Any], now: datetime) -> list[LogLine]:
-    """REST's log records as lines. Senders count no lines, so a line's number is made from what it says and when."""
-    seen: Counter[tuple[str, datetime, str]] = Counter()
+def lines_from(records: Sequence[Any], allocation_id: str, request_id: str, now: datetime) -> list[LogLine]:
+    """REST's log records as lines of the allocation that sends them. Senders count no lines, so each line of a request
+    is new, unless the request is one that was sent before under the same Idempotency-Key."""
     lines = []
     for index, record in enumerate(records):
         if not isinstance(record, dict) or not isinstance(record.get("taskId"), str):
             raise InvalidConfig(f"logs[{index}].taskId: expected a string")
         text = str(record.get("log", "")).removesuffix("\n")
         at = wire.instant(record.get("timestamp"), f"logs[{index}].timestamp") or now
-        key = (record["taskId"], at, text)
-        seen[key] += 1
         lines.append(
             LogLine(
                 task_id=record["taskId"],
-                allocation_id=str(record.get("allocationId") or ""),
+                allocation_id=allocation_id,
                 rank=int(record.get("rankId") or 0),
-                sequence=sequence_of(at, text, seen[key]),
+                sequence=sequence_of(request_id, index),
                 at=at,
                 level=level_of(record.get("level"), f"logs[{index}].level"),
                 stdtype=str(record.get("stdtype") or "stdout"),
@@ -192,11 +197,11 @@ async def _one(result: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 READ = SIGNED_IN.to("experiment.artifacts.view")
-SHIP = SIGNED_IN.to("task.edit")
+SHIP = TASK.to("task.edit")
 
 ROUTES = (
-    Route("PostTaskLogs", "POST", "/api/v1/task/logs", post_task_logs, SHIP | TASK.own("task", "body.logs.taskId")),
-    Route("LegacyTaskLogs", "POST", "/task-logs", post_bare_task_logs, SHIP, raw_body=True),
+    Route("PostTaskLogs", "POST", "/api/v1/task/logs", post_task_logs, SHIP.own("task", "body.logs.taskId")),
+    Route("LegacyTaskLogs", "POST", "/task-logs", post_bare_task_logs, SHIP.own("task", "body.taskId"), raw_body=True),
     Route("TrialLogs", "GET", "/api/v1/trials/{trialId}/logs", trial_logs, READ),
     Route("TrialLogsFields", "GET", "/api/v1/trials/{trialId}/logs/fields", trial_log_fields, READ),
     Route("TaskLogs", "GET", "/api/v1/tasks/{taskId}/logs", task_logs, READ),

@@ -6,6 +6,7 @@ is looked for once more on the newest state, and only then unknown. A 404 ends a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import orjson
 
+from resolute.api import signals
 from resolute.api.database import outages
+from resolute.api.freshness import TRUSTED_S
 from resolute.config import HALVING
 from resolute.proto.errors import NotFound
 
@@ -151,18 +154,45 @@ def _trial_ref(row: asyncpg.Record) -> TrialRef:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class KnownTrial:
+    """A trial that was looked up: `ref` never changes, but the trial may be deleted."""
+
+    ref: TrialRef
+    until_s: float
+    heard: int
+    """The newest news of its deletion that the belief rests on."""
+
+
 async def trial(gateway: Gateway, trial_id: int) -> TrialRef:
-    """Raises NotFound. What it answers never changes, whatever is edited or continued, so it is remembered."""
-    if (known := gateway.trials.get(trial_id)) is not None:
-        return known
-    row = await _row(gateway, TRIAL + "t.id = $1", trial_id)
-    if row is None:
+    """Raises NotFound. What it answers never changes, whatever is edited or continued, so it is remembered, for as long
+    as the trial exists: that is asked again each second, and at once when the bus says that it was deleted."""
+    known = gateway.trials.get(trial_id)
+    if known is not None and known.until_s > time.monotonic() and _deletion_heard(gateway, known.ref) <= known.heard:
+        return known.ref
+    heard = _deletion_heard(gateway, known.ref) if known is not None else 0
+    await gateway.freshness.ensure()
+    await gateway.read.reached(heard)
+    found = await _looked_up(gateway, trial_id, known)
+    if found is None:
+        gateway.trials.pop(trial_id, None)
         raise NotFound(f"trial {trial_id} not found")
-    found = _trial_ref(row)
     while len(gateway.trials) >= REMEMBERED:  # the one that was asked about first
         del gateway.trials[next(iter(gateway.trials))]
-    gateway.trials[trial_id] = found
+    gateway.trials[trial_id] = KnownTrial(found, time.monotonic() + TRUSTED_S, heard)
     return found
+
+
+async def _looked_up(gateway: Gateway, trial_id: int, known: KnownTrial | None) -> TrialRef | None:
+    if known is not None:
+        there = await gateway.read.value("SELECT true FROM read_v1.trials WHERE id = $1", trial_id)
+        return known.ref if there else None
+    row = await _row(gateway, TRIAL + "t.id = $1", trial_id)
+    return None if row is None else _trial_ref(row)
+
+
+def _deletion_heard(gateway: Gateway, ref: TrialRef) -> int:
+    return gateway.signals.heard(signals.deletion(ref.experiment_id))
 
 
 async def aim(gateway: Gateway, trial_id: int) -> Aim:

@@ -15,6 +15,7 @@ from resolute.api.call import Call
 from resolute.api.lookup import TrialRef
 from resolute.api.measures.metrics import MetricRow, Point, Stored
 from resolute.api.routing import SIGNED_IN, TASK, Handler, Route
+from resolute.api.task_routes import run_of
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import ReportValidation
 
@@ -57,6 +58,7 @@ async def _report(call: Call, trial_id: int, *reports: tuple[Any, str], where: s
     """
     trial, now = await lookup.trial(call.gateway, trial_id), call.gateway.context.now()
     rows = [row_from(trial_id, *report, now, where.format(n)) for n, report in enumerate(reports)]
+    rows = [_of_the_run(row, call, where.format(n)) for n, row in enumerate(rows)]
     news = [news_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
     await call.gateway.measured.add(rows)
     for one in news:
@@ -88,6 +90,15 @@ def row_from(trial_id: int, report: Any, group: str, now: datetime, where: str =
         batch_metrics=values.get("batchMetrics") or None,
         reported_at=reported_at,
     )
+
+
+def _of_the_run(row: MetricRow, call: Call, where: str) -> MetricRow:
+    """A task reports for its own run, which its token names, and for no other."""
+    assert call.principal.task is not None, "only tasks report metrics"
+    run_id = run_of(call.principal.task.allocation_id)
+    if row.run_id not in (0, run_id):
+        raise InvalidConfig(f"{where}metrics.trialRunId: expected {run_id}, the run that reports; found {row.run_id}")
+    return replace(row, run_id=run_id)
 
 
 def _whole(value: Any, field: str) -> int:
@@ -279,7 +290,7 @@ def workload_view(row: Stored) -> dict[str, Any]:
     }
 
 
-REPORT = SIGNED_IN.to("experiment.edit")
+REPORT = TASK.to("experiment.edit")
 READ = SIGNED_IN.to("experiment.view")
 API = "/api/v1/trials"
 
@@ -289,28 +300,28 @@ ROUTES = (
         "POST",
         f"{API}/{{metrics_trialId}}/metrics",
         report_trial_metrics,
-        REPORT | TASK.own("trial", "metrics_trialId"),
+        REPORT.own("trial", "metrics_trialId"),
     ),
     Route(
         "ReportTrialTrainingMetrics",
         "POST",
         f"{API}/{{trainingMetrics_trialId}}/training_metrics",
         report_training_metrics,
-        REPORT | TASK.own("trial", "trainingMetrics_trialId"),
+        REPORT.own("trial", "trainingMetrics_trialId"),
     ),
     Route(
         "ReportTrialValidationMetrics",
         "POST",
         f"{API}/{{validationMetrics_trialId}}/validation_metrics",
         report_validation_metrics,
-        REPORT | TASK.own("trial", "validationMetrics_trialId"),
+        REPORT.own("trial", "validationMetrics_trialId"),
     ),
     Route(
         "ReportTrialMetricsBatch",
         "POST",
         f"{API}/{{trialId}}/metrics/batch",
         report_batch,
-        REPORT | TASK.own("trial", "trialId"),
+        REPORT.own("trial", "trialId"),
     ),
     Route("GetMetrics", "GET", f"{API}/metrics/trial_metrics", _reader(None), READ),
     Route("GetTrainingMetrics", "GET", f"{API}/metrics/training_metrics", _reader("training"), READ),

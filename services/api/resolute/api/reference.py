@@ -18,6 +18,8 @@ as an OpenAPI document at `/api/v1/api.swagger.json`.
 
 - A token comes from `POST /api/v1/auth/login` and goes in `Authorization: Bearer …`, or in the cookie `auth`. A task
   shows its own in `Grpc-Metadata-x-allocation-token: Bearer …`, and it opens what concerns that task.
+- A request that is signed by the cookie alone, other than a GET, must repeat in `X-CSRF-Token` what the answer to the
+  login or to an earlier GET had there, and must come from a page of the gateway itself.
 - Bodies are JSON whatever their content type says; keys are taken in camelCase and snake_case, and unknown ones are
   ignored. In a PATCH, `null` means the same as a key left out: leave it (but `maxSlots: null` means no limit).
 - 64-bit integers are strings; instants are RFC 3339 in UTC; NaN and the infinities are strings.
@@ -25,7 +27,9 @@ as an OpenAPI document at `/api/v1/api.swagger.json`.
   own default, -1 everything, -2 the page's numbers alone.
 - A failure is `{"error": {"code", "reason", "error"}}` under its HTTP status: 400 for input that is wrong, 401
   without a valid token, 403 for somebody else's doors, 404, 409 where the state does not allow it, 413 for a body
-  over the limit, 429 for too many failed logins, 503 while a service or the database is away.
+  over the limit, 408 for a request that came too slowly, 414 and 431 for a path or a header that is too long, 421
+  for a name that is not the gateway's, 429 for too many failed logins or connections, 503 while a service or the
+  database is away.
 - A stream is one `{"result": …}` a line; a failure half-way is a last line `{"error": …}`.
 - The same request under the same `Idempotency-Key` is carried out once.
 - `?pretty` indents.
@@ -37,7 +41,7 @@ COLUMNS = "| operation | route | for | answer | what it does |\n| --- | --- | --
 
 def markdown(routes: Iterable[Route]) -> str:
     def area(route: Route) -> str:
-        return str(schemas.operations()[route.operation]["tag"])
+        return str(schemas.operations().get(route.operation, {}).get("tag", "Outside /api/v1"))
 
     parts = [HEAD]
     for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
@@ -49,7 +53,7 @@ def markdown(routes: Iterable[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    declared = schemas.operations()[route.operation]
+    declared = schemas.operations().get(route.operation, {})
     response = declared.get("response")
     answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
     permission = f" (`{route.access.permission}`)" if route.access.permission else ""

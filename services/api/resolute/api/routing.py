@@ -39,6 +39,7 @@ class Caller(Enum):
     SIGNED_IN = "a signed-in user"
     ADMIN = "an administrator"
     SELF = "the user it concerns"
+    OWNER = "the owner of what it concerns"
     TASK = "the task it concerns"
 
 
@@ -52,11 +53,15 @@ class Subject:
     where: str
 
     def values(self, path: Mapping[str, str], body: Any) -> list[str]:
-        part, *keys = self.where.split(".")
-        found: list[Any] = [path if part == "path" else body]
-        for key in keys:
-            found = [element[key] for element in _elements(found) if isinstance(element, Mapping) and key in element]
-        return [str(value) for value in _elements(found)]
+        return [str(value) for value in _found(self.where, path, body)]
+
+
+def _found(where: str, path: Mapping[str, str], body: Any) -> list[Any]:
+    part, *keys = where.split(".")
+    found: list[Any] = [path if part == "path" else body]
+    for key in keys:
+        found = [element[key] for element in _elements(found) if isinstance(element, Mapping) and key in element]
+    return list(_elements(found))
 
 
 def _elements(found: Iterable[Any]) -> Iterator[Any]:
@@ -72,9 +77,27 @@ class Access:
     callers: frozenset[Caller]
     subjects: tuple[Subject, ...] = ()
     permission: str = ""
+    stricter: tuple[tuple[str, Access], ...] = ()
+    """Fields, by where the request names them, and what is asked of the caller instead when one of them is set."""
 
     def __or__(self, other: Access) -> Access:
-        return Access(self.callers | other.callers, self.subjects + other.subjects, self.permission or other.permission)
+        return Access(
+            self.callers | other.callers,
+            self.subjects + other.subjects,
+            self.permission or other.permission,
+            self.stricter + other.stricter,
+        )
+
+    def but(self, where: str, instead: Access) -> Access:
+        """A request that sets the field at `where` needs `instead`."""
+        return replace(self, stricter=(*self.stricter, (where, instead)))
+
+    def asked_by(self, path: Mapping[str, str], body: Any) -> Access:
+        """What this very request needs."""
+        for where, instead in self.stricter:
+            if any(value is not None for value in _found(where, path, body)):
+                return instead
+        return self
 
     def own(self, kind: str, where: str) -> Access:
         """The caller must own what the request names at `where`; a bare name is a parameter of the path."""
@@ -90,6 +113,8 @@ SIGNED_IN = Access(frozenset({Caller.SIGNED_IN}))
 ADMIN = Access(frozenset({Caller.ADMIN}))
 SELF = Access(frozenset({Caller.SELF}))
 TASK = Access(frozenset({Caller.TASK}))
+OWNERS = Access(frozenset({Caller.OWNER, Caller.ADMIN}))
+"""The owner of what the request names, and administrators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +125,10 @@ class TaskClaims:
     allocation_id: str
     trial_id: int | None = None
     experiment_id: int | None = None
+    given_up: str = ""
+    """Why its run is no longer believed; empty while it is. A given-up run may still be running."""
+    deleted: bool = False
+    """Whether its trial was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +146,21 @@ class Verdict(Enum):
     ALLOWED = "allowed"
     UNKNOWN = "nobody knows who asks"
     DENIED = "not allowed"
+    GIVEN_UP = "the task's run was given up"
+    DELETED = "the task's trial was deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
     """What the request names, as found: `experiment_id` is filled in for a checkpoint, whose experiment counts, and
-    `begun_from` for one that trials of other experiments began from: theirs."""
+    `begun_from` for one that trials of other experiments began from: theirs. `owner_id`, the user whose experiment it
+    is or belongs to, is filled in where only owners may come in."""
 
     kind: str
     value: str
     experiment_id: int | None = None
     begun_from: frozenset[int] = frozenset()
+    owner_id: int | None = None
 
 
 def decide(access: Access, principal: Principal | None, named: Iterable[Owned]) -> Verdict:
@@ -137,17 +170,27 @@ def decide(access: Access, principal: Principal | None, named: Iterable[Owned]) 
     if principal is None:
         return Verdict.UNKNOWN
     named = list(named)
+    users = [owned for owned in named if owned.kind == "user"]
+    things = [owned for owned in named if owned.kind != "user"]
     if principal.task is not None:
-        task = principal.task
-        about = [owned for owned in named if owned.kind != "user"]
-        owns = bool(about) and all(_is_the_tasks(task, owned) for owned in about)
-        return _verdict(Caller.TASK in access.callers and owns)
-    himself = any(owned.kind == "user" and owned.value == str(principal.user_id) for owned in named)
+        return _of_a_task(access, principal.task, things)
+    oneself = any(owned.value == str(principal.user_id) for owned in users)
+    owns = bool(things) and all(owned.owner_id == principal.user_id for owned in things)
     return _verdict(
         Caller.SIGNED_IN in access.callers
         or (Caller.ADMIN in access.callers and principal.admin)
-        or (Caller.SELF in access.callers and himself)
+        or (Caller.SELF in access.callers and oneself)
+        or (Caller.OWNER in access.callers and owns)
     )
+
+
+def _of_a_task(access: Access, task: TaskClaims, about: list[Owned]) -> Verdict:
+    if task.deleted:
+        return Verdict.DELETED
+    if task.given_up:
+        return Verdict.GIVEN_UP
+    owns = bool(about) and all(_is_the_tasks(task, owned) for owned in about)
+    return _verdict(Caller.TASK in access.callers and owns)
 
 
 def _verdict(allowed: bool) -> Verdict:
@@ -182,6 +225,11 @@ class Route:
     access: Access
     raw_body: bool = False
     """The handler reads `call.raw` itself: for bodies that are large, or not JSON objects."""
+
+    @property
+    def names_in_raw_body(self) -> bool:
+        """Whether such a body says what the call is about."""
+        return self.raw_body and any(subject.where.startswith("body") for subject in self.access.subjects)
 
     @property
     def pattern(self) -> str:

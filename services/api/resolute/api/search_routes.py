@@ -45,16 +45,10 @@ async def complete_operation(call: Call) -> dict[str, Any]:
     if call.body.get("searcherMetric") is None:
         raise InvalidConfig("searcherMetric: expected what the trial is worth at the end of the operation; found none")
     metric = searcher_metric(call.body["searcherMetric"], "searcherMetric")
-    run_id = run_of(await _allocation_id(call, trial.trial_id))
+    assert call.principal.task is not None, "only tasks complete operations"
+    run_id = run_of(call.principal.task.allocation_id)
     await call.send(CompleteOperation(trial.experiment_id, trial.trial_id, run_id, length, metric))
     return {}
-
-
-async def _allocation_id(call: Call, trial_id: int) -> str:
-    """Of the run that speaks, or that a person speaks for."""
-    if call.principal.task is not None:
-        return call.principal.task.allocation_id
-    return (await lookup.aim(call.gateway, trial_id)).allocation_id
 
 
 API = "/api/v1/trials/{trialId}/searcher"

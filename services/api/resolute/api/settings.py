@@ -10,6 +10,8 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, Validat
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from resolute.api.client_address import Network, read_networks
+from resolute.api.edge.limits import ConnectionLimits
+from resolute.api.edge.origins import read_urls
 from resolute.config.pools import ResourcePool, Scheduler, TaskContainerDefaults, check_names, read_pools
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
@@ -29,14 +31,22 @@ class ApiSettings(BaseSettings):
     reuse_port: bool = False
     """Whether further gateways of this host may listen on the same port: the kernel gives each new connection to one
     of those that live."""
+    connections: ConnectionLimits = ConnectionLimits()
+    """How many connections there may be, and how slow a client may be."""
     tls_cert: Path | None = None
     """A PEM file: the gateway speaks TLS, and nothing else, when it has a certificate and its key."""
     tls_key: Path | None = None
+    strict_transport_s: int = Field(default=31_536_000, ge=0)
+    """Where the gateway speaks TLS, and others reach it: how long browsers shall use nothing else for its name. 0 asks
+    for nothing."""
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(read_networks)] = ()
     """Networks of proxies in front of the gateway, `10.0.0.0/8,fd00::/8`: only their `X-Forwarded-For` is believed."""
     silent_proxies: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(read_networks)] = ()
     """Networks of proxies that pass connections through and cannot say whose: their address stands for nobody's, and
     nothing that comes from there about addresses is believed."""
+    public_urls: Annotated[tuple[str, ...], NoDecode, BeforeValidator(read_urls)] = ()
+    """URLs of the gateway's own pages, `https://cluster.example`, where a proxy in front of it changes `Host`; and
+    further names of a gateway that listens on this machine only, where else only `localhost` and addresses are."""
     database_url: str
     cluster_name: str = "resolute"
     cluster_id: str = "resolute"
@@ -121,6 +131,11 @@ class ApiSettings(BaseSettings):
         """Where to listen: no address twice, and none besides all addresses of its kind."""
         further = self.task_host and self.task_host != self.host and not _covers(self.host, self.task_host)
         return (self.host, self.task_host) if further else (self.host,)
+
+    @property
+    def insists_on_tls_s(self) -> int:
+        """`strict_transport_s` where it helps: on one machine it would change what `localhost` is to its browsers."""
+        return self.strict_transport_s if self.tls_cert is not None and not self.loopback else 0
 
     @property
     def loopback(self) -> bool:

@@ -15,6 +15,7 @@ from aiohttp import web
 from resolute.api import passwords, tls
 from resolute.api.agent_logs import AgentLogs
 from resolute.api.database import outages
+from resolute.api.edge.listener import Listener
 from resolute.api.gateway import Gateway, application
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
@@ -120,23 +121,30 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
     """Answers requests, at the address given, until left."""
     settings = gateway.settings
     secure = tls.context(settings.tls_cert, settings.tls_key)
-    runner = web.AppRunner(
-        application(gateway, ROUTES), access_log=None, handler_cancellation=True, shutdown_timeout=FINISH_S
-    )
+    runner = web.AppRunner(application(gateway, ROUTES), handler_cancellation=True, shutdown_timeout=FINISH_S)
     await runner.setup()
+    assert runner.server is not None  # setup has made it
+    listener = Listener(
+        runner.server,
+        settings.connections,
+        secure=secure,
+        shared=(*settings.trusted_proxies, *settings.silent_proxies),
+        strict_transport_s=settings.insists_on_tls_s,
+        access_log=None,
+    )
+    looking = asyncio.create_task(listener.run())
     try:
         for host in filter(None, settings.hosts):
             try:
-                # None: as the platform likes it.
-                await web.TCPSite(
-                    runner, host, settings.port, ssl_context=secure, reuse_port=settings.reuse_port or None
-                ).start()
+                listener.listen(host, settings.port, reuse_port=settings.reuse_port)
             except OSError as error:
                 raise InvalidConfig(
                     f"cannot listen on {host}:{settings.port}: {error.strerror}; choose another host or port"
                 ) from error
-        yield runner.addresses[0][:2]
+        yield listener.addresses[0]
     finally:
+        looking.cancel()
+        listener.close()
         await runner.cleanup()
 
 
@@ -151,7 +159,8 @@ async def _hear(gateway: Gateway) -> None:
 
 
 async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
-    bus, store = gateway.context.bus, AgentLogs(gateway.read, gateway.store_lines).store
+    bus = gateway.context.bus
+    store = AgentLogs(gateway.read, gateway.store_lines, gateway.signals, gateway.freshness).store
     facts = await bus.facts(gateway.signals.deliver)
     try:
         return facts, await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api")

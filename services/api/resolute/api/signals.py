@@ -7,11 +7,13 @@ import asyncio
 from collections import OrderedDict
 
 from resolute.proto.experiment import (
+    ExperimentDeleted,
     ExperimentEnded,
     ExperimentPaused,
     TrialCreated,
     TrialEarlyExitReported,
     TrialEnded,
+    TrialRunRequested,
     TrialStopRequested,
     TrialTargetReached,
     TrialTargetSet,
@@ -32,6 +34,11 @@ def experiment(experiment_id: int | str) -> str:
     return f"experiment {experiment_id}"
 
 
+def deletion(experiment_id: int | str) -> str:
+    """What the news goes by that an experiment was deleted."""
+    return f"deletion of experiment {experiment_id}"
+
+
 OF_A_SEARCH = (TrialCreated, TrialTargetReached, TrialEarlyExitReported, TrialEnded, ExperimentPaused, ExperimentEnded)
 
 
@@ -39,7 +46,7 @@ def _about(event: Event) -> str | None:
     match event:
         case PreemptionRequested() | AllocationStarted() | AllocationExited():
             return event.allocation_id
-        case TrialTargetSet() | TrialStopRequested() | TrialEnded():
+        case TrialTargetSet() | TrialStopRequested() | TrialRunRequested() | TrialEnded():
             return trial(event.trial_id)
     return None
 
@@ -57,6 +64,8 @@ class Signals:
             self._hear(about, recorded.position)
         if isinstance(recorded.event, OF_A_SEARCH):
             self._hear(experiment(recorded.stream.partition("-")[2]), recorded.position)
+        if isinstance(recorded.event, ExperimentDeleted):
+            self._hear(deletion(recorded.stream.partition("-")[2]), recorded.position)
 
     def _hear(self, about: str, position: int) -> None:
         self._heard[about] = max(self.heard(about), position)

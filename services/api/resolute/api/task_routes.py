@@ -9,7 +9,7 @@ from typing import Any
 
 from resolute.api import lookup
 from resolute.api.call import Call
-from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import ReportEarlyExit
@@ -93,12 +93,17 @@ async def nothing_to_do(call: Call) -> dict[str, Any]:
 
 
 async def preemption_signal(call: Call) -> dict[str, Any]:
-    """Whether the allocation is asked to checkpoint and leave; waits up to timeoutSeconds for a yes."""
+    """Whether the allocation is asked to checkpoint and leave; waits up to timeoutSeconds for a yes.
+
+    A run that is given up meanwhile is refused like any other call of it, so that its task ends at once.
+    """
     allocation_id = call.path["allocationId"]
     deadline = poll_deadline(call)
     while True:
         heard = await heard_of(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id)
+        if allocation.ended:
+            await call.check_still_believed()
         if allocation.preempting or allocation.ended:
             return {"preempt": True}
         if not await news_of(call, allocation_id, heard=heard, deadline=deadline):
@@ -284,9 +289,8 @@ async def patch_checkpoints(call: Call) -> dict[str, Any]:
 
 
 API = "/api/v1"
-OWN_TRIAL = SIGNED_IN.to("experiment.edit") | TASK.own("trial", "trialId")
-OWN_RUN = SIGNED_IN.to("experiment.edit") | TASK.own("trial", "runId")
-OWN_ALLOCATION = SIGNED_IN.to("task.edit") | TASK.own("allocation", "allocationId")
+OWN_TRIAL = TASK.to("experiment.edit").own("trial", "trialId")
+OWN_ALLOCATION = TASK.to("task.edit").own("allocation", "allocationId")
 ALLOCATION = f"{API}/allocations/{{allocationId}}"
 
 ROUTES = (
@@ -325,7 +329,7 @@ ROUTES = (
         "POST",
         f"{API}/runs/start",
         prepare_for_reporting,
-        SIGNED_IN.to("experiment.edit") | TASK.own("trial", "body.runId"),
+        TASK.to("experiment.edit").own("trial", "body.runId"),
     ),
     Route(
         "GetRunMetadata",
@@ -334,19 +338,25 @@ ROUTES = (
         get_run_metadata,
         SIGNED_IN.to("experiment.view") | TASK.own("trial", "runId"),
     ),
-    Route("PostRunMetadata", "POST", f"{API}/runs/{{runId}}/metadata", post_run_metadata, OWN_RUN),
+    Route(
+        "PostRunMetadata",
+        "POST",
+        f"{API}/runs/{{runId}}/metadata",
+        post_run_metadata,
+        (TASK | OWNERS).own("trial", "runId").to("experiment.edit"),
+    ),
     Route(
         "ReportCheckpoint",
         "POST",
         f"{API}/checkpoints",
         report_checkpoint,
-        SIGNED_IN.to("checkpoint.create") | TASK.own("task", "body.taskId").own("allocation", "body.allocationId"),
+        TASK.to("checkpoint.create").own("task", "body.taskId").own("allocation", "body.allocationId"),
     ),
     Route(
         "PatchCheckpoints",
         "PATCH",
         f"{API}/checkpoints",
         patch_checkpoints,
-        SIGNED_IN.to("checkpoint.edit") | TASK.own("checkpoint", "body.checkpoints.uuid"),
+        (TASK | OWNERS).own("checkpoint", "body.checkpoints.uuid").to("checkpoint.edit"),
     ),
 )

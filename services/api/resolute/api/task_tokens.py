@@ -1,7 +1,8 @@
 """Task tokens: what a running task shows to be let in to its own routes.
 
-A token lives as long as its allocation and a little longer: what a task said last may arrive after the news of its
-exit, and what a host says on that was given up as lost must not be taken for ever (docs/decisions/0010).
+A token lives as long as its allocation, and a little longer where the task ended by itself: what the task said last may
+arrive after the news of its exit. An allocation that was given up has no such time: its task may run on, on a host
+that cannot be reached, and must not write beside the run that follows it (docs/decisions/0010 and 0039).
 """
 
 from __future__ import annotations
@@ -11,33 +12,56 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import asyncpg
 
+from resolute.api import signals
+from resolute.api.freshness import TRUSTED_S, Freshness
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal, TaskClaims
+from resolute.api.signals import Signals
 from resolute.service import tokens
-
-TRUSTED_S = 1.0
 
 CACHED_MAX = 10_000
 
-ALLOCATION = """SELECT a.task_id, a.trial_id, a.experiment_id, a.owner, a.ended_at, coalesce(u.id, 0) AS owner_id
+# A share whose exit code is not known was not seen to end: whoever gave its allocation up had lost sight of it.
+ALLOCATION = """SELECT a.task_id, a.trial_id, a.experiment_id, a.owner, a.ended_at, a.why,
+    coalesce(u.id, 0) AS owner_id,
+    a.ended_at IS NOT NULL AND EXISTS (SELECT FROM read_v1.placements p
+        WHERE p.allocation_id = a.allocation_id AND p.exit_code IS NULL) AS given_up,
+    CASE WHEN t.run_id > r.run_id THEN t.run_id END AS newer_run,
+    a.trial_id IS NOT NULL AND t.id IS NULL AS deleted
 FROM read_v1.allocations a LEFT JOIN read_v1.users u ON u.username = a.owner
+LEFT JOIN read_v1.trials t ON t.id = a.trial_id
+LEFT JOIN read_v1.runs r ON r.trial_id = a.trial_id AND r.allocation_id = a.allocation_id
 WHERE a.allocation_id = $1"""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    until_s: float
     principal: Principal
+    until_s: float
+    about: tuple[str, ...]
+    """Whose news ends the belief."""
+    heard: int
+    """The newest news of these that the belief rests on."""
 
 
 class TaskTokens:
-    def __init__(self, secret: bytes, read: ReadModel, now: Callable[[], datetime], grace_s: float) -> None:
+    def __init__(
+        self,
+        secret: bytes,
+        read: ReadModel,
+        now: Callable[[], datetime],
+        grace_s: float,
+        news: Signals,
+        freshness: Freshness,
+    ) -> None:
         """`grace_s`: how long a token is good for after its allocation's exit."""
         assert secret, "an empty secret would let anyone make task tokens"
         self._secret, self._read, self._now = secret, read, now
+        self._news, self._freshness = news, freshness
         self._grace = timedelta(seconds=grace_s)
         self._cache: OrderedDict[str, Known] = OrderedDict()
 
@@ -46,17 +70,32 @@ class TaskTokens:
         return token.startswith(f"{tokens.VERSION}.")
 
     async def principal(self, token: str) -> Principal | None:
-        """The task that carries `token`; None when it is forged, or its allocation is over for good."""
+        """The task that carries `token`, with whether its run was given up; None when the token is forged, or when its
+        allocation has ended and the time for last reports is over."""
         known = self._cache.get(token)
-        if known and known.until_s > time.monotonic():
+        if known and known.until_s > time.monotonic() and self._news.heard(*known.about) <= known.heard:
             return known.principal
-        claims = tokens.verify(self._secret, token)
-        row = claims and await self._allocation(claims.allocation_id)
-        if not claims or not row or row["task_id"] != claims.task_id or self._is_over(row["ended_at"]):
+        found = await self._looked_up(token, known)
+        if found is None:
             self._cache.pop(token, None)
             return None
-        task = TaskClaims(claims.task_id, claims.allocation_id, row["trial_id"], row["experiment_id"])
-        return self._remember(token, Principal(row["owner_id"], row["owner"], task=task))
+        return self._remember(token, found)
+
+    async def _looked_up(self, token: str, known: Known | None) -> Known | None:
+        claims = tokens.verify(self._secret, token)
+        if claims is None:
+            return None
+        heard = self._news.heard(*(known.about if known else (claims.allocation_id,)))
+        await self._freshness.ensure()
+        await self._read.reached(heard)
+        row = await self._allocation(claims.allocation_id)
+        if row is None or row["task_id"] != claims.task_id:
+            return None
+        task = task_of(claims, row)
+        if not (task.given_up or task.deleted) and self._is_over(row["ended_at"]):
+            return None
+        principal = Principal(row["owner_id"], row["owner"], task=task)
+        return Known(principal, time.monotonic() + TRUSTED_S, _about(task), heard)
 
     def _is_over(self, ended_at: datetime | None) -> bool:
         return ended_at is not None and ended_at + self._grace < self._now()
@@ -68,9 +107,38 @@ class TaskTokens:
             row = await self._read.row(ALLOCATION, allocation_id)
         return row
 
-    def _remember(self, token: str, principal: Principal) -> Principal:
-        self._cache[token] = Known(time.monotonic() + TRUSTED_S, principal)
+    def _remember(self, token: str, known: Known) -> Principal:
+        self._cache[token] = known
         self._cache.move_to_end(token)
         while len(self._cache) > CACHED_MAX:
             self._cache.popitem(last=False)
-        return principal
+        return known.principal
+
+
+def task_of(claims: tokens.TaskClaims, row: Any) -> TaskClaims:
+    """What the token claims, and what the log says of it: `row` is of `ALLOCATION`."""
+    return TaskClaims(
+        claims.task_id,
+        claims.allocation_id,
+        row["trial_id"],
+        row["experiment_id"],
+        given_up=_given_up(claims.allocation_id, row),
+        deleted=row["deleted"],
+    )
+
+
+def _given_up(allocation_id: str, row: Any) -> str:
+    if row["newer_run"] is not None:
+        return f"run {row['newer_run']} of trial {row['trial_id']} has taken over from allocation {allocation_id}"
+    if row["given_up"]:
+        return f"allocation {allocation_id} was given up at {row['ended_at']:%H:%M:%S} UTC: {row['why']}"
+    return ""
+
+
+def _about(task: TaskClaims) -> tuple[str, ...]:
+    about = [task.allocation_id]
+    if task.trial_id is not None:
+        about.append(signals.trial(task.trial_id))
+    if task.experiment_id is not None:
+        about.append(signals.deletion(task.experiment_id))
+    return tuple(about)

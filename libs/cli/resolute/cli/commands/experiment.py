@@ -10,6 +10,7 @@ from typing import Any
 from resolute.cli import ask, output, times
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
+from resolute.cli.patience import patiently
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
 
@@ -69,7 +70,7 @@ def wait(args: Namespace) -> int:
 def wait_for(opened: Session, experiment_id: int, interval_s: float) -> int:
     with Progress(f"Experiment {experiment_id}:") as progress:
         while True:
-            experiment = fetch(opened, experiment_id)
+            experiment = patiently(lambda: fetch(opened, experiment_id))
             state = output.state(experiment["state"])
             if state in TERMINAL:
                 break

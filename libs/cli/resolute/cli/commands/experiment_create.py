@@ -7,7 +7,7 @@ import time
 import uuid
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,15 @@ from resolute.cli.commands import trial
 from resolute.cli.commands.experiment import TERMINAL, fetch, path, wait_for
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
+from resolute.cli.patience import patiently
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
 
 _LOOK_EVERY_S = 0.25
+_END_S = 10.0
+"""How long an experiment may take to end after its only trial."""
+_CHECKED_FIRST_BYTES = 256 * 1024
+"""Files of more than this are sent only once the master has found the configuration right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,15 @@ class Submission:
     config: dict[str, Any]
     files: list[dict[str, Any]]
 
+    @property
+    def content_bytes(self) -> int:
+        """As they travel, in base64."""
+        return sum(len(file.get("content") or "") for file in self.files)
+
+    def without_contents(self) -> Submission:
+        """The same with empty files: enough to check the configuration, and that the entrypoint's file is there."""
+        return replace(self, files=[{**file, "content": ""} for file in self.files])
+
 
 def create(args: Namespace) -> int | None:
     text, config = read_config(args.config_file, args.config)
@@ -39,6 +53,8 @@ def create(args: Namespace) -> int | None:
     submission = Submission(text, config, _gather(args.model_def, args.include))
     if args.test_mode:
         return _try_out(opened, submission, args)
+    if submission.content_bytes > _CHECKED_FIRST_BYTES:
+        _submit(opened, submission.without_contents(), args, activate=False, validate_only=True, quiet=True)
     experiment_id = _submit(opened, submission, args, activate=not args.paused)
     print(f"Created experiment {experiment_id}")
     return _follow(opened, experiment_id) if args.follow_first_trial else None
@@ -62,12 +78,16 @@ def read_config(file: Path, changes: list[str]) -> tuple[str, dict[str, Any]]:
     import yaml
 
     from resolute.config.document import load_yaml
+    from resolute.proto.errors import InvalidConfig
 
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(f"cannot read {file}: {error}") from error
-    config = load_yaml(text)
+    try:
+        config = load_yaml(text)
+    except InvalidConfig as error:
+        raise CliError(f"{'standard input' if str(file) == '-' else file}: {error}") from error
     if not changes:
         return text, config
     changed = overrides.apply(config, changes)
@@ -95,8 +115,15 @@ def _gather(model_def: Path | None, include: list[Path]) -> list[dict[str, Any]]
 
 
 def _submit(
-    opened: Session, submission: Submission, args: Namespace, *, activate: bool, validate_only: bool = False
+    opened: Session,
+    submission: Submission,
+    args: Namespace,
+    *,
+    activate: bool,
+    validate_only: bool = False,
+    quiet: bool = False,
 ) -> int:
+    """The experiment's number; 0 where it is only validated. `quiet`: without the master's warnings."""
     body = {
         "activate": activate,
         "config": submission.text,
@@ -107,7 +134,8 @@ def _submit(
     }
     with Progress("Sending to master"):
         answer = opened.post("/api/v1/experiments", {key: each for key, each in body.items() if each is not None})
-    _warn(answer)
+    if not quiet:
+        _warn(answer)
     return int((answer.get("experiment") or {}).get("id") or 0)
 
 
@@ -138,16 +166,32 @@ def _follow(opened: Session, experiment_id: int) -> int | None:
         )
         return 3
     trial.say_ended(first)
-    return None
+    return _status_after(opened, experiment_id)
+
+
+def _status_after(opened: Session, experiment_id: int) -> int | None:
+    """1 where the experiment has failed with its first trial. A search goes on, and is not waited for."""
+    deadline = time.monotonic() + _END_S
+    while True:
+        experiment = patiently(lambda: fetch(opened, experiment_id))
+        state = output.state(experiment["state"])
+        if state == "ERROR":
+            why = f": {experiment['stateReason']}" if experiment.get("stateReason") else ""
+            print(f"Experiment {experiment_id} ended in state ERROR{why}", file=sys.stderr)
+            return 1
+        only_one = (experiment.get("numTrials") or 0) <= 1
+        if state in TERMINAL or not only_one or time.monotonic() > deadline:
+            return None
+        time.sleep(_LOOK_EVERY_S)
 
 
 def _first_trial(opened: Session, experiment_id: int) -> int:
     """The first trial's ID, as soon as there is one."""
     with Progress("Waiting") as progress:
         while True:
-            if trials := opened.get(f"{path(experiment_id)}/trials").get("trials"):
+            if trials := patiently(lambda: opened.get(f"{path(experiment_id)}/trials")).get("trials"):
                 return min(int(each["id"]) for each in trials)
-            state = output.state(fetch(opened, experiment_id)["state"])
+            state = output.state(patiently(lambda: fetch(opened, experiment_id))["state"])
             if state in TERMINAL:
                 raise CliError(
                     f"experiment {experiment_id} ended in state {state} before a trial began; "

@@ -21,7 +21,7 @@ def tail(args: Namespace) -> int:
 def show(args: Namespace) -> int:
     import resolute.eventlog.cli as history
 
-    return history.show(database_url(args), args.stream, as_json=args.json)
+    return history.show(database_url(args), args.stream, raw=args.raw, as_json=args.json)
 
 
 def why(args: Namespace) -> int:

@@ -23,13 +23,15 @@ class _PrintVersion(Action):
         parser.exit()
 
 
+_VERSION = arg("-v", "--version", action=_PrintVersion, nargs=0, default=SUPPRESS, help="print the version and stop")
+
 DET = Command(
     "det",
     "Train deep-learning models on a cluster.",
     args=(
         arg("-u", "--user", metavar="username", help="who to act as"),
         arg("-m", "--master", metavar="address", help="master to talk to; DET_MASTER, then localhost:8080 otherwise"),
-        arg("-v", "--version", action=_PrintVersion, nargs=0, default=SUPPRESS, help="print the version and stop"),
+        _VERSION,
     ),
     commands=(
         AGENTS,
@@ -49,4 +51,4 @@ DET = Command(
     ),
 )
 
-RESOLUTE = Command("resolute", "Look into what a cluster remembers.", commands=(LOG, REPLAY, SEARCH))
+RESOLUTE = Command("resolute", "Look into what a cluster remembers.", args=(_VERSION,), commands=(LOG, REPLAY, SEARCH))

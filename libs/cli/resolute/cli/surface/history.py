@@ -36,7 +36,12 @@ LOG = Command(
             "show",
             "show a stream of the event log",
             run="history:show",
-            args=(arg("stream", help="a stream, as in experiment-7"), _WHERE, _CLUSTER_NAME, JSON),
+            args=(
+                arg("stream", help="a stream, as in experiment-7"),
+                _WHERE,
+                _CLUSTER_NAME,
+                one_of(flag("--raw", help="print events with their fields instead of sentences"), JSON),
+            ),
         ),
         Command(
             "why",

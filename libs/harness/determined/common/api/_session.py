@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -47,7 +47,9 @@ class Session:
         cert_file: str | None = None,
         cert_name: str | None = None,
         retry: RetryPolicy | None = None,
+        on_given_up: Callable[[str], None] | None = None,
     ) -> None:
+        """`on_given_up` is called, in whichever thread, with the reason why the cluster gave this task's run up."""
         split = urlsplit(master_url if "://" in master_url else f"http://{master_url}")
         if split.scheme not in ("http", "https") or not split.hostname:
             raise ValueError(f"master address: expected http(s)://host:port, found {master_url!r}")
@@ -56,6 +58,7 @@ class Session:
         self._prefix = split.path.rstrip("/")
         self._tls = _tls(cert_file) if split.scheme == "https" else None
         self._cert_name = cert_name
+        self._on_given_up = on_given_up
         self._retry = policy_of(os.environ) if retry is None else retry
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if token:
@@ -115,7 +118,7 @@ class Session:
                 raise errors.MasterNotFoundException("the session was closed")
             status, text, problem = self._attempt(method, path, body, timeout_s, sent)
             if status is not None and status not in policy.statuses:
-                return _answer(status, text)
+                return self._answered(status, text)
             attempt += 1
             if not policy.allows(attempt, time.monotonic() - started):
                 break
@@ -126,6 +129,14 @@ class Session:
         raise errors.MasterNotFoundException(
             f"no answer from the master at {self._host}:{self._port} ({problem}), tried {attempt} times"
         )
+
+    def _answered(self, status: int, text: str) -> Any:
+        try:
+            return _answer(status, text)
+        except errors.RunGivenUpException as problem:
+            if self._on_given_up is not None:
+                self._on_given_up(problem.message)
+            raise
 
     def _attempt(
         self, method: str, path: str, body: bytes | None, timeout_s: float, headers: Mapping[str, str]

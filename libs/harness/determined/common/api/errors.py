@@ -6,6 +6,7 @@ BadRequestException
 │   ├── NotFoundException        404
 │   └── DeleteFailedException
 ├── ForbiddenException           403
+├── RunGivenUpException          410
 └── UnauthenticatedException     401
     └── InvalidCredentialsException
 """
@@ -66,6 +67,10 @@ class ForbiddenException(BadRequestException):
         super().__init__(f"forbidden: {message}" if message else "forbidden")
 
 
+class RunGivenUpException(BadRequestException):
+    """The cluster lost sight of this run and gave it up: nothing is taken from it any more, and another may follow."""
+
+
 class UnauthenticatedException(BadRequestException):
     def __init__(self, message: str = "unauthenticated: log in with `det user login <name>`") -> None:
         super().__init__(message)
@@ -119,4 +124,6 @@ def of_status(status: int, text: str) -> BadRequestException:
             return ForbiddenException(message)
         case 404:
             return NotFoundException(text)
+        case 410:
+            return RunGivenUpException(message or "this run was given up")
     return APIException(_Plain(status, text))

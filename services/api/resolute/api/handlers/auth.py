@@ -10,6 +10,7 @@ from aiohttp import web
 from resolute.api import devices, passwords, wire
 from resolute.api.call import Call
 from resolute.api.client_address import client_address, counted_as, is_in, parsed
+from resolute.api.edge import origins
 from resolute.api.logins import Claim
 from resolute.api.routing import ANYONE, SIGNED_IN, Route
 from resolute.api.settings import is_loopback
@@ -71,7 +72,9 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
     await gateway.read.reached(await gateway.directory.session_opened(user_id, session_id, expires_at, cause))
     response = wire.json_response({"token": token, "user": await user_of(gateway.read, user_id)})
     lifetime = gateway.settings.session_lifetime_days * 86400
-    secure = call.request.scheme == "https"
+    trusted = gateway.settings.trusted_proxies
+    secure = origins.asked(call.request, trusted).secure
+    response.headers[origins.TOKEN_HEADER] = gateway.csrf_token(token)
     response.set_cookie("auth", token, path="/", httponly=True, secure=secure, samesite="Lax", max_age=int(lifetime))
     response.set_cookie(
         devices.COOKIE,

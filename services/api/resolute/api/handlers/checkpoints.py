@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolute.api.call import Call
-from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import COUNT, SELECT, STATES, checkpoint_of, checkpoints_json
 from resolute.api.views.experiments import row_of
 from resolute.api.views.listing import Where, listed, order_by, state_names
@@ -27,7 +27,6 @@ SORT = {
 BY_METRIC = """(SELECT (m.metrics ->> {name})::double precision FROM measures.metrics m
 WHERE m.trial_id = c.trial_id AND m.steps = c.steps_completed AND m.kind = 'validation'
   AND jsonb_typeof(m.metrics -> {name}) = 'number' ORDER BY m.run_id DESC LIMIT 1)"""
-# {name} is a quoted literal, not an argument: the query that counts has no use for it. `bodies.py` lets no NUL through.
 
 
 async def get_experiment_checkpoints(call: Call) -> dict[str, Any]:
@@ -117,13 +116,13 @@ async def _experiment_of(call: Call, uuid: str) -> int:
 
 
 VIEW = SIGNED_IN.to("checkpoint.view")
-EDIT = SIGNED_IN.to("checkpoint.edit")
+DELETE = OWNERS.to("checkpoint.edit").own("checkpoint", "body.checkpointUuids")
 
 ROUTES = (
     Route("GetExperimentCheckpoints", "GET", "/api/v1/experiments/{id}/checkpoints", get_experiment_checkpoints, VIEW),
     Route("GetTrialCheckpoints", "GET", "/api/v1/trials/{id}/checkpoints", get_trial_checkpoints, VIEW),
-    Route("CheckpointsRemoveFiles", "POST", "/api/v1/checkpoints/rm", remove_files, EDIT),
-    Route("DeleteCheckpoints", "DELETE", "/api/v1/checkpoints", delete_checkpoints, EDIT),
+    Route("CheckpointsRemoveFiles", "POST", "/api/v1/checkpoints/rm", remove_files, DELETE),
+    Route("DeleteCheckpoints", "DELETE", "/api/v1/checkpoints", delete_checkpoints, DELETE),
     Route(
         "GetCheckpoint",
         "GET",
@@ -136,6 +135,6 @@ ROUTES = (
         "POST",
         "/api/v1/checkpoints/{checkpointUuid}/metadata",
         post_metadata,
-        EDIT | TASK.own("checkpoint", "checkpointUuid"),
+        (TASK | OWNERS).own("checkpoint", "checkpointUuid").to("checkpoint.edit"),
     ),
 )

@@ -9,7 +9,7 @@ import orjson
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import cluster_defaults, launch_warnings
-from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.routing import OWNERS, Route
 from resolute.api.views.experiments import experiment_of, row_of
 from resolute.config import load_yaml, override
 from resolute.proto.errors import InvalidConfig
@@ -39,6 +39,7 @@ ROUTES = (
         "POST",
         "/api/v1/experiments/continue",
         continue_experiment,
-        SIGNED_IN.to("experiment.edit"),
+        # It runs with the owner's environment variables, and the caller may choose which program reads them.
+        OWNERS.to("experiment.edit").own("experiment", "body.id"),
     ),
 )

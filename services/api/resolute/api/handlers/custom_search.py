@@ -13,7 +13,7 @@ import orjson
 
 from resolute.api import signals, wire
 from resolute.api.call import Call
-from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.routing import OWNERS, SIGNED_IN, Route
 from resolute.api.task_routes import heard_of, news_of, poll_deadline
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import PostOperations
@@ -122,6 +122,7 @@ ROUTES = (
         "POST",
         f"{ONE}/searcher_operations",
         post_searcher_operations,
-        SIGNED_IN.to("experiment.edit"),
+        # Whoever says how a search goes on decides what its trials run.
+        OWNERS.to("experiment.edit").own("experiment", "experimentId"),
     ),
 )

@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 
+from resolute.api.access import NOT_THE_OWNER
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
-from resolute.api.routing import SIGNED_IN, Handler, Route
+from resolute.api.routing import OWNERS, SIGNED_IN, Handler, Owned, Route, Verdict, decide
 from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
 from resolute.api.views.listing import Where, pattern, state_names
 from resolute.api.wire import camel, whole
@@ -59,12 +60,9 @@ FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 
 
-def acting(make: Make, parameter: str = "id", allowed: Allowed | None = None) -> Handler:
+def acting(make: Make, parameter: str = "id") -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        experiment_id = call.int(parameter)
-        if allowed is not None:
-            await allowed(call, experiment_id)
-        await call.send(make(experiment_id))
+        await call.send(make(call.int(parameter)))
         return {}
 
     act.__doc__ = SAYING[make]
@@ -80,10 +78,10 @@ def acting_on_many(make: Make, allowed: Allowed | None = None) -> Handler:
 
 
 async def _its_owner(call: Call, experiment_id: int) -> None:
-    """And administrators: what is deleted is gone for good. Raises Forbidden."""
+    """For calls that name their experiments by filters too: each is decided as if it were named alone."""
     owner_id = (await row_of(call.gateway.read, experiment_id))["owner_id"]
-    if not call.principal.admin and owner_id != call.principal.user_id:
-        raise Forbidden(f"only its owner or an administrator may delete experiment {experiment_id}")
+    if decide(OWNERS, call.principal, [Owned("experiment", str(experiment_id), owner_id=owner_id)]) != Verdict.ALLOWED:
+        raise Forbidden(NOT_THE_OWNER)
 
 
 async def _each(call: Call, make: Make, allowed: Allowed | None = None) -> dict[str, Any]:
@@ -242,7 +240,7 @@ async def retain_logs(call: Call) -> dict[str, Any]:
 async def retain_logs_of_many(call: Call) -> dict[str, Any]:
     """The same for several, named or found by filters, each by itself: Keep its logs for so many days."""
     changes = _retention(call)
-    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes))
+    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes), _its_owner)
 
 
 def _retention(call: Call) -> dict[str, Any]:
@@ -250,6 +248,8 @@ def _retention(call: Call) -> dict[str, Any]:
 
 
 EDIT = SIGNED_IN.to("experiment.edit")
+OWN = OWNERS.to("experiment.edit").own("experiment", "experimentId")
+"""For what deletes: the experiment, its logs after some days, or checkpoints by a new retention policy."""
 ONE = "/api/v1/experiments/{experimentId}"
 MANY = "/api/v1/projects/{projectId}/experiments"
 
@@ -262,13 +262,13 @@ ROUTES = (
         Route(f"{verb.capitalize()}Experiments", "POST", f"{MANY}/{verb}", acting_on_many(make), EDIT)
         for verb, make in VERBS.items()
     ),
-    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId", _its_owner), EDIT),
+    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), OWN),
     Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment, _its_owner), EDIT),
-    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT),
+    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT.but("body.checkpointStorage", OWN)),
     Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT),
     Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT),
     Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, EDIT),
     Route("MoveExperiments", "POST", f"{MANY}/move", move_experiments, EDIT),
-    Route("PutExperimentRetainLogs", "PUT", f"{ONE}/retain_logs", retain_logs, EDIT),
+    Route("PutExperimentRetainLogs", "PUT", f"{ONE}/retain_logs", retain_logs, OWN),
     Route("PutExperimentsRetainLogs", "PUT", f"{MANY}/retain_logs", retain_logs_of_many, EDIT),
 )

@@ -50,7 +50,7 @@ async def download_model_def_file(call: Call) -> web.StreamResponse:
     """One file of the code it was submitted with."""
     path = call.query.text("path")
     file = await _file(call, path)
-    quoted = path.replace("\\", "_").replace('"', "_").replace("\n", "_")
+    quoted = re.sub(r'[\\"\x00-\x1f\x7f]', "_", path)
     return web.Response(
         body=file.content,
         content_type="application/octet-stream",

@@ -178,12 +178,13 @@ async def follow(
         await store.grown(task_ids[-1], timeout_s=1.0)
 
 
-def sequence_of(at: datetime, text: str, ordinal: int) -> int:
-    """A line number for senders that count none: the same line sent again gets the same one.
+def sequence_of(request_id: str, place: int) -> int:
+    """A number for the line at `place` of a request whose sender counts no lines: 63 bits of SHA-256.
 
-    `ordinal` tells equal lines of one request apart. 63 bits of SHA-256.
+    The same request sent again under its Idempotency-Key gives the same numbers. What a line says, and when, is no part
+    of it: a program may print one line twice within one microsecond.
     """
-    digest = hashlib.sha256(f"{at.timestamp()}|{ordinal}|{text}".encode()).digest()
+    digest = hashlib.sha256(f"{request_id}|{place}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 

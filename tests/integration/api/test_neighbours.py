@@ -1,0 +1,113 @@
+"""What the table of routes denies is denied over HTTP, to each kind of caller, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from resolute.api.routing import Route, Subject
+from resolute.api.table import ROUTES
+from tests.integration.api.running import Client
+from tests.integration.api.whole import Whole, whole
+from tests.unit.api.test_who_may_do_what import may
+
+UUID = str(uuid4())
+
+LISTS = {"logs", "checkpoints", "checkpointUuids"}
+"""Fields that hold a list wherever a subject passes through them."""
+
+NAMES = {"workspaceId": "1", "projectId": "1", "userId": "2", "username": "determined", "label": "l", "jobId": "1"}
+
+
+def body_naming(subjects: tuple[Subject, ...], values: dict[str, str]) -> dict[str, Any]:
+    body: dict[str, Any] = {}
+    for subject in subjects:
+        where, *keys = subject.where.split(".")
+        if where == "body":
+            _put(body, keys, values[subject.kind])
+    return body
+
+
+def _put(body: dict[str, Any], keys: list[str], value: str) -> None:
+    key, *rest = keys
+    if not rest:
+        body[key] = [value] if key in LISTS else value
+    elif key in LISTS:
+        _put(body.setdefault(key, [{}])[0], rest, value)
+    else:
+        _put(body.setdefault(key, {}), rest, value)
+
+
+def call_of(route: Route, values: dict[str, str]) -> tuple[str, str, Any]:
+    """A call about what is the owner's, by method, path and body."""
+    names = {subject.where.partition(".")[2]: values[subject.kind] for subject in route.access.subjects}
+    path = route.path.replace("...}", "}")
+    for part in path.split("{")[1:]:
+        name = part.partition("}")[0]
+        path = path.replace(f"{{{name}}}", str(names.get(name) or NAMES.get(name) or "1"))
+    body = body_naming(route.access.subjects, values)
+    return route.method, path, [body] if route.operation == "LegacyTaskLogs" else body
+
+
+async def test_whoever_is_not_let_in_changes_nothing(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        callers, values = await neighbourhood(cluster)
+        before = await left_behind(cluster)
+        for route in ROUTES:
+            for name in callers.keys() - may(route.operation):
+                method, path, body = call_of(route, values)
+                answer = await callers[name].call(method, path, body)
+                assert answer.status == (401 if name == "stranger" else 403), (name, route.operation, answer.body)
+        assert await left_behind(cluster) == before
+
+
+async def neighbourhood(cluster: Whole) -> tuple[dict[str, Client], dict[str, str]]:
+    """Every kind of caller, and what all their calls are about: a running trial of `determined` with a checkpoint."""
+    agent = await cluster.agent(slots=2)
+    await cluster.submit()
+    order, own = await cluster.task(agent)
+    await cluster.submit()
+    _, another = await cluster.task(agent)
+    admin = await cluster.nobody.login("admin")
+    await admin.post("/api/v1/users", {"user": {"username": "bob", "active": True, "admin": False}, "password": "s"})
+    checkpoint = {"uuid": UUID, "taskId": order.spec.task_id, "allocationId": order.spec.allocation_id}
+    finished = {"state": "STATE_COMPLETED", "resources": {"a": 1}, "metadata": {"steps_completed": 1}}
+    await own.post("/api/v1/checkpoints", {**checkpoint, **finished})
+    callers = {
+        "stranger": cluster.nobody,
+        "other": await cluster.nobody.login("bob", "s"),
+        "owner": cluster.user,
+        "admin": admin,
+        "own task": own,
+        "other task": another,
+    }
+    values = {"user": "2", "task": order.spec.task_id, "allocation": order.spec.allocation_id, "trial": "1"}
+    return callers, {**values, "experiment": "1", "checkpoint": UUID, "readable checkpoint": UUID}
+
+
+async def left_behind(cluster: Whole) -> tuple[Any, ...]:
+    """What a call could have left: events, and measurements of the trial."""
+    workloads = await cluster.user.get("/api/v1/trials/1/workloads")
+    logs = await cluster.user.call("GET", "/api/v1/trials/1/logs")
+    metadata = await cluster.user.get("/api/v1/runs/1/metadata")
+    return await cluster.log.head(), workloads, logs.body, metadata
+
+
+async def test_what_another_owns_is_deleted_by_nobody_else_however_it_is_named(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        callers, _ = await neighbourhood(cluster)
+        bob = callers["other"]
+        unknown = str(uuid4())
+        for uuids, status in (([UUID], 403), ([UUID, unknown], 404), ([unknown], 404), ([], 403)):
+            answer = await bob.call("DELETE", "/api/v1/checkpoints", {"checkpoint_uuids": uuids})
+            assert answer.status == status, (uuids, answer.body)
+        policy = {"checkpoint_storage": {"save_trial_latest": 0}}
+        assert (await bob.call("PATCH", "/api/v1/experiments/1", policy)).status == 403
+        assert (await bob.call("PATCH", "/api/v1/experiments/1", {"name": "bob was here"})).status == 200
+        assert (await bob.call("POST", "/api/v1/experiments/1/pause")).status == 200
+        assert (await cluster.user.call("PATCH", "/api/v1/experiments/1", policy)).status == 200
+        kept = (await bob.get(f"/api/v1/checkpoints/{UUID}"))["checkpoint"]
+        assert kept["state"] == "STATE_COMPLETED"
