@@ -120,8 +120,8 @@ class Task:
             address = await self._office.runtime.address(self.entry.resources_id)
             await self._report("started", address=address or self._office.address)
             found = await self._office.runtime.exit(self.entry.resources_id)
-        words = last_words(found, self.entry.stop_reason, self._begun)
-        self._write(replace(self.entry, found=found, last_words=words))
+        words = (found.lost, last_words(found, self.entry.stop_reason, self._begun))
+        self._write(replace(self.entry, found=found, last_words="\n".join(filter(None, words))))
         return found
 
     async def _begin(self, launch: Callable[[], Launch] | None) -> Exit | None:
@@ -176,12 +176,13 @@ class Task:
         return min(limit * 2, LINES_MAX)
 
     async def _close(self) -> None:
-        """After its own lines one of ours, where its end needs a word. Said again, it is the same line."""
+        """After the task's own lines the agent's, where the task's end needs a word. Said again, they are the same."""
         if self.entry.last_words:
-            said = Line(datetime.now(UTC), "stderr", self.entry.last_words)
-            line = read_line(self.entry, self._office.settings.id, self.entry.lines, said)
-            await self._office.desk.store(LogBatch((replace(line, source="agent"),)))
-            self._write(replace(self.entry, last_words="", lines=self.entry.lines + 1))
+            agent_id, at = self._office.settings.id, datetime.now(UTC)
+            said = [Line(at, "stderr", words) for words in self.entry.last_words.split("\n")]
+            lines = [read_line(self.entry, agent_id, self.entry.lines + n, line) for n, line in enumerate(said)]
+            await self._office.desk.store(LogBatch(tuple(replace(line, source="agent") for line in lines)))
+            self._write(replace(self.entry, last_words="", lines=self.entry.lines + len(lines)))
 
     async def _pause(self, pause_s: float) -> None:
         try:
