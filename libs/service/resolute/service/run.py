@@ -68,8 +68,15 @@ class Readiness:
 
     wanted: frozenset[str]
     ready: set[str] = field(default_factory=set)
+    progress: dict[str, str] = field(default_factory=dict)
+    """By the name of a service that is not ready: how far it has come."""
+
+    def on_progress(self, name: str, text: str) -> None:
+        self.ready.discard(name)
+        self.progress[name] = text
 
     def on_ready(self, name: str) -> None:
+        self.progress.pop(name, None)
         if name not in self.ready:
             self.ready.add(name)
             log_.info("ready", what=name)
@@ -91,7 +98,14 @@ async def _serve_all(services: Mapping[str, Serve], known: Settings, name: str, 
     async with _opened(known, name, stopping) as (log, nats):
         bus = ObservedBus(nats)
         secret = known.cluster_secret.get_secret_value().encode()
-        context = Context(log, bus, on_ready=readiness.on_ready, cluster_id=known.cluster_id, secret=secret)
+        context = Context(
+            log,
+            bus,
+            on_ready=readiness.on_ready,
+            on_progress=readiness.on_progress,
+            cluster_id=known.cluster_id,
+            secret=secret,
+        )
         async with _health(known, log, nats, readiness):
             await _serve_until(stopping, services, context)
 
@@ -186,7 +200,7 @@ async def _health(known: Settings, log: EventLog, bus: NatsBus, readiness: Readi
     async def bus_answers() -> bool:
         return bus.connected
 
-    site = HealthSite({"services": readiness.check, "log": log_answers, "bus": bus_answers})
+    site = HealthSite({"services": readiness.check, "log": log_answers, "bus": bus_answers}, readiness.progress)
     port = await site.open(known.health_host, known.health_port)
     log_.info("health", url=f"http://{known.health_host}:{port}/health")
     try:

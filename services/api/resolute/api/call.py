@@ -81,6 +81,8 @@ class Call:
     """The parsed JSON object, its keys in camelCase; empty when there was none."""
     raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show a call
     principal: Principal = NOBODY
+    sent: bool = False
+    """Whether a command was sent on its way."""
 
     @cached_property
     def query(self) -> Query:
@@ -123,6 +125,7 @@ class Call:
         cause = self.cause.then(step) if step else self.cause
         gateway = self.gateway
         persistence_s = gateway.settings.persistence_s
+        self.sent = True
         reply = await persistently(lambda: gateway.context.bus.request(command, cause), persistence_s)
         await persistently(lambda: gateway.read.reached(reply.position), persistence_s)
         return reply

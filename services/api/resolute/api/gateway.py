@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 from aiohttp import web
@@ -18,6 +19,7 @@ from resolute.api.edge import headers, origins
 from resolute.api.edge.callers import recognise
 from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.freshness import Freshness
+from resolute.api.growth import Progress
 from resolute.api.log_policies import LogPolicies
 from resolute.api.logins import Logins
 from resolute.api.lookup import KnownTrial
@@ -35,7 +37,7 @@ from resolute.api.task_tokens import TaskTokens
 from resolute.api.views.checkpoints import checkpoint_workloads
 from resolute.api.views.trials import trial_of
 from resolute.api.wire import WireError
-from resolute.proto.errors import InvalidConfig
+from resolute.proto.errors import InvalidConfig, NotFound, Unavailable
 from resolute.proto.pool import LogLine
 from resolute.service import Context
 from resolute.service.tracing import span
@@ -43,9 +45,17 @@ from resolute.service.tracing import span
 CSRF_TOKEN = web.RequestKey("csrf_token", str)
 """Under this key a request that a cookie signs keeps what its page must repeat."""
 
+T = TypeVar("T")
+
+ALWAYS = frozenset({"Health"})
+"""Operations that need no tables: a gateway whose tables still grow answers them."""
+
 
 class Gateway:
     """What every handler reaches for: the log and the bus, the read model, who is signed in, the measurements."""
+
+    growth: Progress | None = None
+    """How far the tables have come while they grow; until then everything is answered with 503."""
 
     def __init__(
         self,
@@ -135,15 +145,21 @@ class Gateway:
         except web.HTTPException:
             raise
         except Exception as error:  # noqa: BLE001  (told and logged)
-            code, message = told(error)
-            if schemas.is_stream(route.operation):
-                answer = wire.json_response(wire.stream_error_body(code, message), status=code.http)
-            else:
-                answer = self.failure(request, code, message)
+            answer = self._failed(route, request, error)
             answer.headers.update(wire.retry_after(error))
+            if self.growth is not None:
+                answer.headers[wire.RETRY_AFTER] = str(self.growth.ask_again_s)
             return answer
 
+    def _failed(self, route: Route, request: web.Request, error: Exception) -> web.Response:
+        code, message = told(error)
+        if schemas.is_stream(route.operation):
+            return wire.json_response(wire.stream_error_body(code, message), status=code.http)
+        return self.failure(request, code, message)
+
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
+        if self.growth is not None and route.operation not in ALWAYS:
+            raise Unavailable(f"this gateway's tables are still growing from the log: {self.growth}; try again later")
         principal = await self.who(request)
         _check_door(route, principal)
         if principal is not None:
@@ -154,12 +170,37 @@ class Gateway:
             principal = await self.who(request)
         body = {} if route.raw_body else parsed(raw)
         path = dict(request.match_info)
-        await access.check(self.read, route, principal, path, _document(raw) if route.names_in_raw_body else body)
+        document = _document(raw) if route.names_in_raw_body else body
+        await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
         bodies.check(route.operation, body)
-        answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY))
+        call = Call(self, request, path, body, raw, principal or NOBODY)
+        answer = await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
         if isinstance(answer, web.StreamResponse):
             return answer
         return wire.json_response(answer, pretty="pretty" in request.query)
+
+    async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
+        """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks
+        again in tables that show everything; unless a command was sent meanwhile, whose answer counts."""
+        shown = self.read.shown
+        try:
+            return await look()
+        except NotFound:
+            if not may_repeat() or not await self._caught_up_from(shown):
+                raise
+        return await look()
+
+    async def _caught_up_from(self, position: int) -> bool:
+        """Whether the tables show more than they did at `position`, once they show everything.
+
+        Raises Unavailable when they cannot be brought there in time: nobody knows then what there is.
+        """
+        try:
+            async with asyncio.timeout(self.settings.persistence_s):
+                await self.read.catch_up()
+        except TimeoutError:
+            raise Unavailable("this gateway's tables are behind the log: try again later") from None
+        return self.read.shown > position
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)

@@ -32,9 +32,18 @@ POSITION = f"SELECT position FROM read_v1.progress WHERE version = {VERSION}"
 
 BEGIN = f"INSERT INTO read_v1.progress (position, version) VALUES (0, {VERSION})"
 
-ADVANCE = (
-    f"BEGIN; UPDATE read_v1.progress SET position = {{to:d}} WHERE position = {{believed:d}} AND version = {VERSION}"
-)
+ADVANCE = f"UPDATE read_v1.progress SET position = {{to:d}} WHERE position = {{believed:d}} AND version = {VERSION}"
+
+DURABLY = "BEGIN; "
+
+SOON_DURABLY = "BEGIN; SET LOCAL synchronous_commit = off; "
+"""For tables that nobody reads yet: what a power cut takes away grows again."""
+
+SETTLE = "UPDATE read_v1.progress SET position = position"
+
+EXPERIMENT_OF = "SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1"
+
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename"
 
 
 class TablesLost(Unavailable):
@@ -49,6 +58,13 @@ class ReadModel:
         self._pool, self._log, self._schema = pool, log, schema
         self._position = 0
         self._one_at_a_time = asyncio.Lock()
+        self._begin = DURABLY
+        self.lost = asyncio.Event()
+        """Set when the tables were found missing, until `prepare` has made them."""
+
+    @property
+    def schema(self) -> str:
+        return self._schema
 
     @property
     def shown(self) -> int:
@@ -64,6 +80,7 @@ class ReadModel:
                     await connection.execute(self._in_schema(DDL.read_text()))
                     await connection.execute(self._in_schema(BEGIN))
         self._position = 0
+        self.lost.clear()
 
     async def drop(self) -> None:
         """Forget everything; `prepare` and catching up tell it again."""
@@ -72,8 +89,17 @@ class ReadModel:
         self._position = 0
 
     async def position(self) -> int:
-        self._position = int(await self.value(POSITION) or 0)
-        return self._position
+        """Where the tables stand. Raises TablesLost when they show less than they did: they are growing anew."""
+        found = int(await self.value(POSITION) or 0)
+        if found < self._position:
+            self._lost()
+            raise TablesLost(f"the tables that answers come from are growing anew: they show {found} events so far")
+        self._position = found
+        return found
+
+    def _lost(self) -> None:
+        self._position = 0
+        self.lost.set()
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
         """Show what is new in `batch`, durably: a gateway that has shown something never shows less afterwards.
@@ -120,7 +146,7 @@ class ReadModel:
         The transaction begins in one journey with its first statement, which locks the position's row.
         """
         changes = () if skip else [change for recorded in fresh for change in project(recorded)]
-        advance = ADVANCE.format(to=fresh[-1].position, believed=self._position)
+        advance = self._begin + ADVANCE.format(to=fresh[-1].position, believed=self._position)
         try:
             if await connection.execute(self._in_schema(advance)) != "UPDATE 1":
                 await connection.execute("ROLLBACK")
@@ -141,7 +167,8 @@ class ReadModel:
                     await self._step()
 
     async def catch_up(self) -> None:
-        """Show everything the log holds now."""
+        """Show everything the log holds now, and make sure that the tables still do."""
+        await self.position()
         await self.reached(await self._log.head())
 
     async def _step(self) -> None:
@@ -149,6 +176,21 @@ class ReadModel:
         events = await self._log.read_all(self._position or await self.position(), PAGE)
         if events:
             await self._handle(events)
+
+    @contextmanager
+    def growing(self) -> Iterator[None]:
+        """Within this, what is shown is not made durable at once: for tables that nobody reads yet."""
+        self._begin = SOON_DURABLY
+        try:
+            yield
+        finally:
+            self._begin = DURABLY
+
+    async def settle(self) -> None:
+        """Make durable all that was shown so far, and let the database learn how large the tables have become."""
+        await self.value(SETTLE)
+        for name in await self.rows(TABLES, self._schema):
+            await self.value(f"ANALYZE {self._schema}.{name[0]}")
 
     async def rows(self, sql: str, *args: Any) -> list[asyncpg.Record]:
         with self._known_errors():
@@ -173,14 +215,17 @@ class ReadModel:
             with outages():
                 yield
         except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError) as error:
-            self._position = 0
+            self._lost()
             raise TablesLost(
                 f"the tables that answers come from are gone, and have to be grown again: {error}"
             ) from error
 
     async def experiment_of(self, checkpoint: str) -> int | None:
-        """The experiment a checkpoint belongs to."""
-        found = await self.value("SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1", checkpoint)
+        """The experiment a checkpoint belongs to. One that is not found is looked for on the newest state."""
+        found = await self.value(EXPERIMENT_OF, checkpoint)
+        if found is None:
+            await self.catch_up()
+            found = await self.value(EXPERIMENT_OF, checkpoint)
         return None if found is None else int(found)
 
     async def begun_from(self, checkpoint: str) -> frozenset[int]:

@@ -173,8 +173,14 @@ def dumps(document: Any, *, pretty: bool = False) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
 
 
+RETRY_AFTER = "Retry-After"
+
+
 def json_response(document: Any, *, status: int = 200, pretty: bool = False) -> web.Response:
-    return web.Response(body=dumps(document, pretty=pretty), status=status, content_type="application/json")
+    """An answer; one that says 503 says as well that asking again after a second is right."""
+    headers = {RETRY_AFTER: "1"} if status == UNAVAILABLE.http else None
+    body = dumps(document, pretty=pretty)
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
 
 
 # ---------------------------------------------------------------- pages
