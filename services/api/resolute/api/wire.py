@@ -75,10 +75,13 @@ def code_of(error: ResoluteError) -> Code:
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), INTERNAL)
 
 
+RETRY_AFTER = "Retry-After"
+
+
 def retry_after(error: Exception) -> dict[str, str]:
     """The header that says when to ask again, where the error knows."""
     wait_s = error.retry_after_s if isinstance(error, WireError) else None
-    return {"Retry-After": str(math.ceil(wait_s))} if wait_s else {}
+    return {RETRY_AFTER: str(math.ceil(wait_s))} if wait_s else {}
 
 
 def error_body(path: str, code: Code, message: str) -> dict[str, Any]:
@@ -171,9 +174,6 @@ def dumps(document: Any, *, pretty: bool = False) -> bytes:
     if pretty:  # four spaces of indent, which orjson does not have
         return json.dumps(orjson.loads(dumps(document)), indent=4, ensure_ascii=False).encode()
     return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
-
-
-RETRY_AFTER = "Retry-After"
 
 
 def json_response(document: Any, *, status: int = 200, pretty: bool = False) -> web.Response:
