@@ -26,6 +26,7 @@ from resolute.proto.errors import InvalidConfig, Refused, ResoluteError, Unavail
 from resolute.service import logs, settings, tracing
 from resolute.service.context import Context
 from resolute.service.follower import Patience
+from resolute.service.loop_limit import loop_limit
 from resolute.service.loop_watchdog import LoopWatch
 from resolute.service.observed import ObservedBus
 from resolute.service.settings import Settings
@@ -88,7 +89,7 @@ class Readiness:
 async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> None:
     stopping = _stop_on_signals()
     tracing.configure(name, known.otlp_endpoint)
-    with LoopWatch():
+    with LoopWatch(), loop_limit(known.loop_held_max_s):
         await _serve_all(services, known, name, stopping)
     log_.info("stopped")
 

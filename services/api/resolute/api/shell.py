@@ -65,7 +65,7 @@ async def _follow(gateway: Gateway) -> None:
     context = gateway.context
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_show(gateway))
-        reactions = Reactions(NAME, context.log, gateway.forget_deleted)
+        reactions = Reactions(NAME, context.log, gateway.forget_deleted, turn=context.turn)
         tasks.create_task(Follower(reactions, context.log, context.bus).run())
         tasks.create_task(_hear(gateway))
         tasks.create_task(_sweep(gateway))
