@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
@@ -15,10 +16,11 @@ import asyncpg
 from resolute.api import growth, shell
 from resolute.api.growth import Progress, grow
 from resolute.api.readmodel import ReadModel
+from resolute.api.versions import drop_unused, note_use
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.message import Recorded
-from resolute.proto.pool import AgentJoined
+from resolute.proto.pool import AgentJoined, Slot
 from resolute.service import Context, tokens
 from tests.integration.api import a_search
 from tests.integration.api.running import SECRET, Answer, Client, Running, running
@@ -141,6 +143,55 @@ async def test_two_gateways_grow_one_set_of_tables_between_them(postgres_dsn: st
             assert heard[-1].head == await log.head()
             assert all(1 <= one.ask_again_s <= 30 for one in heard)
         assert log.aside == []
+
+
+async def test_what_could_not_be_shown_is_shown_once_it_can_and_is_asked_for_again(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        read, pool = cluster.gateway.read, cluster.gateway.pool
+        await pool.execute(f"ALTER TABLE {read.schema}.agents ADD CHECK (agent_id <> 'agent-b')")
+        await cluster.tell("pool-default", *(AgentJoined(f"agent-{name}", (), "host", "1") for name in "abc"))
+        [(consumer, position, _)] = log.aside
+        assert consumer == read.schema
+        assert await log.ask_again(consumer, position)
+        await read.again()
+        shown = await read.rows("SELECT agent_id FROM read_v1.agents ORDER BY agent_id")
+        assert [row["agent_id"] for row in shown] == ["agent-a", "agent-b", "agent-c"]
+        assert log.aside == []
+        await cluster.tell("pool-default", AgentJoined("agent-d", (), "host", "1"))
+        assert await read.value("SELECT count(*) FROM read_v1.agents") == 4
+
+
+async def test_what_still_cannot_be_shown_stays_aside(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        await cluster.tell("pool-default", AgentJoined("agent-a", (Slot(2**40, "cpu"),), "host", "1"))
+        [(consumer, position, _)] = log.aside
+        await log.ask_again(consumer, position)
+        await cluster.gateway.read.again()
+        assert [(one[0], one[1]) for one in log.aside] == [(consumer, position)]
+        assert await log.asked_again(consumer) == []
+
+
+async def test_tables_that_no_gateway_uses_are_dropped_and_all_others_stay(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        pool, own = cluster.gateway.pool, cluster.gateway.read.schema
+        for schema in ("read_v1", "read_v998", "read_v999"):
+            await ReadModel(pool, log, schema).prepare()
+        await ReadModel(pool, log, "read_v1").catch_up()
+        await pool.execute("CREATE SCHEMA read_virtue")
+        await note_use(pool, "read_v999", 0)
+        week, head = timedelta(days=7), await log.head()
+        assert await drop_unused(pool, own, head, week) == []
+        await pool.execute("UPDATE api.read_models SET used_at = now() - interval '8 days'")
+        await note_use(pool, "read_v999", 0)
+        # Of the three the first shows the whole log, and the last is used.
+        assert await drop_unused(pool, own, head, week) == ["read_v998"]
+        await pool.execute("UPDATE api.read_models SET used_at = now() - interval '8 days'")
+        assert await drop_unused(pool, own, head + 1, week) == ["read_v1", "read_v999"]
+        kept = await pool.fetch("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'read%' ORDER BY 1")
+        assert [row[0] for row in kept] == [own, "read_virtue"]
 
 
 async def test_a_gateway_whose_version_is_another_grows_beside_and_leaves_the_rest_alone(

@@ -130,6 +130,7 @@ class MemoryEventLog:
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         self._again.discard((consumer, position))
+        self.aside = [noted for noted in self.aside if noted[:2] != (consumer, position)]
         self.aside.append((consumer, position, error))
 
     async def ask_again(self, consumer: str, position: int) -> bool:

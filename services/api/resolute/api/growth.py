@@ -15,7 +15,7 @@ import asyncpg
 import structlog
 
 from resolute.api.database import outages
-from resolute.api.readmodel import LOCK, ReadModel
+from resolute.api.readmodel import LOCK, TRY_ALONE, ReadModel
 from resolute.eventlog import EventLog
 
 log_ = structlog.get_logger()
@@ -93,7 +93,7 @@ async def _alone(read: ReadModel, pool: asyncpg.Pool, say: Callable[[int], None]
     """While this process is the only one that grows these tables. The lock goes with its connection."""
     with outages():
         async with pool.acquire() as connection:
-            while not await connection.fetchval("SELECT pg_try_advisory_lock($1, hashtext($2))", LOCK, read.schema):
+            while not await connection.fetchval(TRY_ALONE, LOCK, read.schema):
                 say(await read.position())
                 await asyncio.sleep(LOOK_EVERY_S)
             try:

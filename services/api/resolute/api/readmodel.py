@@ -14,6 +14,7 @@ from typing import Any
 
 import asyncpg
 import structlog
+from prometheus_client import Counter
 
 from resolute.api.database import outages
 from resolute.api.projections import DDL, SCHEMA, VERSION, WRITTEN_FOR, project
@@ -23,6 +24,8 @@ from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.message import Recorded
 
 log_ = structlog.get_logger()
+
+UNSHOWN = Counter("resolute_unshown_events", "Events set aside because no row could be made of them.")
 
 LOCK = 0x7265_6164  # "read": one gateway makes the schema while the others wait
 
@@ -43,6 +46,8 @@ SETTLE = "UPDATE read_v1.progress SET position = position"
 
 EXPERIMENT_OF = "SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1"
 
+TRY_ALONE = "SELECT pg_try_advisory_lock($1, hashtext($2))"
+
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename"
 
 
@@ -53,9 +58,12 @@ class TablesLost(Unavailable):
 class ReadModel:
     """A `Consumer` of the log, and the tables it fills."""
 
-    def __init__(self, pool: asyncpg.Pool, log: EventLog, schema: str = SCHEMA) -> None:
-        """`schema`: where the tables are; another than the usual one is how a rebuilt model stands beside it."""
-        self._pool, self._log, self._schema = pool, log, schema
+    def __init__(self, pool: asyncpg.Pool, log: EventLog, schema: str = SCHEMA, *, asides: str = "") -> None:
+        """`schema`: where the tables are; another than the usual one is how a rebuilt model stands beside it.
+        `asides`: the name under which events are set aside, if not the schema's."""
+        self._pool, self._log, self._schema, self._asides = pool, log, schema, asides or schema
+        self._refused: set[int] = set()
+        """The positions of what was set aside by this object."""
         self._position = 0
         self._one_at_a_time = asyncio.Lock()
         self._begin = DURABLY
@@ -121,7 +129,9 @@ class ReadModel:
                     await self._handle([recorded])
                 return
             log_.exception("an event that cannot be shown", event_id=batch[0].id, kind=type(batch[0].event).__name__)
-            await self._log.set_aside(self._schema, batch[0].position, repr(error))
+            await self._log.set_aside(self._asides, batch[0].position, repr(error))
+            self._refused.add(batch[0].position)
+            UNSHOWN.inc()
             await self._apply(batch, skip=True)
 
     async def _apply(self, batch: Sequence[Recorded], *, skip: bool = False) -> None:
@@ -158,6 +168,39 @@ class ReadModel:
             connection.terminate()  # whatever happened, nobody is given a connection in the midst of a transaction
             raise
         return True
+
+    async def again(self) -> None:
+        """Show what was set aside and is asked for again. Shown out of its order it could undo what came later: all
+        tables are grown anew, beside the ones that answers come from, and then take their place."""
+        asked = await self._log.asked_again(self._asides)
+        if not asked:
+            return
+        with self._known_errors():
+            async with self._pool.acquire() as connection:
+                if await connection.fetchval(TRY_ALONE, LOCK, f"{self._schema} again"):
+                    try:
+                        await self._replace(connection, asked)
+                    finally:
+                        connection.terminate()  # the lock goes with it
+
+    async def _replace(self, connection: asyncpg.Connection, asked: Sequence[int]) -> None:
+        anew = ReadModel(self._pool, self._log, f"{self._schema}_anew", asides=self._asides)
+        await anew.drop()
+        await anew.prepare()
+        with anew.growing():
+            await anew.catch_up()
+        await anew.settle()
+        while True:
+            async with connection.transaction():
+                shown = await connection.fetchval(self._in_schema(f"{POSITION} FOR UPDATE"))
+                if shown <= anew.shown:
+                    await connection.execute(f"DROP SCHEMA {self._schema} CASCADE")
+                    await connection.execute(f"ALTER SCHEMA {anew.schema} RENAME TO {self._schema}")
+                    break
+            await anew.reached(shown)  # another gateway went on meanwhile
+        for position in set(asked) - anew._refused:
+            await self._log.settle(self._asides, position)
+        log_.info("the tables were grown anew", schema=self._schema, asked_for=list(asked))
 
     async def reached(self, position: int) -> None:
         """Return once the tables show everything up to `position`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from resolute.api.growth import Progress, grow
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
+from resolute.api.versions import drop_unused, note_use
 from resolute.bus import Subscription, subjects
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
@@ -32,6 +34,8 @@ T = TypeVar("T")
 log_ = structlog.get_logger()
 
 SWEEP_EVERY_S = 3600.0
+
+NOTE_USE_EVERY_S = 60.0
 
 FINISH_S = 1.0
 """How long requests may take to finish when the gateway stops; long polls and followers are cut off and come again."""
@@ -69,6 +73,7 @@ async def _follow(gateway: Gateway) -> None:
         tasks.create_task(Follower(reactions, context.log, context.bus).run())
         tasks.create_task(_hear(gateway))
         tasks.create_task(_sweep(gateway))
+        tasks.create_task(_note_use(gateway))
         context.on_ready("api")
 
 
@@ -215,6 +220,16 @@ async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
     except Unavailable:
         await facts.close()
         raise
+
+
+async def _note_use(gateway: Gateway) -> None:
+    """Say that the tables of this version are in use, and drop those of versions that are not."""
+    unused_for = timedelta(days=gateway.settings.unused_tables_days)
+    while True:
+        with suppress(Unavailable):
+            await note_use(gateway.pool, gateway.read.schema, gateway.read.shown)
+            await drop_unused(gateway.pool, gateway.read.schema, await gateway.context.log.head(), unused_for)
+        await asyncio.sleep(NOTE_USE_EVERY_S)
 
 
 async def _sweep(gateway: Gateway) -> None:
