@@ -9,15 +9,14 @@ from typing import Any, TypeVar
 
 import asyncpg
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
-from resolute.api import access, bodies, schemas, wire
+from resolute.api import access, schemas, wire
 from resolute.api.blobs import Blobs
+from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
 from resolute.api.edge import headers, origins
 from resolute.api.edge.callers import recognise
-from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.freshness import Freshness
 from resolute.api.growth import Progress
 from resolute.api.log_policies import LogPolicies
@@ -28,16 +27,17 @@ from resolute.api.measures.metrics import MetricStore
 from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
+from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Principal, Route, Verdict, decide
 from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.task_tokens import TaskTokens
+from resolute.api.uploads import Uploads
 from resolute.api.views.checkpoints import checkpoint_workloads
 from resolute.api.views.trials import trial_of
-from resolute.api.wire import WireError
-from resolute.proto.errors import InvalidConfig, NotFound, Unavailable
+from resolute.proto.errors import NotFound, Unavailable
 from resolute.proto.pool import LogLine
 from resolute.service import Context
 from resolute.service.tracing import span
@@ -84,6 +84,7 @@ class Gateway:
         self.logs = LogStore(pool)
         self.log_policies = LogPolicies(self.read, context.bus)
         self.blobs = Blobs(pool)
+        self.uploads = Uploads()
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
         self.search_events = SearchEvents(context.log)
         self.trials: dict[int, KnownTrial] = {}
@@ -164,20 +165,28 @@ class Gateway:
         _check_door(route, principal)
         if principal is not None:
             recognise(request, principal)
-        raw = await _read(request, wire.MAX_BODY_BYTES if principal else wire.MAX_STRANGERS_BODY_BYTES)
-        if principal is not None and principal.task is not None:
-            # A body may take long to arrive, and the task's run may have been given up meanwhile.
-            principal = await self.who(request)
-        body = {} if route.raw_body else parsed(raw)
-        path = dict(request.match_info)
-        document = _document(raw) if route.names_in_raw_body else body
-        await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
-        bodies.check(route.operation, body)
-        call = Call(self, request, path, body, raw, principal or NOBODY)
-        answer = await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
+        read = await read_body(request, route.body if principal else FROM_STRANGERS, self.uploads)
+        try:
+            if principal is not None and principal.task is not None:
+                # A body may take long to arrive, and the task's run may have been given up meanwhile.
+                principal = await self.who(request)
+            answer = await self._handled(route, request, principal, read)
+        finally:
+            await read.close()
         if isinstance(answer, web.StreamResponse):
             return answer
         return wire.json_response(answer, pretty="pretty" in request.query)
+
+    async def _handled(
+        self, route: Route, request: web.Request, principal: Principal | None, read: RequestBody
+    ) -> dict[str, Any] | web.StreamResponse:
+        body = {} if route.raw_body else await read.parsed()
+        path = dict(request.match_info)
+        document = await read.document() if route.names_in_raw_body else body
+        await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
+        await read.check(route.operation, body)
+        call = Call(self, request, path, body, read, principal or NOBODY)
+        return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
         """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks
@@ -207,47 +216,12 @@ class Gateway:
 
 
 def _check_door(route: Route, principal: Principal | None) -> None:
-    """What can be refused before the body is read: a stranger's upload, or a given-up run's, costs nothing."""
+    """What can be refused before the body is read: a stranger's upload, or a given-up run's, or that of a caller whom
+    nothing in it could let in, costs nothing."""
     verdict = decide(route.access, principal, ())
-    if verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED):
+    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.subjects
+    if final and verdict is not Verdict.ALLOWED:
         raise access.refusal(verdict, route.operation, route.access, principal)
-
-
-def _document(raw: bytes) -> Any:
-    """What a body that need not be an object says, with keys in camelCase."""
-    return wire.normalised(wire.loads(raw)) if raw.strip() else {}
-
-
-async def _read(request: web.Request, limit_bytes: int) -> bytes:
-    """The body, up to its limit; one that says it is longer is not read at all."""
-    too_large = WireError(wire.TOO_LARGE, f"the body is larger than {limit_bytes} bytes")
-    if (request.content_length or 0) > limit_bytes:
-        raise too_large
-    parts, size = [], 0
-    try:
-        async for part in request.content.iter_any():
-            size += len(part)
-            if size > limit_bytes:
-                raise too_large
-            parts.append(part)
-    except BodyTooSlow as error:
-        raise WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection") from None
-    except (web.RequestPayloadError, HttpProcessingError) as error:
-        raise InvalidConfig(f"the body of the request cannot be read: {error}") from None
-    return b"".join(parts)
-
-
-def parsed(raw: bytes) -> dict[str, Any]:
-    """The JSON object in `raw`, whatever its content type said, with keys in camelCase; {} for an empty body."""
-    if not raw.strip():
-        return {}
-    document = wire.loads(raw)
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise InvalidConfig(f"the body must be a JSON object; found {type(document).__name__}")
-    normalised: dict[str, Any] = wire.normalised(document)
-    return normalised
 
 
 def _bearer_token(request: web.Request) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -14,15 +15,12 @@ from typing import Any, TypeVar
 import orjson
 from aiohttp import web
 
+from resolute.api.body_kinds import NESTING_MAX
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
 
 T = TypeVar("T")
 
-MAX_BODY_BYTES = 134_217_728 + 2_097_152
-"""A message of 96 MiB, most of it a context directory in base64, and what JSON adds."""
-
-MAX_STRANGERS_BODY_BYTES = 65_536
-"""Of someone who is not signed in: a login fits."""
+COLLECTED_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +159,24 @@ def int64(value: int) -> str:
 
 def loads(raw: bytes) -> Any:
     """The document in `raw`. NaN and the infinities are taken bare too, as Python's own json writes them."""
+    with _no_collection() if len(raw) > COLLECTED_BYTES else nullcontext():
+        document = _loads(raw)
+    _check_nesting(raw, document)
+    return document
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keeps the collector of garbage from running: a million small lists set it off again and again, and as it finds
+    nothing (all of them are in use), each run takes longer than the one before."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _loads(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -168,6 +184,20 @@ def loads(raw: bytes) -> Any:
             with suppress(ValueError, RecursionError):
                 return json.loads(raw)
         raise InvalidConfig(f"the body is no JSON: {error}") from None
+
+
+def _check_nesting(raw: bytes, document: Any) -> None:
+    """Raises InvalidConfig for a document that is nested deeper than functions that call themselves should follow."""
+    if raw.count(b"[") + raw.count(b"{") <= NESTING_MAX:
+        return
+    waiting = [(document, 1)]
+    while waiting:
+        value, level = waiting.pop()
+        if level > NESTING_MAX:
+            raise InvalidConfig(f"the body nests objects and lists more than {NESTING_MAX} deep, which is the limit")
+        if isinstance(value, dict | list):
+            inner = value.values() if isinstance(value, dict) else value
+            waiting.extend((one, level + 1) for one in inner if isinstance(one, dict | list))
 
 
 def dumps(document: Any, *, pretty: bool = False) -> bytes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
 
+from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import cluster_defaults, launch_warnings
@@ -23,9 +25,10 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     if experiment_id is None:
         raise InvalidConfig("id: the experiment to continue is missing")
     row = await row_of(call.gateway.read, int(experiment_id))
-    changes = load_yaml(str(call.body.get("overrideConfig") or ""))
+    changes = await asyncio.to_thread(load_yaml, str(call.body.get("overrideConfig") or ""))
     managed = not row["unmanaged"]
-    config = override(orjson.loads(row["config"]), changes, await cluster_defaults(call), managed=managed)
+    current, defaults = orjson.loads(row["config"]), await cluster_defaults(call)
+    config = await asyncio.to_thread(override, current, changes, defaults, managed=managed)
     if changes.get("resources"):
         await check_resources(call, config.resources)
     await call.send(ContinueExperiment(int(experiment_id), config.merged))
@@ -41,5 +44,6 @@ ROUTES = (
         continue_experiment,
         # It runs with the owner's environment variables, and the caller may choose which program reads them.
         OWNERS.to("experiment.edit").own("experiment", "body.id"),
+        body=CONFIGURATION,
     ),
 )
