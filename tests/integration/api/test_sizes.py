@@ -18,8 +18,8 @@ import pytest
 
 from resolute.api.body_kinds import CONFIGURATION, METRICS, ORDINARY, SUBMISSION
 from resolute.service.loop_watchdog import LoopWatch
-from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
+from tests.integration.api.whole import whole
 
 HELD_S_MAX = 0.1
 
@@ -158,10 +158,11 @@ async def test_each_kind_of_body_has_a_limit_that_the_refusal_names(
         assert (status, said["error"]["error"]) == (413, refused)
 
 
-async def test_batches_of_metrics_and_lines_hold_nobody_up(postgres_dsn: str, tmp_path: Path) -> None:
-    async with running(postgres_dsn) as cluster:
-        await a_search.tell(cluster, tmp_path)
-        someone = await cluster.nobody.login("determined")
+async def test_batches_of_metrics_and_lines_hold_nobody_up(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit()
+        order, trial = await cluster.task(agent)
         steps = iter(range(1, 10**6))
 
         def report(metrics: int) -> dict[str, Any]:
@@ -172,12 +173,16 @@ async def test_batches_of_metrics_and_lines_hold_nobody_up(postgres_dsn: str, tm
 
         for count, metrics in ((5_000, 20), (1, 120_000)):
             body = json.dumps({"reports": [report(metrics) for _ in range(count)]}).encode()
-            status, answer = await unheld(post, someone, "/api/v1/trials/1/metrics/batch", body)
+            status, answer = await unheld(post, trial, "/api/v1/trials/1/metrics/batch", body)
             assert status == 200, answer
-        lines = [
-            {"taskId": "1.1", "log": f"{n} {'x' * 350}", "timestamp": "2026-01-01T00:00:00Z"} for n in range(9_000)
-        ]
-        status, answer = await unheld(post, someone, "/api/v1/task/logs", json.dumps({"logs": lines}).encode())
+        for count, why in ((METRICS.limit_bytes // 3 - 10, "more than 150,000"), (149_990, "a list of reports")):
+            many_lists = b'{"reports": [' + b"[]," * count + b"[]]}"
+            status, answer = await unheld(post, trial, "/api/v1/trials/1/metrics/batch", many_lists)
+            assert status == 400
+            assert why in answer["error"]["error"]
+        task, at = order.spec.task_id, "2026-01-01T00:00:00Z"
+        lines = [{"taskId": task, "log": f"{n} {'x' * 350}", "timestamp": at} for n in range(9_000)]
+        status, answer = await unheld(post, trial, "/api/v1/task/logs", json.dumps({"logs": lines}).encode())
         assert status == 200, answer
 
 

@@ -12,6 +12,10 @@ MIB = 2**20
 NESTING_MAX = 64
 """Objects and lists inside each other, in any body."""
 
+CONTAINERS_MAX = 150_000
+"""Objects and lists in any body: parsing more would hold the interpreter for longer than 100 ms. What is counted are
+opening brackets, those within texts as well."""
+
 
 @dataclass(frozen=True, slots=True)
 class BodyKind:

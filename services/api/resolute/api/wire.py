@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -15,7 +14,8 @@ from typing import Any, TypeVar
 import orjson
 from aiohttp import web
 
-from resolute.api.body_kinds import NESTING_MAX
+from resolute.api.body_kinds import CONTAINERS_MAX, NESTING_MAX
+from resolute.config.collection import no_collection
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
 
 T = TypeVar("T")
@@ -159,21 +159,14 @@ def int64(value: int) -> str:
 
 def loads(raw: bytes) -> Any:
     """The document in `raw`. NaN and the infinities are taken bare too, as Python's own json writes them."""
-    with _no_collection() if len(raw) > COLLECTED_BYTES else nullcontext():
+    brackets = raw.count(b"[") + raw.count(b"{")
+    if brackets > CONTAINERS_MAX:
+        raise InvalidConfig(f"the body has more than {CONTAINERS_MAX:,} objects and lists, which is the limit")
+    with no_collection() if len(raw) > COLLECTED_BYTES else nullcontext():
         document = _loads(raw)
-    _check_nesting(raw, document)
+    if brackets > NESTING_MAX:
+        _check_nesting(document)
     return document
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keeps the collector of garbage from running: a million small lists set it off again and again, and as it finds
-    nothing (all of them are in use), each run takes longer than the one before."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _loads(raw: bytes) -> Any:
@@ -186,10 +179,8 @@ def _loads(raw: bytes) -> Any:
         raise InvalidConfig(f"the body is no JSON: {error}") from None
 
 
-def _check_nesting(raw: bytes, document: Any) -> None:
+def _check_nesting(document: Any) -> None:
     """Raises InvalidConfig for a document that is nested deeper than functions that call themselves should follow."""
-    if raw.count(b"[") + raw.count(b"{") <= NESTING_MAX:
-        return
     waiting = [(document, 1)]
     while waiting:
         value, level = waiting.pop()
