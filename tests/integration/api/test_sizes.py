@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import http.client
 import json
 import os
@@ -55,8 +56,12 @@ def post(
 
 async def unheld(work: Callable[..., tuple[int, dict[str, Any]]], *args: Any) -> tuple[int, dict[str, Any]]:
     """The outcome of `work`, during which the event loop was free."""
-    with LoopWatch(beat_s=0.005) as watch:
-        outcome = await asyncio.to_thread(work, *args)
+    gc.freeze()  # as a service does when it is ready: what the tests have loaded is no part of what is measured
+    try:
+        with LoopWatch(beat_s=0.005) as watch:
+            outcome = await asyncio.to_thread(work, *args)
+    finally:
+        gc.unfreeze()
     assert watch.longest_cpu_s < HELD_S_MAX, outcome
     return outcome
 

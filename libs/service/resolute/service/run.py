@@ -7,6 +7,7 @@ may be started again: the log is whole.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -81,6 +82,8 @@ class Readiness:
         if name not in self.ready:
             self.ready.add(name)
             log_.info("ready", what=name)
+            if self.ready >= self.wanted:
+                gc.freeze()  # modules and settings stay for good: the collector need not look at them each time
 
     async def check(self) -> bool:
         return self.ready >= self.wanted
