@@ -82,10 +82,6 @@ class Reading:
         self.allocations: dict[str, Allocated] = {}
         self.checkpoints: dict[str, int] = {}
 
-    @property
-    def shown(self) -> int:
-        return self._position
-
     async def position(self) -> int:
         return self._position
 

@@ -14,7 +14,6 @@ from resolute.proto.experiment import (
     TrialRunEnded,
     TrialRunRequested,
 )
-from resolute.proto.message import Recorded
 from tests.simulation import clock
 from tests.simulation.cluster import Setup, SimulatedCluster, search
 from tests.simulation.faults import BusForgets, Crash, CrashAtEvent, CrashAtStep, DatabaseRestarts, Fault, PowerCut
@@ -50,18 +49,12 @@ def small_search(fate: Fate | Fault, *, slots: int = 1) -> SimulatedCluster:
         return clock.run(story, SEED)
 
 
-def told(cluster: SimulatedCluster) -> list[Recorded]:
-    """Of the experiment. A searcher that dies while it creates one may have used up the first number."""
-    streams = cluster.log.streams
-    return next(events for name, events in streams.items() if name.startswith("experiment-") and events)
-
-
 def trials(cluster: SimulatedCluster) -> list[TrialEnded]:
-    return of(told(cluster), TrialEnded)
+    return of(cluster.log.streams["experiment-1"], TrialEnded)
 
 
 def runs(cluster: SimulatedCluster) -> list[TrialRunEnded]:
-    return of(told(cluster), TrialRunEnded)
+    return of(cluster.log.streams["experiment-1"], TrialRunEnded)
 
 
 @pytest.mark.parametrize("event", range(1, EVENTS, 6))

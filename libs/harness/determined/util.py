@@ -60,7 +60,20 @@ def masked(config: Mapping[str, Any]) -> dict[str, Any]:
     copy: dict[str, Any] = json.loads(json.dumps(config))
     for path in _SECRETS:
         _mask(copy, path)
+    environment = copy.get("environment")
+    if isinstance(environment, dict) and environment.get("environment_variables"):
+        environment["environment_variables"] = _masked_variables(environment["environment_variables"])
     return copy
+
+
+def _masked_variables(stated: Any) -> Any:
+    """Lines of NAME=VALUE, or such lines for each kind of device. Any value may be a secret."""
+    if isinstance(stated, dict):
+        return {kind: _masked_variables(lines) for kind, lines in stated.items()}
+    if not isinstance(stated, list):
+        return stated
+    parts = [str(line).partition("=") for line in stated]
+    return [f"{name}={MASK}" if value else f"{name}{equals}" for name, equals, value in parts]
 
 
 def _mask(tree: Any, path: tuple[str, ...]) -> None:

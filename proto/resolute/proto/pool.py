@@ -465,6 +465,7 @@ class DisableSlot(SchedulerCommand):
 # resolute.agent.<agent>.heartbeat  agent -> scheduler   AgentHeartbeat, no answer
 # resolute.agent.<agent>.report     agent -> scheduler   TaskReport, answered by a Reply when it is in the log
 # resolute.agent.<agent>.logs       agent -> api         LogBatch, answered by LogsStored when it is durable
+# resolute.agent.<agent>.secrets    agent -> api         OpenSecrets, answered by SecretsOpened, a box for this agent
 # resolute.agent.<agent>.orders     scheduler -> agent   AgentOrders, no answer: hello heals what was lost
 
 
@@ -574,6 +575,26 @@ class LogLine:
 @dataclass(frozen=True, slots=True)
 class LogBatch:
     lines: tuple[LogLine, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSecrets:
+    """Ask for the secrets of a task's configuration, which its StartTask carries sealed."""
+
+    token: str
+    """The task's, from its StartTask."""
+    public_key: str
+    """What the answer is sealed to: made up by the agent for this one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretsOpened:
+    """The answer to OpenSecrets: a box that the asking agent alone can open."""
+
+    sender: str
+    """The public key of whoever filled the box."""
+    box: str
+    """A JSON object: what stands behind each sealed value, by that value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-import orjson
+import asyncio
+import stat
+from pathlib import Path
 
+import orjson
+import pytest
+
+from resolute.api import secrets_cli
+from resolute.api.agent_secrets import AgentSecrets
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
+from resolute.proto.pool import OpenSecrets
+from resolute.service.sealing import Box
 from tests.integration.api.running import running
 from tests.integration.api.test_experiments import CONFIG, submit
 
@@ -28,3 +38,124 @@ async def test_not_even_an_administrator_is_told_the_keys_of_the_storage(postgre
         config = (await admin.get("/api/v1/master/config"))["config"]
         assert config["checkpoint_storage"]["bucket"] == "models"
         assert "hunter" not in orjson.dumps(config).decode()
+
+
+PLANTED = """name: planted
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 100}}
+environment:
+  registry_auth: {username: me, password: hunter2-registry}
+  environment_variables: [TOKEN=hunter2-token]   # of the store
+data: {secrets: {key: hunter2-data}}
+"""
+MASKED = "********"
+
+
+async def test_what_leaves_the_gateway_is_sealed_and_each_is_shown_what_is_theirs(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        admin, owner = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")
+        await admin.post("/api/v1/users", {"user": {"username": "eve", "active": True}, "password": "s"})
+        eve = await cluster.nobody.login("eve", "s")
+        made = await submit(owner, PLANTED, activate=False)
+        assert "hunter2" not in repr(await cluster.log.read_all(0))
+        rows = await cluster.gateway.read.rows("SELECT config::text, original_config FROM read_v1.experiment_configs")
+        assert "hunter2" not in repr([tuple(row) for row in rows])
+        for client, token in ((owner, "hunter2-token"), (admin, "hunter2-token"), (eve, MASKED)):
+            shown = await client.get("/api/v1/experiments/1")
+            assert shown["config"]["environment"]["environment_variables"]["cpu"] == [f"TOKEN={token}"]
+            assert f"TOKEN={token}" in shown["experiment"]["originalConfig"]
+            assert "# of the store" in shown["experiment"]["originalConfig"]
+            assert shown["config"]["environment"]["registry_auth"] == {"username": "me", "password": MASKED}
+            assert shown["config"]["data"]["secrets"] == {"key": MASKED}
+            assert "hunter2" not in orjson.dumps(await client.get("/api/v1/experiments")).decode()
+        assert made["config"]["environment"]["environment_variables"]["cpu"] == ["TOKEN=hunter2-token"]
+
+
+async def test_a_fork_carries_the_secrets_of_its_owner_and_of_nobody_else(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        admin, owner = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")
+        await submit(owner, PLANTED, activate=False)
+        masked = PLANTED
+        for secret in ("hunter2-registry", "hunter2-token", "hunter2-data"):
+            masked = masked.replace(secret, f'"{MASKED}"' if "token" not in secret else MASKED)
+        await submit(owner, masked, activate=False, parentId=1)
+        config = orjson.loads(
+            await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs WHERE experiment_id = 2")
+        )
+        opened, keys = await cluster.gateway.vault.opened(config)
+        assert opened["environment"]["registry_auth"]["password"] == "hunter2-registry"
+        assert opened["data"]["secrets"] == {"key": "hunter2-data"}
+        first = await cluster.gateway.read.value(
+            "SELECT config FROM read_v1.experiment_configs WHERE experiment_id = 1"
+        )
+        assert not any(key in first for key in keys.known), "each experiment has a key of its own"
+        body = {"config": masked, "parentId": 1, "modelDefinition": [], "activate": False}
+        refused = await admin.call("POST", "/api/v1/experiments", body)
+        assert refused.status == 400
+        assert refused.error.startswith(f"data.secrets.key: found {MASKED}")
+
+
+async def test_continuing_keeps_the_secrets_and_takes_new_ones_sealed(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        owner = await cluster.nobody.login("determined")
+        await submit(owner, PLANTED, activate=False)
+        await owner.post("/api/v1/experiments/1/cancel")
+        changes = f"data: {{secrets: {{key: '{MASKED}', more: hunter2-more}}}}\nmax_restarts: 3"
+        await owner.post("/api/v1/experiments/continue", {"id": 1, "overrideConfig": changes})
+        assert "hunter2" not in repr(await cluster.log.read_all(0))
+        config = orjson.loads(await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs"))
+        opened, _ = await cluster.gateway.vault.opened(config)
+        assert opened["data"]["secrets"] == {"key": "hunter2-data", "more": "hunter2-more"}
+        assert opened["environment"]["environment_variables"]["cpu"] == ["TOKEN=hunter2-token"]
+        assert opened["max_restarts"] == 3
+
+
+async def test_what_looks_sealed_in_a_submission_is_no_more_than_text(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        owner = await cluster.nobody.login("determined")
+        await submit(owner, PLANTED, activate=False)
+        config = orjson.loads(await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs"))
+        stolen = config["data"]["secrets"]["key"]
+        forged = CONFIG + f"environment: {{environment_variables: ['STOLEN={stolen}']}}\n"
+        shown = await submit(owner, forged, activate=False)
+        assert shown["config"]["environment"]["environment_variables"]["cpu"] == [f"STOLEN={stolen}"]
+
+
+async def test_keys_are_rotated_under_a_running_gateway_and_forgotten_for_good(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys"
+    async with running(postgres_dsn, services=True, sealing_keys=keys) as cluster:
+        owner = await cluster.nobody.login("determined")
+        assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+        await submit(owner, PLANTED, activate=False)
+        former = keys.read_text()
+        said: list[str] = []
+        await asyncio.to_thread(secrets_cli.rotate, postgres_dsn, keys, b"", say=said.append)
+        assert said[0].startswith("1 keys are wrapped by ")
+        assert keys.read_text() != former
+        assert "TOKEN=hunter2-token" in repr((await owner.get("/api/v1/experiments/1"))["config"])
+        await submit(owner, PLANTED, activate=False)
+        keys.write_text(former)
+        assert (await owner.call("GET", "/api/v1/experiments/1")).status == 503, "the former key opens nothing"
+
+
+async def test_secrets_are_forgotten_by_their_owner_and_everything_else_stays(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    async with running(postgres_dsn, services=True, sealing_keys=tmp_path / "keys") as cluster:
+        owner = await cluster.nobody.login("determined")
+        await submit(owner, PLANTED, activate=False)
+        said: list[str] = []
+        with pytest.raises(NotFound, match="user-7"):
+            await asyncio.to_thread(secrets_cli.forget, postgres_dsn, "user-7")
+        with pytest.raises(InvalidConfig, match="expected experiment-NUMBER"):
+            await asyncio.to_thread(secrets_cli.forget, postgres_dsn, "trial-1")
+        await asyncio.to_thread(secrets_cli.forget, postgres_dsn, "user-2", say=said.append)
+        assert said[0].startswith("1 keys forgotten: trials of user-2 cannot start any more")
+        shown = await owner.get("/api/v1/experiments/1")
+        assert shown["config"]["environment"]["environment_variables"]["cpu"] == [f"TOKEN={MASKED}"]
+        assert shown["experiment"]["name"] == "planted"
+        secrets = AgentSecrets(cluster.gateway.read, cluster.gateway.task_tokens, cluster.gateway.vault)
+        with pytest.raises(Forbidden):
+            await secrets.open(OpenSecrets("rt1.forged.token.x", Box().public))

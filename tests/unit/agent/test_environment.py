@@ -10,7 +10,7 @@ import pytest
 
 from determined import _info, util
 from resolute.agent.environment import Site, environment, harness_directory
-from resolute.config import masking
+from resolute.config import masking, secrets
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Placement, Slot, StartTask
 
@@ -59,7 +59,7 @@ def test_the_login_to_the_registry_stays_with_the_agent(stated: dict[str, object
 
 
 def test_a_task_hides_the_same_secrets_as_the_cluster():
-    assert util._SECRETS == masking._SECRETS
+    assert util._SECRETS == secrets.FIELDS
     login = {"username": "ada", "password": "p", "auth": "a", "identitytoken": "i", "registrytoken": "r"}
     config = {
         "data": {"secrets": {"key": "k", "none": None}},

@@ -27,6 +27,7 @@ CONVERSATION = (
     Exchange("heartbeat", pool.AgentHeartbeat, None, "scheduler"),
     Exchange("report", pool.TaskReport, Reply, "scheduler"),
     Exchange("logs", pool.LogBatch, pool.LogsStored, "api"),
+    Exchange("secrets", pool.OpenSecrets, pool.SecretsOpened, "api"),
     Exchange("orders", pool.AgentOrders, None, "agent"),
 )
 

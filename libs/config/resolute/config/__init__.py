@@ -19,10 +19,13 @@ from .masking import masked, masked_yaml
 from .merge import merge
 from .rungs import most_apart, most_rungs, rung_lengths
 from .searcher import HALVING, SearcherConfig
+from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
 from .slots import Slots, slots_of
 
 __all__ = [
     "HALVING",
+    "MASK",
+    "VARIABLES_NAME",
     "ClusterDefaults",
     "ExperimentConfig",
     "Length",
@@ -31,6 +34,8 @@ __all__ = [
     "SearcherConfig",
     "Slots",
     "Space",
+    "changed",
+    "changed_yaml",
     "check_entrypoint",
     "count_grid",
     "from_merged",
@@ -48,5 +53,6 @@ __all__ = [
     "parse_space",
     "rung_lengths",
     "sample",
+    "secrets_of",
     "slots_of",
 ]

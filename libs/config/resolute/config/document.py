@@ -16,7 +16,6 @@ import yaml
 from resolute.proto.errors import InvalidConfig
 
 from . import bounds
-from .collection import no_collection
 
 _SLOW_CHARACTERS_MAX = 65_536
 _NUMBER = r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
@@ -83,8 +82,7 @@ def load_yaml(text: str) -> dict[str, Any]:
     """
     bounds.check_text(text)
     try:
-        with no_collection():
-            document = _load(text)
+        document = _load(text)
     except yaml.MarkedYAMLError as error:
         raise _invalid(error.problem or "this is not YAML", error.problem_mark) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: `!!int x`
@@ -95,6 +93,14 @@ def load_yaml(text: str) -> dict[str, Any]:
         kind = "a list" if isinstance(document, list) else f"{document!r}"
         raise InvalidConfig(f"line 1, column 1: expected an object (name: value lines); found {kind[:60]}")
     return document
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """The nodes of a text that `load_yaml` has read, which say where each value stands."""
+    try:
+        return yaml.compose(text, Loader=_Loader)
+    except yaml.YAMLError:
+        return yaml.compose(text, Loader=_SlowLoader)
 
 
 def _load(text: str) -> Any:

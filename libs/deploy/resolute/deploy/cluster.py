@@ -211,6 +211,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_CLUSTER_NAME": cluster.name,
         "RESOLUTE_API_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_SECRET": secret,
+        "RESOLUTE_API_SEALING_KEYS": str(places.sealing_keys),
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
         "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(cluster.task_container_defaults),
         **cluster.given,

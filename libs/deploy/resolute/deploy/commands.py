@@ -177,6 +177,12 @@ def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
     return postgres.url(places) if places.description.exists() else None
 
 
+def sealing_keys(cluster_name: str, data_dir: Path | None) -> tuple[Path, bytes]:
+    """The file of an embedded cluster's wrapping keys, and the cluster's secret."""
+    places = Places.of(cluster_name, data_dir)
+    return places.sealing_keys, cluster.cluster_secret(places).encode() if places.description.exists() else b""
+
+
 def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> ResourcePool | None:
     """How a pool of an embedded cluster is set, the default pool where none is named; None where there is no cluster.
 

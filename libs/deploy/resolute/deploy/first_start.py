@@ -48,6 +48,7 @@ DATA = {
     "database": (POSTGRES_UID, 0o700),
     "bus": (NATS_UID, 0o700),
     "agents": (SERVICES_UID, 0o700),
+    "sealing": (SERVICES_UID, 0o700),  # the gateways make the first key there, and rotate it
     "checkpoints": (0, 0o1777),  # trials write there as whoever their image or their agent says
 }
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
@@ -132,6 +133,7 @@ def excerpts(
         "tls_cert": str(gateway / "tls.crt"),
         "tls_key": str(gateway / "tls.key"),
         "initial_user_password": identity.user_password,
+        "sealing_keys": str(MOUNTED_AT / "sealing" / "keys"),
         "checkpoint_storage": {"type": "shared_fs", "host_path": CHECKPOINTS},
     }
     trusted = (authority / certificates.AUTHORITY).read_text()

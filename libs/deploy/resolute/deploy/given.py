@@ -62,6 +62,7 @@ DECIDED = {
     "RESOLUTE_API_CLUSTER_NAME": "--cluster-name says it",
     "RESOLUTE_CONFIG": "an embedded cluster reads no such file; give the settings as variables",
     "RESOLUTE_API_PORT": "--master-port says it",
+    "RESOLUTE_API_SEALING_KEYS": "the cluster keeps them in its data directory",
     "RESOLUTE_AGENT_SLOTS": "--slots says it",
     "RESOLUTE_AGENT_GPU": "--gpu and --no-gpu say it",
     "RESOLUTE_AGENT_RUNTIME": "--runtime says it",

@@ -61,6 +61,11 @@ class Places:
         return self.root / "secrets"
 
     @property
+    def sealing_keys(self) -> Path:
+        """What protects the secrets of configurations. Without it they cannot be opened, whoever has the database."""
+        return self.secrets / "sealing.keys"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

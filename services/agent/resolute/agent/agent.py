@@ -15,6 +15,7 @@ from resolute.agent import containers, environment
 from resolute.agent.desk import ANSWER_S, Desk
 from resolute.agent.environment import Site
 from resolute.agent.ledger import Entry, Ledger, entry_for
+from resolute.agent.opening import opened
 from resolute.agent.runtime import CannotStart, Exit, Launch, TaskRuntime
 from resolute.agent.settings import AgentSettings
 from resolute.agent.task import CANNOT_START, Office, Task
@@ -179,7 +180,12 @@ class Agent:
         except OSError as error:
             # What is not in the ledger would be nobody's after a restart.
             return self._disown(entry, Exit(CANNOT_START, f"the work directory of the agent: {error}"))
-        self._care(Task(entry, self._office), lambda: self._launch_of(order))
+        task = Task(entry, self._office)
+        self._care(task, lambda: self._launch_with_secrets(order, task))
+
+    async def _launch_with_secrets(self, order: StartTask, task: Task) -> Launch:
+        """Raises CannotStart."""
+        return self._launch_of(await opened(order, self._office.desk, task.must_be_wanted))
 
     def _launch_of(self, order: StartTask) -> Launch:
         """Raises CannotStart."""
@@ -215,7 +221,7 @@ class Agent:
         task = Task(entry, self._office)
         self._attend(task, lambda: task.disown(found), lambda: task.disown(found))
 
-    def _care(self, task: Task, launch: Callable[[], Launch] | None) -> None:
+    def _care(self, task: Task, launch: Callable[[], Awaitable[Launch]] | None) -> None:
         self._attend(task, lambda: task.run(launch), lambda: task.run(None))
 
     def _attend(self, task: Task, work: Callable[[], Awaitable[None]], again: Callable[[], Awaitable[None]]) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
 from resolute.bus import Bus, subjects
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.message import Reply
-from resolute.proto.pool import LogBatch, LogsStored, TaskReport
+from resolute.proto.pool import LogBatch, LogsStored, OpenSecrets, SecretsOpened, TaskReport
 from resolute.service import Patience
+from resolute.service.sealing import Box
 
 log_ = structlog.get_logger()
 
@@ -36,6 +39,22 @@ class Desk:
             except ResoluteError as error:
                 log_.warning("report refused", what=report.what, resources_id=report.resources_id, why=error.message)
                 return
+
+    async def secrets(self, token: str, may_go_on: Callable[[], None]) -> dict[str, Any]:
+        """What stands behind the sealed values of the task's configuration; asked until a gateway answers, or
+        `may_go_on` raises. Raises the gateway's refusal."""
+        patience = Patience()
+        while True:
+            may_go_on()
+            box = Box()
+            question = OpenSecrets(token, box.public)
+            try:
+                answer = await self.bus.ask(subjects.agent(self.agent_id, "secrets"), question, SecretsOpened, ANSWER_S)
+            except (Unavailable, Failed) as error:
+                await patience.wait("the secrets of a task", error)
+                continue
+            opened: dict[str, Any] = box.opened(answer.sender, answer.box, token)
+            return opened
 
     async def store(self, batch: LogBatch) -> bool:
         """Whether the lines are durable now; False when the gateway will not have them, however often they come."""

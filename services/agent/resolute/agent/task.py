@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -65,7 +65,7 @@ class Task:
         """Whether its end is in the log; it may still have output to hand over."""
         return self.entry.reported_at_s is not None
 
-    async def run(self, launch: Callable[[], Launch] | None) -> None:
+    async def run(self, launch: Callable[[], Awaitable[Launch]] | None) -> None:
         """`launch` says what to start, or raises CannotStart; without, it is found where an earlier agent left it."""
         shipping = asyncio.create_task(self._ship())
         try:
@@ -77,6 +77,11 @@ class Task:
             shipping.cancel()
         if not self._office.settings.keep_finished:
             await self._office.runtime.forget(self.entry.resources_id)
+
+    def must_be_wanted(self) -> None:
+        """Raises CannotStart where it was asked to end before it has started."""
+        if self.entry.stop_reason:
+            raise CannotStart(self.entry.stop_reason)
 
     async def disown(self, found: Exit) -> None:
         """Say that there is no such task here, and remember that there shall be none."""
@@ -106,29 +111,29 @@ class Task:
 
     # ------------------------------------------------------------ its life
 
-    async def _live(self, launch: Callable[[], Launch] | None, shipping: asyncio.Task[None]) -> None:
+    async def _live(self, launch: Callable[[], Awaitable[Launch]] | None, shipping: asyncio.Task[None]) -> None:
         found = self.entry.found or await self._see_the_end(launch)
         self._ended.set()
         # The last lines should be there before the end is known; but no exit waits for them for ever.
         await asyncio.wait({shipping}, timeout=self._office.settings.logs_wait_s)
         await self._report_exit(found)
 
-    async def _see_the_end(self, launch: Callable[[], Launch] | None) -> Exit:
+    async def _see_the_end(self, launch: Callable[[], Awaitable[Launch]] | None) -> Exit:
         """Written down before it is told, so that it is the same, and its line is said once, whoever tells it."""
         found = await self._begin(launch)
         if found is None:
             address = await self._office.runtime.address(self.entry.resources_id)
             await self._report("started", address=address or self._office.address)
             found = await self._office.runtime.exit(self.entry.resources_id)
-        words = (found.lost, last_words(found, self.entry.stop_reason, self._begun))
-        self._write(replace(self.entry, found=found, last_words="\n".join(filter(None, words))))
+        words = last_words(found, self.entry.stop_reason, self._begun)
+        self._write(replace(self.entry, found=found, last_words=words))
         return found
 
-    async def _begin(self, launch: Callable[[], Launch] | None) -> Exit | None:
+    async def _begin(self, launch: Callable[[], Awaitable[Launch]] | None) -> Exit | None:
         """The end, when there was no beginning."""
         try:
             if launch is not None:
-                await self._office.runtime.start(launch())
+                await self._office.runtime.start(await launch())
             elif not await self._office.runtime.attach(self.entry.resources_id):
                 return Exit(None, "the agent was stopped before it could start the task")
         except CannotStart as error:
@@ -176,13 +181,12 @@ class Task:
         return min(limit * 2, LINES_MAX)
 
     async def _close(self) -> None:
-        """After the task's own lines the agent's, where the task's end needs a word. Said again, they are the same."""
+        """After its own lines one of ours, where its end needs a word. Said again, it is the same line."""
         if self.entry.last_words:
-            agent_id, at = self._office.settings.id, datetime.now(UTC)
-            said = [Line(at, "stderr", words) for words in self.entry.last_words.split("\n")]
-            lines = [read_line(self.entry, agent_id, self.entry.lines + n, line) for n, line in enumerate(said)]
-            await self._office.desk.store(LogBatch(tuple(replace(line, source="agent") for line in lines)))
-            self._write(replace(self.entry, last_words="", lines=self.entry.lines + len(lines)))
+            said = Line(datetime.now(UTC), "stderr", self.entry.last_words)
+            line = read_line(self.entry, self._office.settings.id, self.entry.lines, said)
+            await self._office.desk.store(LogBatch((replace(line, source="agent"),)))
+            self._write(replace(self.entry, last_words="", lines=self.entry.lines + 1))
 
     async def _pause(self, pause_s: float) -> None:
         try:

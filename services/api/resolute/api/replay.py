@@ -28,6 +28,7 @@ from resolute.api.routing import Principal, Route
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
 from resolute.api.table import ROUTES
+from resolute.api.vault import Shut
 from resolute.bus import MemoryBus
 from resolute.eventlog import EventLog
 from resolute.eventlog.postgres import PostgresEventLog
@@ -188,6 +189,8 @@ class Asking:
 @asynccontextmanager
 async def _asking(gateway: Gateway) -> AsyncIterator[Asking]:
     trusting = _Trusting(gateway.context, gateway.settings, gateway.pool, gateway.read)
+    # The keys of secrets stand beside the log: a replay has none, and shows masks on both sides.
+    trusting.vault = Shut(gateway.pool, gateway.vault.keyring)
     with tempfile.TemporaryDirectory(prefix="resolute-replay-") as folder:  # its mode lets nobody else in
         runner = web.AppRunner(application(trusting, ROUTES), access_log=None)
         await runner.setup()

@@ -52,6 +52,9 @@ class ApiSettings(BaseSettings):
     cluster_id: str = "resolute"
     secret: SecretStr = SecretStr("")
     """Signs task tokens; the scheduler knows it too."""
+    sealing_keys: Path | None = None
+    """The file of the keys that protect the secrets of configurations; the gateway makes it where it is missing.
+    Without one they are protected by a key that is derived from `secret`, and cannot be rotated."""
     initial_user_password: SecretStr = SecretStr("")
     """Of `admin` and `determined`, when the cluster is made. Empty is allowed on a loopback address only."""
     checkpoint_storage: dict[str, Any] = Field(
@@ -79,8 +82,6 @@ class ApiSettings(BaseSettings):
     persistence_s: float = 20
     """How long a service that is away is asked again before the caller is told to come back later."""
     pool_connections_max: int = 10
-    unused_tables_days: float = Field(default=7, gt=0)
-    """Tables of a version of the read model that no gateway has used for so long are dropped."""
     telemetry_enabled: bool = False
 
     @field_validator("pools")

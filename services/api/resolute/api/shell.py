@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import timedelta
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -15,18 +14,17 @@ from aiohttp import web
 
 from resolute.api import passwords, tls
 from resolute.api.agent_logs import AgentLogs
+from resolute.api.agent_secrets import AgentSecrets
 from resolute.api.database import outages
 from resolute.api.edge.listener import Listener
 from resolute.api.gateway import Gateway, application
-from resolute.api.growth import Progress, grow
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
-from resolute.api.versions import drop_unused, note_use
 from resolute.bus import Subscription, subjects
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
-from resolute.proto.pool import LogBatch
+from resolute.proto.pool import LogBatch, OpenSecrets
 from resolute.service import Context, Follower, Patience, Reactions
 
 T = TypeVar("T")
@@ -34,8 +32,6 @@ T = TypeVar("T")
 log_ = structlog.get_logger()
 
 SWEEP_EVERY_S = 3600.0
-
-NOTE_USE_EVERY_S = 60.0
 
 FINISH_S = 1.0
 """How long requests may take to finish when the gateway stops; long polls and followers are cut off and come again."""
@@ -52,45 +48,18 @@ async def serve(context: Context, settings: ApiSettings | None = None) -> None:
         )
     pool = await patiently(partial(connect, settings))
     try:
-        gateway = await patiently(partial(opened, context, settings, pool))
-        async with AsyncExitStack() as stack:
-            if not settings.reuse_port:  # else another gateway of this port may have tables that are whole
-                await stack.enter_async_context(listening(gateway))
-            await patiently(partial(fill, gateway))
-            await refuse_blank_passwords(gateway)
-            if settings.reuse_port:
-                await stack.enter_async_context(listening(gateway))
-            await _follow(gateway)
+        gateway = await patiently(partial(prepare, context, settings, pool))
+        await refuse_blank_passwords(gateway)
+        async with listening(gateway) as address:
+            log_.info("the gateway listens", host=address[0], port=address[1])
+            async with asyncio.TaskGroup() as tasks:
+                for consumer in (gateway.read, Reactions(NAME, context.log, gateway.forget_deleted)):
+                    tasks.create_task(Follower(consumer, context.log, context.bus).run())
+                tasks.create_task(_hear(gateway))
+                tasks.create_task(_sweep(gateway))
+                context.on_ready("api")
     finally:
         await pool.close()
-
-
-async def _follow(gateway: Gateway) -> None:
-    context = gateway.context
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_show(gateway))
-        reactions = Reactions(NAME, context.log, gateway.forget_deleted, turn=context.turn)
-        tasks.create_task(Follower(reactions, context.log, context.bus).run())
-        tasks.create_task(_hear(gateway))
-        tasks.create_task(_sweep(gateway))
-        tasks.create_task(_note_use(gateway))
-        context.on_ready("api")
-
-
-async def _show(gateway: Gateway) -> None:
-    """Follow the log into the tables. Tables that are lost are made and grown again."""
-    while True:
-        following = asyncio.create_task(Follower(gateway.read, gateway.context.log, gateway.context.bus).run())
-        try:
-            await gateway.read.lost.wait()
-        finally:
-            following.cancel()
-            await asyncio.wait({following})
-        log_.error("the tables that answers come from are gone", schema=gateway.read.schema)
-        gateway.growth = Progress(0, 0, 0)
-        await patiently(gateway.read.prepare)
-        await patiently(partial(fill, gateway))
-        gateway.context.on_ready("api")
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
@@ -119,39 +88,21 @@ async def _as_it_is(connection: asyncpg.Connection) -> None:
     pool as it is, which saves a round trip for every question asked."""
 
 
-async def opened(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
-    """A gateway whose tables exist; they may be empty still, and everything but `/health` is answered with 503."""
+async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
+    """A gateway whose tables exist, whose first users exist, and which shows everything the log holds."""
     with outages():
         async with pool.acquire() as connection:
             await migrate(connection, "resolute.api", "api")
             await migrate(connection, "resolute.api.measures", "measures")
     gateway = Gateway(context, settings, pool)
+    gateway.vault.keyring.ensure()
     await gateway.read.prepare()
-    gateway.growth = Progress(0, await context.log.head(), 0)
-    return gateway
-
-
-async def fill(gateway: Gateway) -> None:
-    """Return once the first users exist, and the tables show everything the log holds."""
-
-    def note(progress: Progress) -> None:
-        gateway.growth = progress
-        gateway.context.on_progress("api", f"tables grow from the log: {progress}")
-
-    await grow(gateway.read, gateway.context.log, gateway.pool, note)
     seeded = await gateway.directory.seed()
-    form = passwords.client_form(gateway.settings.initial_user_password.get_secret_value(), hashed=False)
+    form = passwords.client_form(settings.initial_user_password.get_secret_value(), hashed=False)
     for user_id in SEEDED:
         await gateway.sessions.set_first_password(user_id, form)
     await gateway.read.reached(seeded)
     await gateway.read.catch_up()
-    gateway.growth = None
-
-
-async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
-    """A gateway whose tables exist, whose first users exist, and which shows everything the log holds."""
-    gateway = await opened(context, settings, pool)
-    await fill(gateway)
     return gateway
 
 
@@ -192,9 +143,7 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
                 raise InvalidConfig(
                     f"cannot listen on {host}:{settings.port}: {error.strerror}; choose another host or port"
                 ) from error
-        host, port = listener.addresses[0]
-        log_.info("the gateway listens", host=host, port=port)
-        yield host, port
+        yield listener.addresses[0]
     finally:
         looking.cancel()
         listener.close()
@@ -202,34 +151,29 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
 
 
 async def _hear(gateway: Gateway) -> None:
-    """What comes over the bus besides: facts that end a long poll, and the lines that agents ship."""
-    facts, logs = await patiently(partial(_subscribed, gateway))
+    """What comes over the bus besides: facts that end a long poll, the lines that agents ship, and their questions for
+    the secrets of a task."""
+    subscriptions = await patiently(partial(_subscribed, gateway))
     try:
         await asyncio.Event().wait()
     finally:
-        await facts.close()
-        await logs.close()
+        for subscription in subscriptions:
+            await subscription.close()
 
 
-async def _subscribed(gateway: Gateway) -> tuple[Subscription, Subscription]:
+async def _subscribed(gateway: Gateway) -> list[Subscription]:
     bus = gateway.context.bus
     store = AgentLogs(gateway.read, gateway.store_lines, gateway.signals, gateway.freshness).store
-    facts = await bus.facts(gateway.signals.deliver)
+    secrets = AgentSecrets(gateway.read, gateway.task_tokens, gateway.vault).open
+    subscriptions = [await bus.facts(gateway.signals.deliver)]
     try:
-        return facts, await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api")
+        subscriptions.append(await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api"))
+        subscriptions.append(await bus.listen(subjects.agent("*", "secrets"), OpenSecrets, secrets, queue="api"))
     except Unavailable:
-        await facts.close()
+        for subscription in subscriptions:
+            await subscription.close()
         raise
-
-
-async def _note_use(gateway: Gateway) -> None:
-    """Say that the tables of this version are in use, and drop those of versions that are not."""
-    unused_for = timedelta(days=gateway.settings.unused_tables_days)
-    while True:
-        with suppress(Unavailable):
-            await note_use(gateway.pool, gateway.read.schema, gateway.read.shown)
-            await drop_unused(gateway.pool, gateway.read.schema, await gateway.context.log.head(), unused_for)
-        await asyncio.sleep(NOTE_USE_EVERY_S)
+    return subscriptions
 
 
 async def _sweep(gateway: Gateway) -> None:

@@ -11,6 +11,7 @@ from resolute.cli.surface.experiment import EXPERIMENTS
 from resolute.cli.surface.history import LOG, REPLAY
 from resolute.cli.surface.people import USERS
 from resolute.cli.surface.searching import PREVIEW, SEARCH
+from resolute.cli.surface.secrets import SECRETS
 from resolute.cli.surface.training import CHECKPOINTS, TRIALS
 from resolute.cli.tree import Command, arg
 
@@ -51,4 +52,9 @@ DET = Command(
     ),
 )
 
-RESOLUTE = Command("resolute", "Look into what a cluster remembers.", args=(_VERSION,), commands=(LOG, REPLAY, SEARCH))
+RESOLUTE = Command(
+    "resolute",
+    "Look into what a cluster remembers.",
+    args=(_VERSION,),
+    commands=(LOG, REPLAY, SEARCH, SECRETS),
+)

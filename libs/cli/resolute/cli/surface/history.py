@@ -7,11 +7,11 @@ from pathlib import Path
 from resolute.cli.surface.common import JSON
 from resolute.cli.tree import Command, arg, flag, one_of
 
-_WHERE = one_of(
+WHERE = one_of(
     arg("--data-dir", type=Path, help="directory of an embedded cluster; the default one otherwise"),
     arg("--database-url", help="the log's database; RESOLUTE_DATABASE_URL otherwise"),
 )
-_CLUSTER_NAME = arg("--cluster-name", default="determined", help="which embedded cluster")
+CLUSTER_NAME = arg("--cluster-name", default="determined", help="which embedded cluster")
 
 LOG = Command(
     "log",
@@ -22,8 +22,8 @@ LOG = Command(
             "follow the event log",
             run="history:tail",
             args=(
-                _WHERE,
-                _CLUSTER_NAME,
+                WHERE,
+                CLUSTER_NAME,
                 arg("-n", "--lines", type=int, default=20, metavar="N", help="how many past events to begin with"),
                 one_of(
                     flag("-f", "--follow", help="go on with what happens, as it does unless told otherwise"),
@@ -38,8 +38,8 @@ LOG = Command(
             run="history:show",
             args=(
                 arg("stream", help="a stream, as in experiment-7"),
-                _WHERE,
-                _CLUSTER_NAME,
+                WHERE,
+                CLUSTER_NAME,
                 one_of(flag("--raw", help="print events with their fields instead of sentences"), JSON),
             ),
         ),
@@ -50,17 +50,16 @@ LOG = Command(
             args=(
                 arg("thing", help="trial-41, experiment-7, checkpoint-<uuid>, allocation-<id> or agent-<id>"),
                 arg("question", nargs="?", default="", help="stopped, waits, runs or deleted; else what came last"),
-                _WHERE,
-                _CLUSTER_NAME,
+                WHERE,
+                CLUSTER_NAME,
                 JSON,
             ),
         ),
         Command(
-            "asides",
+            "aside",
             "list events that were set aside",
             run="history:aside",
-            aliases=("aside",),
-            args=(_WHERE, _CLUSTER_NAME, JSON),
+            args=(WHERE, CLUSTER_NAME, JSON),
         ),
         Command(
             "retry",
@@ -69,15 +68,15 @@ LOG = Command(
             args=(
                 arg("consumer", help="who set it aside, as in searcher"),
                 arg("position", type=int, help="the event's position in the log"),
-                _WHERE,
-                _CLUSTER_NAME,
+                WHERE,
+                CLUSTER_NAME,
             ),
         ),
         Command(
             "verify",
             "verify the event log",
             run="history:verify",
-            args=(arg("stream", nargs="?", help="only this stream"), _WHERE, _CLUSTER_NAME),
+            args=(arg("stream", nargs="?", help="only this stream"), WHERE, CLUSTER_NAME),
         ),
     ),
 )
@@ -115,7 +114,7 @@ REPLAY = Command(
             help="by which policy work was scheduled, if not by the one that the log names",
         ),
         JSON,
-        _WHERE,
-        _CLUSTER_NAME,
+        WHERE,
+        CLUSTER_NAME,
     ),
 )

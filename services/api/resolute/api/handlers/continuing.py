@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import orjson
 
-from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import cluster_defaults, launch_warnings
+from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, Route
-from resolute.api.views.experiments import experiment_of, row_of
-from resolute.config import load_yaml, override
+from resolute.api.views.experiments import row_of
+from resolute.config import MASK, changed, load_yaml, override, secrets_of
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import ContinueExperiment
 
@@ -25,15 +24,22 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     if experiment_id is None:
         raise InvalidConfig("id: the experiment to continue is missing")
     row = await row_of(call.gateway.read, int(experiment_id))
-    changes = await asyncio.to_thread(load_yaml, str(call.body.get("overrideConfig") or ""))
+    changes = load_yaml(str(call.body.get("overrideConfig") or ""))
     managed = not row["unmanaged"]
-    current, defaults = orjson.loads(row["config"]), await cluster_defaults(call)
-    config = await asyncio.to_thread(override, current, changes, defaults, managed=managed)
+    current, _ = await call.gateway.vault.opened(orjson.loads(row["config"]))
+    config = override(current, _unmasked(changes, current), await cluster_defaults(call), managed=managed)
     if changes.get("resources"):
         await check_resources(call, config.resources)
-    await call.send(ContinueExperiment(int(experiment_id), config.merged))
-    experiment = await experiment_of(call.gateway.read, int(experiment_id))
+    sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})
+    await call.send(ContinueExperiment(int(experiment_id), sealed.config))
+    experiment = await experiment_for(call, int(experiment_id))
     return {"experiment": experiment, **await launch_warnings(call, config)}
+
+
+def _unmasked(changes: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:
+    """`changes`, where a mask stands for the secret that is there already."""
+    there = dict(secrets_of(current))
+    return changed(changes, lambda place, value: there.get(place, value) if value == MASK else value)
 
 
 ROUTES = (
@@ -44,6 +50,5 @@ ROUTES = (
         continue_experiment,
         # It runs with the owner's environment variables, and the caller may choose which program reads them.
         OWNERS.to("experiment.edit").own("experiment", "body.id"),
-        body=CONFIGURATION,
     ),
 )

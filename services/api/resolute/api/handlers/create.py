@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from resolute.api.body_kinds import SUBMISSION
+import orjson
+
 from resolute.api.call import Call
 from resolute.api.handlers.admission import admitted
+from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.uploads import Packed
-from resolute.api.views.experiments import experiment_of
 from resolute.api.views.shown import for_wire
 from resolute.api.views.users import agent_user_of
 from resolute.api.wire import timestamp
-from resolute.config import ClusterDefaults, ExperimentConfig, check_entrypoint, load_yaml, masked, parse_experiment
+from resolute.config import (
+    MASK,
+    ClusterDefaults,
+    ExperimentConfig,
+    check_entrypoint,
+    load_yaml,
+    masked,
+    parse_experiment,
+    secrets_of,
+)
 from resolute.config.context import of_model_definition, to_tgz
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import CreateExperiment
@@ -24,7 +33,8 @@ from resolute.proto.experiment import CreateExperiment
 PROJECT = """SELECT p.id, p.name, p.archived OR w.archived AS archived, w.id AS workspace_id, w.name AS workspace
 FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE """
 
-PARENT = "SELECT model_definition, project_id FROM read_v1.experiments WHERE id = $1"
+PARENT = """SELECT e.model_definition, e.project_id, e.owner_id, f.config
+FROM read_v1.experiments e JOIN read_v1.experiment_configs f ON f.experiment_id = e.id WHERE e.id = $1"""
 
 SLOTS = "SELECT count(*) FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id) WHERE a.alive AND a.pool = $1"
 
@@ -38,6 +48,8 @@ class Parent:
     experiment_id: int
     model_definition: str | None
     project_id: int
+    owner_id: int
+    config: str = field(repr=False)
 
 
 async def create_experiment(call: Call) -> dict[str, Any]:
@@ -50,38 +62,49 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         raise InvalidConfig(f"template: there is no template named {body['template']!r}")
     parent = await _parent(call, body.get("parentId"))
     unmanaged = bool(body.get("unmanaged"))
-    given = await asyncio.to_thread(load_yaml, text)
-    defaults = await cluster_defaults(call, given)
-    config = await asyncio.to_thread(parse_experiment, given, defaults, managed=not unmanaged)
+    given = load_yaml(text)
+    config = parse_experiment(given, await cluster_defaults(call, given), managed=not unmanaged)
     config = await admitted(config, call, managed=not unmanaged)
     project = await _project(call, config, parent)
-    code = await _code(call, config, parent)
+    blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
     warnings = await launch_warnings(call, config)
     if body.get("validateOnly"):
         return {
-            "experiment": (checked := _only_checked(call, config, project, text)),
-            "config": checked["config"],
+            "experiment": _only_checked(call, config, project, text),
+            "config": for_wire(masked(config.merged, variables=False)),
             **warnings,
         }
+    before = await secrets_before(call, parent)
+    sealed = await call.gateway.vault.sealed(config.merged, text, call.principal.user_id, before)
+    code = await call.gateway.blobs.put(blob) if blob else parent.model_definition if parent else None
     reply = await call.send(
         CreateExperiment(
             name=config.name,
-            config=config.merged,
-            original_config=text,
+            config=sealed.config,
+            original_config=sealed.text,
             owner_id=call.principal.user_id,
             owner=call.principal.username,
             project_id=project["id"],
             seed=config.experiment_seed,
             activate=body.get("activate") is not False,
-            model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
+            model_definition=code,
             parent_id=parent.experiment_id if parent else None,
             unmanaged=unmanaged,
             external_id=config.merged.get("external_experiment_id"),
             agent_user=await agent_user_of(call.gateway.read, call.principal.user_id),
         )
     )
-    experiment = await experiment_of(call.gateway.read, int(reply.data["experiment_id"]))
+    experiment = await experiment_for(call, int(reply.data["experiment_id"]))
     return {"experiment": experiment, "config": experiment["config"], **warnings}
+
+
+async def secrets_before(call: Call, parent: Parent | None) -> dict[str, Any]:
+    """By place: the secrets of the experiment that is forked, for its owner alone. Whoever else forks it submits masks
+    in their places, and those are refused by name."""
+    if parent is None or parent.owner_id != call.principal.user_id:
+        return {}
+    opened, _ = await call.gateway.vault.opened(orjson.loads(parent.config))
+    return {place: value for place, value in secrets_of(opened) if value != MASK}
 
 
 async def cluster_defaults(call: Call, given: Mapping[str, Any] | None = None) -> ClusterDefaults:
@@ -107,7 +130,7 @@ async def _parent(call: Call, parent_id: Any) -> Parent | None:
     row = await call.gateway.read.row(PARENT, int(parent_id))
     if row is None:
         raise NotFound(f"parentId: experiment {parent_id} not found")
-    return Parent(int(parent_id), row["model_definition"], row["project_id"])
+    return Parent(int(parent_id), row["model_definition"], row["project_id"], row["owner_id"], row["config"])
 
 
 async def _project(call: Call, config: ExperimentConfig, parent: Parent | None) -> Any:
@@ -130,27 +153,14 @@ async def _project(call: Call, config: ExperimentConfig, parent: Parent | None) 
     return row
 
 
-async def _code(call: Call, config: ExperimentConfig, parent: Parent | None) -> bytes | Packed | None:
+async def _packed(config: ExperimentConfig, files: list[Any], *, has_parent: bool) -> bytes | None:
     """The context directory as an archive; None when none was sent, as when a parent's is used."""
-    upload = call.read.upload
-    if upload is not None:
-        code: bytes | Packed | None = upload.packed
-        paths = upload.packed.paths if upload.packed else ()
-    else:
-        code, paths = await asyncio.to_thread(_packed, call.body.get("modelDefinition") or [])
-    if code or parent is None:
-        check_entrypoint(config.entrypoint, paths)
-    return code
-
-
-def _packed(files: list[Any]) -> tuple[bytes | None, tuple[str, ...]]:
     contents = of_model_definition(files)
-    return (to_tgz(contents) if contents else None), tuple(file.path for file in contents)
-
-
-async def _stored(call: Call, code: bytes | Packed) -> str:
-    blobs = call.gateway.blobs
-    return await blobs.put_file(code) if isinstance(code, Packed) else await blobs.put(code)
+    if contents or not has_parent:
+        check_entrypoint(config.entrypoint, [file.path for file in contents])
+    if not contents:
+        return None
+    return await asyncio.to_thread(to_tgz, contents)
 
 
 async def launch_warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
@@ -160,7 +170,7 @@ async def launch_warnings(call: Call, config: ExperimentConfig) -> dict[str, Any
 
 def _only_checked(call: Call, config: ExperimentConfig, project: Any, text: str) -> dict[str, Any]:
     """The experiment it would be; there is none, and so it has number 0."""
-    merged = for_wire(masked(config.merged))
+    merged = for_wire(masked(config.merged, variables=False))
     return {
         "id": 0,
         "jobId": "",
@@ -194,6 +204,5 @@ ROUTES = (
         "/api/v1/experiments",
         create_experiment,
         SIGNED_IN.to("experiment.create"),
-        body=SUBMISSION,
     ),
 )

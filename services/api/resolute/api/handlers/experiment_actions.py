@@ -10,8 +10,9 @@ import orjson
 from resolute.api.access import NOT_THE_OWNER
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, SIGNED_IN, Handler, Owned, Route, Verdict, decide
-from resolute.api.views.experiments import COUNT, STATES, experiment_of, row_of
+from resolute.api.views.experiments import COUNT, STATES, row_of
 from resolute.api.views.listing import Where, pattern, state_names
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
@@ -135,7 +136,7 @@ async def patch_experiment(call: Call) -> dict[str, Any]:
         await call.send(EditExperiment(experiment_id, changes))
     if any(name.startswith("save_") for name in changes):
         await _collect(call, experiment_id)
-    return {"experiment": await experiment_of(call.gateway.read, experiment_id)}
+    return {"experiment": await experiment_for(call, experiment_id)}
 
 
 async def _check_pool(call: Call, experiment_id: int, pool: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from resolute.api.call import Call
+from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import SELECT as CHECKPOINTS
 from resolute.api.views.checkpoints import checkpoints_json
@@ -14,7 +15,6 @@ from resolute.api.views.experiments import (
     STATES,
     TRIAL_IDS,
     experiment_json,
-    experiment_of,
     row_of,
 )
 from resolute.api.views.jobs import job_summary
@@ -105,7 +105,7 @@ def _wanted(call: Call) -> Where:
 
 async def get_experiment(call: Call) -> dict[str, Any]:
     """One experiment, and how its job stands in the queue."""
-    experiment = await experiment_of(call.gateway.read, call.int("experimentId"))
+    experiment = await experiment_for(call, call.int("experimentId"))
     summary = await job_summary(call.gateway.read, call.gateway.settings, experiment["jobId"])
     return {"experiment": experiment, "jobSummary": summary, "config": experiment["config"]}
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import mimetypes
 import re
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 from aiohttp import web
 
-from resolute.api.blobs import Content
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.experiments import row_of
@@ -22,31 +21,29 @@ from resolute.proto.errors import InvalidConfig, NotFound
 DIRECTORY = 53
 
 
-async def get_model_def(call: Call) -> web.StreamResponse:
+async def get_model_def(call: Call) -> dict[str, Any]:
     """The code it was submitted with: a tar.gz in base64."""
-    content = await Content.stored(call.gateway.blobs, (await _row(call))["model_definition"])
-    return await content.answer_in_base64(call, b'{"b64Tgz":"', b'"}')
+    return {"b64Tgz": base64.b64encode(await _archive(call)).decode()}
 
 
 async def download_model_def(call: Call) -> web.StreamResponse:
     """The archive itself."""
-    row = await _row(call)
+    row = await row_of(call.gateway.read, call.int("experimentId"))
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", row["name"])[:50]
     disposition = f'attachment; filename="exp{row["id"]}_{name}_model_def.tar.gz"'
-    headers = {"Content-Type": "application/x-gtar", "Content-Disposition": disposition}
-    content = await Content.stored(call.gateway.blobs, row["model_definition"])
-    return await content.answer(call, headers)
+    return web.Response(
+        body=await _archive(call), content_type="application/x-gtar", headers={"Content-Disposition": disposition}
+    )
 
 
 async def get_model_def_tree(call: Call) -> dict[str, Any]:
     """The files of that code."""
-    return {"files": await asyncio.to_thread(tree, await _files(call))}
+    return {"files": tree(await _files(call))}
 
 
-async def get_model_def_file(call: Call) -> web.StreamResponse:
+async def get_model_def_file(call: Call) -> dict[str, Any]:
     """One of those files, in base64."""
-    file = await _file(call, str(call.body.get("path") or ""))
-    return await Content.of(file.content).answer_in_base64(call, b'{"file":"', b'"}')
+    return {"file": base64.b64encode((await _file(call, str(call.body.get("path") or ""))).content).decode()}
 
 
 async def download_model_def_file(call: Call) -> web.StreamResponse:
@@ -54,23 +51,22 @@ async def download_model_def_file(call: Call) -> web.StreamResponse:
     path = call.query.text("path")
     file = await _file(call, path)
     quoted = re.sub(r'[\\"\x00-\x1f\x7f]', "_", path)
-    headers = {
-        "Content-Type": "application/octet-stream",
-        "Content-Disposition": f'attachment; filename="exp{call.int("experimentId")}/{quoted}"',
-    }
-    return await Content.of(file.content).answer(call, headers)
+    return web.Response(
+        body=file.content,
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": f'attachment; filename="exp{call.int("experimentId")}/{quoted}"'},
+    )
 
 
-async def _row(call: Call) -> asyncpg.Record:
-    """The experiment, which has a model definition. Raises NotFound for one that has none."""
+async def _archive(call: Call) -> bytes:
     row = await row_of(call.gateway.read, call.int("experimentId"))
     if row["model_definition"] is None:
         raise NotFound(f"experiment {row['id']} was submitted without a model definition")
-    return row
+    return await call.gateway.blobs.get(row["model_definition"])
 
 
 async def _files(call: Call) -> list[ContextFile]:
-    return await asyncio.to_thread(of_tgz, await call.gateway.blobs.get((await _row(call))["model_definition"]))
+    return await asyncio.to_thread(of_tgz, await _archive(call))
 
 
 async def _file(call: Call, path: str) -> ContextFile:

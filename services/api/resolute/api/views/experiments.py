@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 import asyncpg
 import orjson
 
 from resolute.api.readmodel import ReadModel
-from resolute.api.views.shown import shown_both
+from resolute.api.views.shown import Shown, shown_both
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
 
@@ -60,17 +61,23 @@ async def row_of(read: ReadModel, experiment_id: int) -> asyncpg.Record:
     return row
 
 
-async def experiment_of(read: ReadModel, experiment_id: int) -> dict[str, Any]:
+Reveal: TypeAlias = Callable[[asyncpg.Record], Awaitable[Shown | None]]
+"""What a caller may see of the configuration of an experiment beyond what everybody sees, if anything."""
+
+
+async def experiment_of(read: ReadModel, experiment_id: int, reveal: Reveal | None = None) -> dict[str, Any]:
     row = await read.row(ONE, experiment_id)
     if row is None:
         raise NotFound(f"experiment {experiment_id} not found")
-    return {**experiment_json(row), "trialIds": row["trial_ids"]}
+    shown = await reveal(row) if reveal is not None else None
+    return {**experiment_json(row, shown), "trialIds": row["trial_ids"]}
 
 
-def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
-    config, original = shown_both(row["config"], row["original_config"])
+def experiment_json(row: asyncpg.Record, shown: Shown | None = None) -> dict[str, Any]:
+    """`shown`: the configuration, where the caller may see more of it than everybody."""
+    config, original = shown or shown_both(row["config"], row["original_config"])
     hyperparameters = row["hyperparameters"]
-    shown: dict[str, Any] = {
+    found: dict[str, Any] = {
         "id": row["id"],
         "jobId": row["job_id"],
         "name": row["name"],
@@ -97,17 +104,17 @@ def experiment_json(row: asyncpg.Record) -> dict[str, Any]:
         **_whose(row),
     }
     if row["best_trial_id"] is not None:
-        shown["bestTrialId"] = row["best_trial_id"]
-        shown["bestTrialSearcherMetric"] = number(row["best_metric"])
+        found["bestTrialId"] = row["best_trial_id"]
+        found["bestTrialSearcherMetric"] = number(row["best_metric"])
     if row["ended_at"] is not None:
-        shown["duration"] = int((row["ended_at"] - row["started_at"]).total_seconds())
+        found["duration"] = int((row["ended_at"] - row["started_at"]).total_seconds())
     if row["reason"]:
-        shown["stateReason"] = row["reason"]  # ours: other clients pass over it
+        found["stateReason"] = row["reason"]  # ours: other clients pass over it
     if row["external_id"] is not None:
-        shown["externalExperimentId"] = row["external_id"]
+        found["externalExperimentId"] = row["external_id"]
     if row["model_definition_bytes"] is not None:
-        shown["modelDefinitionSize"] = row["model_definition_bytes"]
-    return shown
+        found["modelDefinitionSize"] = row["model_definition_bytes"]
+    return found
 
 
 def _whose(row: asyncpg.Record) -> dict[str, Any]:

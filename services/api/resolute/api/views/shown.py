@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
 from resolute.config import masked, masked_yaml, slots_of
 
+Shown: TypeAlias = tuple[orjson.Fragment, str]
+"""A configuration, and the text as which it was submitted."""
+
+HAS_VARIABLES = re.compile(r'"environment_variables": *+(?:\[|{[^}]*\[)"')
+"""Environment variables that are set."""
+
 SET = re.compile(
     r'"(?:secrets|access_key|secret_key|connection_string|credential|registry_auth|pachyderm)": *+(?!null|{})'
+    rf"|{HAS_VARIABLES.pattern}"
 )
 """A field that may hold a secret, and is set. Most configurations have none, and then they need no walking.
 (`*+` gives no space back: with one given back, ` null` is not `null`, and every field counts as set.)"""
@@ -28,7 +35,7 @@ def shown_config(document: str) -> orjson.Fragment:
     return orjson.Fragment(_as_shown(document) if SET.search(document) or RANGE.search(document) else document)
 
 
-def shown_both(document: str, text: str) -> tuple[orjson.Fragment, str]:
+def shown_both(document: str, text: str) -> Shown:
     """The configuration, and `text`, as which it was submitted: one look tells whether either holds secrets."""
     return shown_config(document), _masked_yaml(text) if SET.search(document) else text
 

@@ -1,0 +1,63 @@
+"""Opening the secrets of a task's configuration, as the last thing before the task starts.
+
+The order to start a task carries them sealed. The agent asks a gateway for what stands behind them, and keeps the
+answer for no longer than it takes to start the task: nothing of it goes into the ledger or the agent's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from resolute.agent.desk import Desk
+from resolute.agent.runtime import CannotStart
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused
+from resolute.proto.pool import StartTask
+from resolute.service.sealing import SEALED, CannotOpen
+
+
+def sealed_in(value: Any) -> bool:
+    """Whether a sealed value stands anywhere in `value`."""
+    match value:
+        case str():
+            return SEALED.search(value) is not None
+        case Mapping():
+            return any(sealed_in(one) for one in value.values())
+        case list() | tuple():
+            return any(sealed_in(one) for one in value)
+    return False
+
+
+def with_secrets(value: Any, opened: Mapping[str, Any]) -> Any:
+    """`value` with what stands behind its sealed values: alone, or behind the name of a variable. Text that only looks
+    like a sealed value is not in `opened`, and stays."""
+    match value:
+        case str():
+            name, equals, rest = value.partition("=")
+            if value in opened:
+                return opened[value]
+            return f"{name}={opened[rest]}" if equals and rest in opened else value
+        case Mapping():
+            return {key: with_secrets(one, opened) for key, one in value.items()}
+        case list() | tuple():
+            return [with_secrets(one, opened) for one in value]
+    return value
+
+
+async def opened(order: StartTask, desk: Desk, may_go_on: Callable[[], None]) -> StartTask:
+    """The order with its secrets. `may_go_on` raises where the task is not wanted any more.
+
+    Raises CannotStart: hopeless where the secrets were forgotten.
+    """
+    spec = order.spec
+    if not sealed_in(spec.config) and not sealed_in(spec.environment):
+        return order
+    try:
+        found = await desk.secrets(order.token, may_go_on)
+    except (Refused, NotFound) as error:
+        raise CannotStart(error.message, hopeless=True) from error
+    except (Forbidden, InvalidConfig, CannotOpen) as error:
+        raise CannotStart(f"the secrets of the configuration: {error}") from error
+    config, environment = with_secrets(spec.config, found), with_secrets(spec.environment, found)
+    return replace(order, spec=replace(spec, config=config, environment=environment))
