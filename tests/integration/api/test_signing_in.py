@@ -140,6 +140,9 @@ async def test_a_user_is_made_with_the_user_that_tasks_run_as(postgres_dsn: str)
         group = {"agentUid": 1001, "agentUser": "ada", "agentGid": 2001, "agentGroup": "ml"}
         user = {"username": "ada", "active": True, "admin": False, "agentUserGroup": group}
         assert (await admin.post("/api/v1/users", {"user": user}))["user"]["agentUserGroup"] == group
+        nameless = {**user, "username": "bob", "agentUserGroup": {**group, "agentGroup": ""}}
+        assert (await admin.call("POST", "/api/v1/users", {"user": nameless})).status == 400
+        assert (await admin.call("GET", "/api/v1/users/bob/by-username")).status == 404, "nothing is half done"
 
 
 async def test_a_user_whose_making_was_cut_off_keeps_no_gateway_from_starting(postgres_dsn: str) -> None:

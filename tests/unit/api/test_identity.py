@@ -48,6 +48,46 @@ def test_the_last_administrator_stays_one() -> None:
             identity.change_user(some_users(), 1, changes)
 
 
+def test_a_name_may_have_a_dollar_sign_as_accounts_of_machines_do() -> None:
+    [event] = identity.create_user(some_users(), "node-7$", admin=False, active=True)
+    assert event == UserCreated(3, "node-7$", False, True)
+
+
+@pytest.mark.parametrize("name", ["Admin", "determined", " ADMIN ", "Determined"])
+def test_nobody_else_is_shown_under_the_name_of_a_first_user(name: str) -> None:
+    with pytest.raises(InvalidConfig, match="displayName"):
+        identity.change_user(some_users(), 2, {"display_name": name})
+    with pytest.raises(InvalidConfig, match="displayName"):
+        identity.create_user(some_users(), "eve", admin=False, active=True, display_name=name)
+
+
+def test_a_first_user_may_be_shown_under_its_own_name() -> None:
+    [event] = identity.change_user(some_users(), 1, {"display_name": "Admin"})
+    assert event == UserChanged(1, {"display_name": "Admin"})
+
+
+LINK = {"agentUid": 1001, "agentUser": "ada", "agentGid": 2001, "agentGroup": "ml"}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"agentUser": ""}, "agentUser: expected a name; found ''"),
+        ({"agentGroup": " "}, "agentGroup: expected a name"),
+        ({"agentGroup": None}, "agentGroup: expected a name"),
+        ({"agentUid": None}, "agentUid: expected a number"),
+        ({"agentUid": -1}, "agentUid: expected a number"),
+        ({"agentGid": 2**32}, "agentGid: expected a number"),
+        ({"agentGid": "ml"}, "agentGid: expected a number"),
+    ],
+)
+def test_a_task_runs_as_a_user_and_a_group_that_have_names_and_numbers(change: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidConfig, match=f"agentUserGroup.{field}"):
+        identity.change_user(some_users(), 2, {"agent_user_group": {**LINK, **change}})
+    assert identity.change_user(some_users(), 2, {"agent_user_group": LINK})
+    assert identity.change_user(some_users(), 2, {"agent_user_group": {}})
+
+
 def some_workspaces() -> Workspaces:
     workspaces = Workspaces()
     for event in (

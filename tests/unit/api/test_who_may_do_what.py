@@ -46,7 +46,7 @@ BY_OWNERS = {
 BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"}
 
 BY_ADMINISTRATORS = {
-    *("GetMasterConfig", "MasterLogs", "PostUser", "PatchUsers"),
+    *("GetMasterConfig", "PostUser", "PatchUsers"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
 }
 

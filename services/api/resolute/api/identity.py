@@ -24,7 +24,13 @@ from resolute.service import refuse
 
 USERS, WORKSPACES = "user-directory", "workspace-directory"
 
-USERNAME = re.compile(r"[A-Za-z0-9_.@+-]{1,64}")
+USERNAME = re.compile(r"[A-Za-z0-9_.@+$-]{1,64}")
+
+RESERVED = frozenset({"admin", "determined"})
+"""The first users' names: nobody else is shown under one of them."""
+
+POSIX_ID_MAX = 2**32 - 2
+"""The largest number of a user or group; the one after it means "leave it as it is" to the system calls."""
 
 NAME_CHARS_MAX = 80
 
@@ -57,6 +63,7 @@ def create_user(
     users: Users, username: str, *, admin: bool, active: bool, display_name: str = "", remote: bool = False
 ) -> list[Event]:
     _check_username(users, username)
+    check_display_name(username, display_name)
     user_id = max(users.by_id, default=0) + 1
     return [UserCreated(user_id, username, admin, active, display_name, remote)]
 
@@ -67,6 +74,9 @@ def change_user(users: Users, user_id: int, changes: Mapping[str, Any]) -> list[
     real = {name: value for name, value in changes.items() if getattr(user, name) != value}
     if "username" in real:
         _check_username(users, real["username"])
+    check_display_name(real.get("username", user.username), real.get("display_name", ""))
+    if "agent_user_group" in real:
+        check_agent_user(real["agent_user_group"])
     if user.admin and not _admins_left(users, user_id, real):
         raise refuse(f"change user {user.username}", "no active administrator would be left", "make another one first")
     return [UserChanged(user_id, real)] if real else []
@@ -76,9 +86,28 @@ def change_password(users: Users, user_id: int, *, blank: bool) -> list[Event]:
     return [PasswordChanged(users.get(user_id).user_id, blank)]
 
 
+def check_display_name(username: str, display_name: str) -> None:
+    """Raises InvalidConfig for the name of a first user, for anybody else."""
+    asked = display_name.strip().casefold()
+    if asked in RESERVED and asked != username.casefold():
+        raise InvalidConfig(f"displayName: {display_name!r} is kept for the user {asked}; choose another")
+
+
+def check_agent_user(group: Any) -> None:
+    """Raises InvalidConfig unless `group` names a user and a group, each with its number; or is empty, for none."""
+    if not isinstance(group, Mapping):
+        raise InvalidConfig(f"agentUserGroup: expected an object; found {group!r}")
+    for name, number in (("agentUser", "agentUid"), ("agentGroup", "agentGid")) if group else ():
+        if not isinstance(group.get(name), str) or not group[name].strip():
+            raise InvalidConfig(f"agentUserGroup.{name}: expected a name; found {group.get(name)!r}")
+        value = group.get(number)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= POSIX_ID_MAX:
+            raise InvalidConfig(f"agentUserGroup.{number}: expected a number from 0 to {POSIX_ID_MAX}; found {value!r}")
+
+
 def _check_username(users: Users, username: str) -> None:
     if not USERNAME.fullmatch(username):
-        raise InvalidConfig(f"username: {username!r} will not do: use 1 to 64 letters, digits and any of . _ @ + -")
+        raise InvalidConfig(f"username: {username!r} will not do: use 1 to 64 letters, digits and any of . _ @ + $ -")
     if users.named(username.lower()) or users.named(username):
         raise refuse(f"name a user {username}", "that user exists already", "choose another name")
 

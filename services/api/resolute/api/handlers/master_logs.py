@@ -11,7 +11,7 @@ from aiohttp import web
 from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.measures.logs import LEVELS
-from resolute.api.routing import ADMIN, Route
+from resolute.api.routing import SIGNED_IN, Route
 from resolute.proto.errors import InvalidConfig
 from resolute.service.recent import OWN, Line
 
@@ -45,4 +45,4 @@ def _entry(line: Line) -> dict[str, Any]:
     return {"logEntry": entry}
 
 
-ROUTES = (Route("MasterLogs", "GET", "/api/v1/master/logs", master_logs, ADMIN.to("cluster.logs.view")),)
+ROUTES = (Route("MasterLogs", "GET", "/api/v1/master/logs", master_logs, SIGNED_IN.to("cluster.logs.view")),)

@@ -6,6 +6,7 @@ from typing import Any
 
 from resolute.api import passwords
 from resolute.api.call import Call
+from resolute.api.identity import check_agent_user
 from resolute.api.routing import ADMIN, SELF, SIGNED_IN, Route
 from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.users import SELECT, user_json, user_of
@@ -67,6 +68,8 @@ async def post_user(call: Call) -> dict[str, Any]:
     asked = call.body.get("user") or {}
     if not asked.get("username"):
         raise InvalidConfig("user.username: a new user needs a name")
+    if group := asked.get("agentUserGroup"):
+        check_agent_user(group)
     remote = bool(asked.get("remote"))
     form = _password(call, call.body)
     if not remote:
@@ -84,7 +87,7 @@ async def post_user(call: Call) -> dict[str, Any]:
         position = await _store_password(call, user_id, form)
     else:
         await call.gateway.sessions.set_first_password(user_id, "")
-    if group := asked.get("agentUserGroup"):
+    if group:
         position = await directory.change_user(user_id, {"agent_user_group": group}, call.cause.then("agent-user"))
     await call.gateway.read.reached(position)
     return {"user": await user_of(call.gateway.read, user_id)}
