@@ -5,6 +5,7 @@ ResoluteError
 ├── Refused          the state does not allow it; says what was asked and what stood in the way    409
 ├── NotFound         no such experiment, trial, checkpoint                                         404
 ├── InvalidConfig    the user's YAML or request; carries the path, `searcher.max_length`           400
+├── TooLarge         a message is larger than the bus carries; the message says by how much         413
 ├── Forbidden        the caller is someone, but not someone who may do this                        403
 ├── WrongVersion     someone else wrote first; the shell reads again and decides again
 ├── Unavailable      Postgres or NATS is away; the shell waits and tries again                     503
@@ -50,6 +51,13 @@ class InvalidConfig(ResoluteError):
     http_status = 400
 
 
+class TooLarge(ResoluteError):
+    """A message is larger than the bus carries: sending it again changes nothing."""
+
+    code = "too_large"
+    http_status = 413
+
+
 class Forbidden(ResoluteError):
     code = "forbidden"
     http_status = 403
@@ -78,7 +86,7 @@ class Failed(ResoluteError):
 
 
 _BY_CODE: dict[str, type[ResoluteError]] = {
-    kind.code: kind for kind in (Refused, NotFound, InvalidConfig, Forbidden, Unavailable)
+    kind.code: kind for kind in (Refused, NotFound, InvalidConfig, TooLarge, Forbidden, Unavailable)
 }
 
 

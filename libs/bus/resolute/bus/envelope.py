@@ -35,6 +35,13 @@ MESSAGE_ID = "Nats-Msg-Id"
 _SAFE = "/:,;=@+-._~ "
 
 
+def size_bytes(headers: Headers | None) -> int:
+    """What `headers` take on the wire: a first line, one line for each, and an empty one."""
+    if not headers:
+        return 0
+    return len("NATS/1.0\r\n\r\n") + sum(len(f"{name}: {value}\r\n".encode()) for name, value in headers.items())
+
+
 def of_command(command: Command, cause: Cause) -> Headers:
     return {TYPE: type(command).__name__, **_of_cause(cause)}
 

@@ -21,8 +21,9 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from resolute.bus import envelope
 from resolute.bus.envelope import Headers
-from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.errors import InvalidConfig, TooLarge, Unavailable
 
 log_ = structlog.get_logger()
 
@@ -57,10 +58,6 @@ def trusting(authority: Path) -> ssl.SSLContext:
     except OSError as error:  # ssl.SSLError is one
         why = "no certificate in it" if isinstance(error, ssl.SSLError) else error.strerror
         raise InvalidConfig(f"nats_ca_file: cannot use {authority}: {why}") from error
-
-
-class TooLarge(InvalidConfig):
-    """A message bigger than the bus carries."""
 
 
 class Kept:
@@ -156,12 +153,17 @@ class Link:
         return await self.keep(open_)
 
     async def publish(self, subject: str, body: bytes, headers: Headers | None = None, reply: str = "") -> None:
-        try:
-            await self.client.publish(subject, body, reply=reply, headers=headers)
-        except nats.errors.MaxPayloadError as error:
+        """Raises TooLarge for a message that the server would not take, and Unavailable."""
+        client = self.client
+        # nats-py looks at the body alone. The server counts the headers too, and closes the connection.
+        size_bytes = len(body) + envelope.size_bytes(headers)
+        if size_bytes > client.max_payload:
             raise TooLarge(
-                f"a message to {subject} has {len(body)} bytes; the bus carries at most {self._client.max_payload}"
-            ) from error
+                f"a message to {subject} has {size_bytes:,} bytes; NATS carries at most {client.max_payload:,} "
+                "(its max_payload). If it holds a configuration, put large values into files of the context directory."
+            )
+        try:
+            await client.publish(subject, body, reply=reply, headers=headers)
         except (nats.errors.Error, OSError) as error:
             raise Unavailable(f"the bus is away: {error}") from error
 

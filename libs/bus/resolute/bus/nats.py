@@ -24,7 +24,7 @@ from resolute.bus import envelope, facts, subjects
 from resolute.bus.bus import CommandHandler
 from resolute.bus.link import Close, Credentials, Kept, Link, trusting
 from resolute.bus.micro import serve_on
-from resolute.proto.errors import Failed, Forbidden, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, Forbidden, ResoluteError, TooLarge, Unavailable
 from resolute.proto.message import COMMANDS, Cause, Command, Recorded, Reply
 
 log_ = structlog.get_logger()
@@ -201,9 +201,16 @@ class NatsBus:
                 log_.warning("bus: a message was not taken", subject=message.subject, why=body.decode())
             return
         try:
-            await self._link.publish(message.reply, body, headers)
+            await self._reply(message, body, headers)
         except ResoluteError as error:
             log_.info("bus: an answer could not be sent", subject=message.subject, why=error.message)
+
+    async def _reply(self, message: Msg, body: bytes, headers: envelope.Headers | None) -> None:
+        try:
+            await self._link.publish(message.reply, body, headers)
+        except TooLarge as error:  # told to the one who asked, who would otherwise wait for nothing, and ask again
+            told = TooLarge(f"the answer of {message.subject} is too large: {error.message}")
+            await self._link.publish(message.reply, told.message.encode(), envelope.of_error(told))
 
 
 class _Reader:

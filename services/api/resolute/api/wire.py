@@ -15,6 +15,7 @@ import orjson
 from aiohttp import web
 
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
+from resolute.proto.errors import TooLarge as TooLargeForBus
 
 T = TypeVar("T")
 
@@ -56,6 +57,7 @@ _CODES: dict[type[ResoluteError], Code] = {
     Refused: ABORTED,
     NotFound: NOT_FOUND,
     InvalidConfig: INVALID_ARGUMENT,
+    TooLargeForBus: TOO_LARGE,
     Forbidden: PERMISSION_DENIED,
     Unavailable: UNAVAILABLE,
 }

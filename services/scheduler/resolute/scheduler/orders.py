@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from resolute.proto.pool import StopTask
+from resolute import codec
+from resolute.proto.pool import StartTask, StopTask
 from resolute.scheduler.allocation import Allocation, Share
 from resolute.scheduler.pool import Pool
+
+ORDERS_BYTES_MAX = 512 * 1024
+"""Of the starts in one message to an agent; NATS carries 1 MiB where nothing else is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,18 @@ def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
         else:
             start.append((allocation, allocation.shares[resources_id]))
     return Plan(tuple(start), tuple(stop), tuple(keep))
+
+
+def that_fit(start: Sequence[StartTask], most_bytes: int = ORDERS_BYTES_MAX) -> tuple[StartTask, ...]:
+    """As many of them, the first always, as one message carries: each holds a whole configuration. The agent says
+    hello again and again, and is given the others then."""
+    taken, size_bytes = 0, 0
+    for order in start:
+        size_bytes += len(codec.to_bytes(order))
+        if taken and size_bytes > most_bytes:
+            break
+        taken += 1
+    return tuple(start[:taken])
 
 
 def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:

@@ -140,8 +140,9 @@ class Scheduler:
         await self._decide(hello.pool, hello, Cause(f"hello/{uuid4()}", actor=f"agent:{hello.agent_id}"))
         self._leases.hear(hello.pool, hello.agent_id, _now_s())
         plan = orders.plan(await self._pools.state(_stream(hello.pool)), hello.agent_id, frozenset(hello.running))
-        start = [await self._start(hello.pool, allocation, share) for allocation, share in plan.start]
-        return AgentOrders(tuple(order for order in start if order is not None), plan.stop, plan.keep, complete=True)
+        described = [await self._start(hello.pool, allocation, share) for allocation, share in plan.start]
+        start = orders.that_fit([order for order in described if order is not None])
+        return AgentOrders(start, plan.stop, plan.keep, complete=True)
 
     async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
         """The order to start one share; None while the searcher cannot say what to run, or says that it must not."""
