@@ -202,8 +202,14 @@ def _required(env: Env, name: str) -> str:
     return env[name]
 
 
+def _value(env: Env, name: str) -> str:
+    """The variable, or what stands in the file that `<name>_FILE` names: a value may be too large for a variable."""
+    file = env.get(f"{name}_FILE")
+    return pathlib.Path(file).read_text() if file and name not in env else _required(env, name)
+
+
 def _json(env: Env, name: str) -> Any:
-    text = _required(env, name)
+    text = _value(env, name)
     try:
         return json.loads(text)
     except ValueError as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 import sys
@@ -115,6 +116,14 @@ async def test_a_task_runs_with_its_own_environment_and_directory(
     await runtime.start(launch)
     assert (await ended(runtime, launch)).code == 0
     assert await texts_of(runtime, launch) == [f"me None {runtime.folder(launch.resources_id)}/workdir"]
+
+
+async def test_a_task_finds_the_files_it_is_given_in_its_folder(runtime: TaskRuntime):
+    large = "0123456789" * 300_000
+    launch = python("import os, hashlib; print(hashlib.sha256(open('../config.json', 'rb').read()).hexdigest())")
+    await runtime.start(replace(launch, files={"config.json": large}))
+    assert (await ended(runtime, launch)).code == 0
+    assert await texts_of(runtime, launch) == [hashlib.sha256(large.encode()).hexdigest()]
 
 
 @pytest.mark.parametrize("code", [0, 1, 42])

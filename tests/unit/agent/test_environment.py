@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from determined import _info, util
-from resolute.agent.environment import Site, environment, harness_directory
+from resolute.agent.environment import Site, by_file, environment, harness_directory
 from resolute.config import masking, secrets
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Placement, Slot, StartTask
@@ -157,3 +157,23 @@ def test_a_task_is_told_by_which_certificate_it_knows_the_gateway():
     assert (told["DET_MASTER"], told["DET_USE_TLS"]) == ("https://gateway:8080", "true")
     assert told["DET_MASTER_CERT_FILE"] == "/run/determined/master.crt"
     assert "DET_MASTER_CERT_FILE" not in of()
+
+
+def test_what_is_too_large_for_a_variable_goes_into_a_file_that_the_harness_reads(tmp_path: Path) -> None:
+    config = {"name": "mnist", "data": {"text": "x" * 200_000}}
+    spec = replace(ORDER.spec, config=config, hparams={"table": "y" * 200_000, "lr": 0.1})
+    whole = environment(replace(ORDER, spec=spec), SITE, str(tmp_path))
+    variables, files = by_file(whole, str(tmp_path))
+    assert max(len(value) for value in variables.values()) < 131_072
+    assert variables["DET_EXPERIMENT_CONFIG_FILE"] == f"{tmp_path}/DET_EXPERIMENT_CONFIG.json"
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    info = _info.read_cluster_info(variables)
+    assert info is not None
+    assert info.trial.hparams == spec.hparams
+    assert info.user_data == config["data"]
+
+
+def test_what_is_small_stays_a_variable() -> None:
+    whole = of()
+    assert by_file(whole, "/tasks/res-1/run") == (whole, {})

@@ -190,10 +190,11 @@ class Agent:
     def _launch_of(self, order: StartTask) -> Launch:
         """Raises CannotStart."""
         settings, site, resources_id = self._settings, self._site, order.placement.resources_id
-        variables = environment.environment(order, site, self._office.runtime.folder(resources_id))
+        folder = self._office.runtime.folder(resources_id)
+        variables, files = environment.by_file(environment.environment(order, site, folder), folder)
         command = (settings.python if settings.runtime == "process" else "python3", "-m", "determined.exec.prep")
         if settings.runtime == "process":
-            return Launch(resources_id, command, variables)
+            return Launch(resources_id, command, variables, files=files)
         try:
             real = partial(os.path.realpath, strict=True)
             container = containers.container(order, settings.id, site.cluster_id, site.slots, settings, real)
@@ -201,7 +202,7 @@ class Agent:
             raise CannotStart(error.message, hopeless=True) from error
         except OSError as error:
             raise CannotStart(f"bind_mounts, checkpoint_storage: {error}") from error
-        return Launch(resources_id, command, variables, replace(container, trusted=site.trusted))
+        return Launch(resources_id, command, variables, replace(container, trusted=site.trusted), files)
 
     def _slots_taken(self, entry: Entry) -> bool:
         """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""

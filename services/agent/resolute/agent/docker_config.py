@@ -95,12 +95,15 @@ def _gpus(uuids: Sequence[str]) -> list[dict[str, Any]]:
     return [{"Driver": "nvidia", "DeviceIDs": list(uuids), "Capabilities": [["gpu"]]}] if uuids else []
 
 
-def run_directory(user: AgentUser | None, trusted: str = "", image_user: str = "") -> bytes:
+def run_directory(
+    user: AgentUser | None, trusted: str = "", image_user: str = "", files: Mapping[str, str] | None = None
+) -> bytes:
     """What is to be in a container before it starts, as an archive for its root: a directory of the task's own.
 
     With `user` also what the image cannot know: the names of that user and that group, where images of Determined
     look for them (libnss_determined). `trusted`: the certificate by which the task knows the gateway. `image_user`:
     whom the task runs as without `user`; which number that is only the image knows, and nobody else is in there.
+    `files`: further ones of that directory.
     """
     packed = io.BytesIO()
     uid, gid = (user.uid, user.gid) if user else (0, 0)
@@ -112,7 +115,8 @@ def run_directory(user: AgentUser | None, trusted: str = "", image_user: str = "
             tar.addfile(member)
         certificate = {MASTER_CERT: trusted} if trusted else {}
         accounts = {f"{RUN_DIR}/etc/{name}": text for name, text in (_accounts(user) if user else {}).items()}
-        for path, text in {**certificate, **accounts}.items():
+        given = {f"{RUN_DIR}/{name}": text for name, text in (files or {}).items()}
+        for path, text in {**certificate, **accounts, **given}.items():
             data, member = text.encode(), tarfile.TarInfo(path.lstrip("/"))
             member.size, member.mode = len(data), 0o644
             tar.addfile(member, io.BytesIO(data))

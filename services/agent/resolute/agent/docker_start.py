@@ -79,7 +79,7 @@ class Start:
         self._may_go_on()
         self._create(docker_config.config(self.launch, self.container, image, volume, self.grace_s))
         user, trusted = self.container.user, self.container.trusted
-        folder = docker_config.run_directory(user, trusted, image.get("User") or "")
+        folder = docker_config.run_directory(user, trusted, image.get("User") or "", self.launch.files)
         try:
             self.engine.put(self.name, "/", folder)
         except Refusal:

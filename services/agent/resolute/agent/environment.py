@@ -15,6 +15,10 @@ from resolute.agent.containers import device_kind
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Slot, StartTask
 
+VARIABLE_BYTES_MAX = 65_536
+"""Of one variable that the cluster sets. Linux takes twice as much, and of all variables and arguments 2 MiB."""
+_LARGE = ("DET_EXPERIMENT_CONFIG", "DET_HPARAMS")
+
 TRIAL_SSH_PORT, INTER_TRAIN_PORT_1, INTER_TRAIN_PORT_2, C10D_PORT = 12350, 12360, 12376, 29400
 
 
@@ -65,6 +69,18 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
         **_ports(order),
         **({"TRACEPARENT": order.traceparent} if order.traceparent else {}),
     }
+
+
+def by_file(variables: Mapping[str, str], folder: str) -> tuple[dict[str, str], dict[str, str]]:
+    """`variables` with what is too large for one as a file in `folder`, and these files by their names.
+
+    Linux takes 128 KiB in one variable. A configuration that is larger is named by `DET_EXPERIMENT_CONFIG_FILE`
+    instead, and hyperparameters by `DET_HPARAMS_FILE`; the harness reads both forms.
+    """
+    large = {name: f"{name}.json" for name in _LARGE if len(variables.get(name, "").encode()) > VARIABLE_BYTES_MAX}
+    kept = {name: value for name, value in variables.items() if name not in large}
+    named = {f"{name}_FILE": f"{folder}/{file}" for name, file in large.items()}
+    return {**kept, **named}, {file: variables[name] for name, file in large.items()}
 
 
 def _chosen(spec: TaskSpec, kind: str) -> Mapping[str, str]:

@@ -46,6 +46,8 @@ class ProcessRuntime:
             raise CannotStart(f"{launch.resources_id} was started before")
         try:
             (folder / "run" / "workdir").mkdir(parents=True, mode=0o700, exist_ok=True)
+            for name, content in launch.files.items():
+                (folder / "run" / name).write_text(content)
             if not await self._fork(launch, folder):
                 self._spawn(launch, folder)
                 if not await self._came_up(folder):

@@ -30,6 +30,8 @@ class Launch:
     environment: Mapping[str, str] = field(repr=False)
     container: Container | None = None
     """What it runs in, where the runtime is one of containers."""
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Texts by their names, which are in the task's folder before it starts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from resolute import codec
-from resolute.proto.pool import StartTask, StopTask
+from resolute.proto.pool import StopTask
 from resolute.scheduler.allocation import Allocation, Share
 from resolute.scheduler.pool import Pool
 
@@ -38,16 +37,16 @@ def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
     return Plan(tuple(start), tuple(stop), tuple(keep))
 
 
-def that_fit(start: Sequence[StartTask], most_bytes: int = ORDERS_BYTES_MAX) -> tuple[StartTask, ...]:
-    """As many of them, the first always, as one message carries: each holds a whole configuration. The agent says
-    hello again and again, and is given the others then."""
+def that_fit(sizes_bytes: Sequence[int], most_bytes: int = ORDERS_BYTES_MAX) -> int:
+    """How many of the starts that have these sizes go into one message, the first always: each holds a whole
+    configuration. The agent says hello again and again, and is given the others then."""
     taken, size_bytes = 0, 0
-    for order in start:
-        size_bytes += len(codec.to_bytes(order))
+    for one in sizes_bytes:
+        size_bytes += one
         if taken and size_bytes > most_bytes:
             break
         taken += 1
-    return tuple(start[:taken])
+    return taken
 
 
 def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:

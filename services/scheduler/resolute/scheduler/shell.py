@@ -141,8 +141,9 @@ class Scheduler:
         self._leases.hear(hello.pool, hello.agent_id, _now_s())
         plan = orders.plan(await self._pools.state(_stream(hello.pool)), hello.agent_id, frozenset(hello.running))
         described = [await self._start(hello.pool, allocation, share) for allocation, share in plan.start]
-        start = orders.that_fit([order for order in described if order is not None])
-        return AgentOrders(start, plan.stop, plan.keep, complete=True)
+        start = [order for order in described if order is not None]
+        start = start[: orders.that_fit([len(codec.to_bytes(order)) for order in start])]
+        return AgentOrders(tuple(start), plan.stop, plan.keep, complete=True)
 
     async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
         """The order to start one share; None while the searcher cannot say what to run, or says that it must not."""
