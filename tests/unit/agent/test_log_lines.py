@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.agent.log_lines import last_words, sequence, understand
-from resolute.agent.runtime import Exit
+from resolute.agent.ledger import Entry
+from resolute.agent.log_lines import last_words, read_lines, sequence, understand
+from resolute.agent.runtime import Exit, Line
 from resolute.agent.shim import LINE_BYTES_MAX, Lines
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     ("text", "understood"),
     [
-        ("hello", (None, "INFO", "hello")),
-        ("", (None, "INFO", "")),
+        ("hello", (None, None, "hello")),
+        ("", (None, None, "")),
         ("ERROR: no space", (None, "ERROR", "no space")),
         ("[WARNING] slow", (None, "WARNING", "slow")),
         ("WARN: slow", (None, "WARNING", "slow")),
         ("FATAL: gone", (None, "CRITICAL", "gone")),
-        ("[rank=3] hello", (3, "INFO", "hello")),
+        ("[rank=3] hello", (3, None, "hello")),
         ("[rank=0] DEBUG: deep", (0, "DEBUG", "deep")),
-        ("ERRORS: 5", (None, "INFO", "ERRORS: 5")),
-        ("an ERROR: in the middle", (None, "INFO", "an ERROR: in the middle")),
-        ("[rank=x] hello", (None, "INFO", "[rank=x] hello")),
+        ("ERRORS: 5", (None, None, "ERRORS: 5")),
+        ("an ERROR: in the middle", (None, None, "an ERROR: in the middle")),
+        ("[rank=x] hello", (None, None, "[rank=x] hello")),
     ],
 )
 def test_a_line_says_its_rank_and_level(text, understood):
     assert understand(text) == understood
+
+
+ENTRY = Entry("r", "4.1", "4", 1, 0, (0,))
+
+
+def leveled(*texts: str) -> list[str]:
+    """The texts of the lines that are errors."""
+    read, _ = read_lines(ENTRY, "agent-0", 0, [Line(AT, "stderr", text) for text in texts])
+    return [line.text for line in read if line.level == "ERROR"]
+
+
+def test_every_line_of_a_traceback_is_an_error_and_what_follows_is_not():
+    first = ["Traceback (most recent call last):", '  File "train.py", line 7, in f', "    g()", "KeyError: 'lr'"]
+    between = ["During handling of the above exception, another exception occurred:"]
+    second = ["Traceback (most recent call last):", '  File "train.py", line 9, in <module>', "ValueError: no lr"]
+    said = leveled("  indented", *first, "", *between, "", *second, "goes on", "  indented")
+    assert said == [*first, *between, *second]
+
+
+def test_a_traceback_of_one_rank_is_not_ended_by_a_line_of_another():
+    texts = [
+        "[rank=1] Traceback (most recent call last):",
+        "[rank=0] step 7",
+        "[rank=1]   File x",
+        "[rank=1] OSError: no",
+    ]
+    assert leveled(*texts) == ["Traceback (most recent call last):", "  File x", "OSError: no"]
+
+
+def test_a_traceback_goes_on_where_the_lines_before_left_it():
+    head, tail = Line(AT, "stderr", "Traceback (most recent call last):"), Line(AT, "stderr", "  File x")
+    _, open_ = read_lines(ENTRY, "agent-0", 0, [head])
+    (line,), still_open = read_lines(ENTRY, "agent-0", 1, [tail], open_)
+    assert (line.level, still_open) == ("ERROR", open_)
+    (said,), _ = read_lines(ENTRY, "agent-0", 2, [Line(AT, "stdout", "step 7")], open_)
+    assert said.level == "INFO"
 
 
 @hypothesis.given(

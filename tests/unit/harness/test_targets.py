@@ -272,8 +272,11 @@ def test_a_script_that_stops_short_of_max_time_is_warned(on_cluster, caplog):
     assert caplog.text.count("another length") == 0
 
 
-def test_the_configuration_is_printed_without_what_its_own_log_policies_look_for():
+def test_the_configuration_is_printed_without_secrets_and_without_what_its_log_policies_look_for():
     policies = [{"pattern": ".*CUDA out of memory.*", "action": "cancel_retries"}]
     storage = {"type": "s3", "secret_key": "s3cret"}
-    shown = harness.printable({"name": "x", "log_policies": policies, "checkpoint_storage": storage})
+    environment = {"image": "i", "environment_variables": {"cpu": ["TOKEN=s3cret"]}}
+    config = {"name": "x", "log_policies": policies, "checkpoint_storage": storage, "environment": environment}
+    shown = harness.printable(config)
+    assert shown.pop("environment") == {"image": "i"}
     assert shown == {"name": "x", "checkpoint_storage": {"type": "s3", "secret_key": "********"}}

@@ -44,10 +44,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if info is None or info.task_type != "TRIAL":
         parser.error("this trains a trial on a cluster; try `det experiment create --local --test-mode` here")
     logging.basicConfig(level=logging.DEBUG if info.trial._debug else logging.INFO, format=constants.LOG_FORMAT)
-    if (rank := util.rank_of_environment()) == 0:
-        logger.info("configuration: %s", json.dumps(printable(info.trial._config)))
-    else:
-        logger.info("rank %d begins, with the configuration that rank 0 tells", rank)
+    if util.rank_of_environment() == 0:
+        logger.debug("configuration: %s", json.dumps(printable(info.trial._config)))
         logger.warning(DEPRECATED, spec)
     try:
         _train(load_trial_class(spec), info)
@@ -69,8 +67,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def printable(config: dict[str, Any]) -> dict[str, Any]:
-    """Without secrets, and without the log policies: a line that spelt their patterns out would match them."""
-    return {name: value for name, value in util.masked(config).items() if name != "log_policies"}
+    """Without secrets (everybody may read a trial's log, and environment variables are for its owner), and without the
+    log policies: a line that spelt their patterns out would match them."""
+    shown = {name: value for name, value in util.masked(config).items() if name != "log_policies"}
+    environment = shown.get("environment")
+    if isinstance(environment, dict):
+        environment.pop("environment_variables", None)
+    return shown
 
 
 def load_trial_class(spec: str) -> type[PyTorchTrial]:

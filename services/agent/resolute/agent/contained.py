@@ -23,7 +23,7 @@ from collections.abc import Callable
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from resolute.agent.shim import Shim, execute
+from resolute.agent.shim import Output, Shim, execute
 
 STDOUT = 1
 HEARD = signal.SIGURG
@@ -46,6 +46,7 @@ class ContainedShim(Shim):
 
     def __init__(self, grace_s: float, become: Callable[[int, int], None]) -> None:
         self.grace_s, self.become = grace_s, become
+        self.output = Output(STDOUT, 0.0)  # which waits where it is written to: nothing is ever held back
         self.status: int | None = None
         self.kill_at: float | None = None
         self.asked = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 
 from resolute.agent.ledger import Entry
 from resolute.agent.runtime import Exit, Line
@@ -15,6 +16,11 @@ from resolute.proto.pool import LogLine
 _RANK = re.compile(r"\[rank=(\d{1,9})\] ?")
 _NAMES = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL"
 _LEVEL = re.compile(rf"(?:({_NAMES}): ?|\[({_NAMES})\] ?)")
+_TRACEBACK = re.compile(r"[ |+]*(?:Exception Group )?Traceback \(most recent call last\):$")
+_BETWEEN_TRACEBACKS = {
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+}
 _ALIASES = {"WARN": "WARNING", "FATAL": "CRITICAL"}
 
 LINE_BITS, SHARE_BITS = 28, 10
@@ -28,29 +34,57 @@ def sequence(run_id: int, share: int, number: int) -> int:
     return ((run_id << SHARE_BITS) + share << LINE_BITS) + number
 
 
-def read_line(entry: Entry, agent_id: str, number: int, line: Line) -> LogLine:
-    """`number` counts the lines of this share, from 0."""
-    rank, level, text = understand(line.text)
-    return LogLine(
-        task_id=entry.task_id,
-        allocation_id=entry.allocation_id,
-        rank=entry.rank if rank is None else rank,
-        sequence=sequence(entry.run_id, entry.rank, number),
-        at=line.at,
-        level=level,
-        stdtype=line.stdtype,
-        text=text,
-        agent_id=agent_id,
-        container_id=entry.resources_id,
-    )
+Tracebacks = frozenset[tuple[int, str]]
+"""The outputs, by rank and stream, that are in the midst of a Python traceback."""
 
 
-def understand(text: str) -> tuple[int | None, str, str]:
+def read_lines(
+    entry: Entry, agent_id: str, first: int, lines: Sequence[Line], open_: Tracebacks = frozenset()
+) -> tuple[tuple[LogLine, ...], Tracebacks]:
+    """The lines of this share from number `first` on, counted from 0. `open_` are the tracebacks that the lines before
+    began; those that these leave open are answered with them."""
+    read = []
+    for number, line in enumerate(lines, start=first):
+        rank, level, text = understand(line.text)
+        rank = entry.rank if rank is None else rank
+        if level is None:
+            level, open_ = _level_in_traceback(text, (rank, line.stdtype), open_)
+        read.append(
+            LogLine(
+                task_id=entry.task_id,
+                allocation_id=entry.allocation_id,
+                rank=rank,
+                sequence=sequence(entry.run_id, entry.rank, number),
+                at=line.at,
+                level=level,
+                stdtype=line.stdtype,
+                text=text,
+                agent_id=agent_id,
+                container_id=entry.resources_id,
+            )
+        )
+    return tuple(read), open_
+
+
+def _level_in_traceback(text: str, output: tuple[int, str], open_: Tracebacks) -> tuple[str, Tracebacks]:
+    """The level of a line that names none: ERROR from the head of a traceback to the line that names the exception,
+    which is the first that is not indented."""
+    if _TRACEBACK.match(text):
+        return "ERROR", open_ | {output}
+    if text in _BETWEEN_TRACEBACKS:
+        return "ERROR", open_
+    if output not in open_:
+        return "INFO", open_
+    inside = text == "" or text[0].isspace()
+    return "ERROR", open_ if inside else open_ - {output}
+
+
+def understand(text: str) -> tuple[int | None, str | None, str]:
     """Rank, level and the rest: `[rank=1] ERROR: out of memory` says (1, ERROR, out of memory)."""
     rank = None
     if found := _RANK.match(text):
         rank, text = int(found[1]), text[found.end() :]
-    level = "INFO"
+    level = None
     if found := _LEVEL.match(text):
         name = found[1] or found[2]
         level, text = _ALIASES.get(name, name), text[found.end() :]

@@ -126,13 +126,15 @@ class ProcessRuntime:
         if self._warm is not None and launch is not None:
             self._warm.ended(launch, folder / "run" / "imported")
         try:
-            code = int((folder / "exit").read_bytes().split()[0])
+            code, _, *unsaid = (float(told) for told in (folder / "exit").read_bytes().split())
         except FileNotFoundError:
             await _end_strays(resources_id)
             return Exit(None, "the process that supervised it was killed")
-        except (ValueError, IndexError):  # written, and lost with the host's power before it was on the disk
+        except ValueError:  # written, and lost with the host's power before it was on the disk
             return Exit(None, "how it ended was not kept")
-        return Exit(code) if 0 <= code <= spool.EXIT_CODE_MAX else Exit(None, "how it ended was not kept")
+        if not 0 <= code <= spool.EXIT_CODE_MAX:
+            return Exit(None, "how it ended was not kept")
+        return Exit(int(code), lost=shim.lost_lines(int(unsaid[0]), *unsaid[1:]) if len(unsaid) == 3 else "")
 
     def _open_shim(self, resources_id: str) -> int | None:
         """A descriptor of a shim that is alive. It holds its lock after we hold it, so its id is nobody else's."""

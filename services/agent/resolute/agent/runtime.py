@@ -58,6 +58,8 @@ class Exit:
     reason: str = ""
     hopeless: bool = False
     """Whether starting it again would end the same way, whatever its code is."""
+    lost: str = ""
+    """What its log should say of lines that were lost, where the log itself could not be written any more."""
 
 
 class TaskRuntime(Protocol):

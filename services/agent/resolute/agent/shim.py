@@ -4,6 +4,8 @@
 
 The command runs in a session of its own, with this process's environment and working directory. Each line it prints
 becomes a line of FOLDER/log: the instant, `o` or `e` for stdout or stderr, and the text. Its end becomes FOLDER/exit.
+While the disk is full, nothing more is read from the task, so that its prints wait; after HOLD_S seconds in all, lines
+are dropped and counted, and the log says how many as soon as it can.
 The lock that arrives as LOCK_FD is held for as long as this process lives; no other sign of life is needed, and no
 process id, which another process may have one day.
 
@@ -30,6 +32,12 @@ EXIT_BYTES = 64
 DRAIN_S = 2.0
 """How long to read on after every process of the task is gone, should something else hold its output open."""
 
+HOLD_S = 120.0
+"""How long a full disk may slow the task down, in all, before lines are dropped: training must not wait for ever."""
+END_HOLD_S = 20.0
+"""How long the last lines of a task that has ended wait for a full disk."""
+RETRY_S = 0.1
+
 PASSED_ON = (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -50,10 +58,12 @@ class Shim:
     """`become` is the task's side of the fork: it turns the new process into the task and does not return."""
 
     line_bytes_max = LINE_BYTES_MAX
+    drained_at: float | None = None
+    drop_at: float | None = None
 
     def __init__(self, folder: str, grace_s: float, become: Callable[[int, int], None]) -> None:
         self.folder, self.grace_s, self.become = folder, grace_s, become
-        self.log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.output = Output(os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), HOLD_S)
         # Room for the exit code is taken now, so that a disk full by then cannot keep it from being told.
         self.exit = os.open(f"{folder}/exit.new", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.posix_fallocate(self.exit, 0, EXIT_BYTES)
@@ -80,31 +90,47 @@ class Shim:
     def _watch(self, woken: int, outputs: dict[int, Lines]) -> None:
         """Until the command is gone, and everything it started, and all that was printed is kept."""
         poll = select.poll()
-        for fd in (woken, *outputs):
-            poll.register(fd, select.POLLIN)
-        drained_at: float | None = None
+        poll.register(woken, select.POLLIN)
+        listening = False
         while self.status is None or outputs:
-            for fd, _ in poll.poll(self._pause_ms(drained_at)):
+            if listening == self.output.is_full:
+                listening = not listening
+                for fd in outputs:
+                    poll.register(fd, select.POLLIN) if listening else poll.unregister(fd)
+            for fd, _ in poll.poll(self._pause_ms()):
                 if fd == woken:
                     self._handle_signals(os.read(woken, 4096))
                 elif not self._keep(fd, outputs[fd]):
                     poll.unregister(fd)
                     self._append(outputs.pop(fd).rest())
+            self.output.retry()
             if self.kill_at is not None and time.monotonic() >= self.kill_at:
                 self._kill_all()
-            if self.status is not None:
-                self._kill_all()
-                drained_at = drained_at or time.monotonic() + DRAIN_S
-                if time.monotonic() > drained_at:
-                    break
+            if self.status is not None and self._is_drained():
+                break
         for lines in outputs.values():
             self._append(lines.rest())
+        self.output.stop_holding()
         while self._kill_all():
             time.sleep(0.005)
 
-    def _pause_ms(self, drained_at: float | None) -> float | None:
+    def _is_drained(self) -> bool:
+        """Whether, after the command's end, no more output is waited for. For a full disk it is waited longer."""
+        self._kill_all()
+        now = time.monotonic()
+        if self.output.is_full:
+            self.drop_at = self.drop_at or now + END_HOLD_S
+            if now > self.drop_at:
+                self.output.stop_holding()
+            return False
+        self.drained_at = self.drained_at or now + DRAIN_S
+        return now > self.drained_at
+
+    def _pause_ms(self) -> float | None:
         if self.status is not None:
             return 20
+        if self.output.is_behind:
+            return RETRY_S * 1000
         if self.kill_at is not None:
             return max(0.0, self.kill_at - time.monotonic()) * 1000 + 1
         return None
@@ -116,12 +142,8 @@ class Shim:
         return bool(data)
 
     def _append(self, record: bytes) -> None:
-        try:
-            if record:
-                os.write(self.log, record)
-        except OSError:
-            # A full disk must not stop the training: these lines are lost, those after it may fit again.
-            return
+        if record:
+            self.output.write(record)
 
     def _handle_signals(self, numbers: bytes) -> None:
         for number in numbers:
@@ -175,7 +197,7 @@ class Shim:
         os.rename(f"{self.folder}/pid.new", f"{self.folder}/pid")
 
     def _write_exit(self) -> None:
-        told = b"%d %.6f" % (self.exit_code(), time.time())
+        told = b"%d %.6f" % (self.exit_code(), time.time()) + self.output.unsaid()
         os.pwrite(self.exit, told.ljust(EXIT_BYTES), 0)
         os.rename(f"{self.folder}/exit.new", f"{self.folder}/exit")
 
@@ -184,6 +206,101 @@ class Shim:
         assert self.status is not None
         code = os.waitstatus_to_exitcode(self.status)
         return code if code >= 0 else 128 - code
+
+
+class Output:
+    """The file of records, on a disk that may be full."""
+
+    def __init__(self, fd: int, hold_s: float) -> None:
+        self.fd, self.hold_s = fd, hold_s
+        self.held = b""
+        self.torn = False  # whether the file ends in the midst of a record
+        self.full_since: float | None = None  # on the monotonic clock
+        self.lost = 0
+        self.lost_from = self.lost_to = 0.0
+        self.retry_at = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether records wait for room on the disk: nothing more should be read meanwhile."""
+        return bool(self.held)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether `retry` has something to do."""
+        return bool(self.held or self.lost)
+
+    def write(self, records: bytes) -> None:
+        if self.lost and not self._admit():
+            self._drop(records)
+            return
+        self.held += records
+        self._flush()
+
+    def retry(self) -> None:
+        """To be called now and then. The time during which the disk was full is paid out of `hold_s`."""
+        if not self.is_behind or time.monotonic() < self.retry_at:
+            return
+        self.retry_at = time.monotonic() + RETRY_S
+        if self.lost:
+            self._admit()
+        else:
+            self._flush()
+
+    def stop_holding(self) -> None:
+        """Drop what waits, and wait for nothing any more."""
+        self.hold_s = 0.0
+        self._flush()
+
+    def unsaid(self) -> bytes:
+        """For the file of the exit code: how many lines were lost, from when to when, if the log could not say it."""
+        if not self.lost or self._admit():
+            return b""
+        return b" %d %.0f %.0f" % (self.lost, self.lost_from, self.lost_to)
+
+    def _flush(self) -> None:
+        self.held = self._written(self.held)
+        now = time.monotonic()
+        if not self.held:
+            if self.full_since is not None:
+                self.hold_s, self.full_since = self.hold_s - (now - self.full_since), None
+            return
+        self.full_since = self.full_since or now
+        if now - self.full_since >= self.hold_s:
+            self.hold_s, self.full_since = 0.0, None
+            held, self.held = self.held, b""
+            self._drop(held)
+
+    def _written(self, data: bytes) -> bytes:
+        """What is left of `data`, after as much as fits was written."""
+        try:
+            while data:
+                count = os.write(self.fd, data)
+                self.torn = data[count - 1 : count] != b"\n"
+                data = data[count:]
+        except OSError:
+            return data
+        return b""
+
+    def _drop(self, records: bytes) -> None:
+        now = time.time()
+        self.lost_from = self.lost_from if self.lost else now
+        self.lost, self.lost_to = self.lost + records.count(b"\n"), now
+
+    def _admit(self) -> bool:
+        """Say how many lines were lost, if there is room for it."""
+        note = b"%.6f e %s\n" % (time.time(), lost_lines(self.lost, self.lost_from, self.lost_to).encode())
+        left = self._written(b"\n" + note if self.torn else note)
+        if left:
+            return False
+        self.lost = 0
+        return True
+
+
+def lost_lines(count: int, first: float, last: float) -> str:
+    """What the log says of lines that were lost."""
+    at, until = (time.strftime("%H:%M:%S", time.gmtime(moment)) for moment in (first, last))
+    return f"WARNING: {count} lines that were printed from {at} to {until} UTC are lost: the disk of this host was full"
 
 
 class Lines:

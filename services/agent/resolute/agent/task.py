@@ -18,7 +18,7 @@ import structlog
 
 from resolute.agent.desk import Desk
 from resolute.agent.ledger import Entry, Ledger
-from resolute.agent.log_lines import last_words, read_line
+from resolute.agent.log_lines import Tracebacks, last_words, read_lines
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line, TaskRuntime
 from resolute.agent.settings import AgentSettings
 from resolute.proto.pool import LogBatch, TaskReport
@@ -53,6 +53,7 @@ class Task:
         self._office = office
         self._begun = False
         self._asked_to_end = False
+        self._tracebacks: Tracebacks = frozenset()
         self._ended = asyncio.Event()
 
     @property
@@ -125,8 +126,8 @@ class Task:
             address = await self._office.runtime.address(self.entry.resources_id)
             await self._report("started", address=address or self._office.address)
             found = await self._office.runtime.exit(self.entry.resources_id)
-        words = last_words(found, self.entry.stop_reason, self._begun)
-        self._write(replace(self.entry, found=found, last_words=words))
+        words = (found.lost, last_words(found, self.entry.stop_reason, self._begun))
+        self._write(replace(self.entry, found=found, last_words="\n".join(filter(None, words))))
         return found
 
     async def _begin(self, launch: Callable[[], Awaitable[Launch]] | None) -> Exit | None:
@@ -173,20 +174,22 @@ class Task:
     async def _hand_over(self, chunk: Chunk, limit: int) -> int:
         """How many lines to try next: what is refused as a whole is tried in smaller parts, down to the culprit."""
         first, agent_id = self.entry.lines, self._office.settings.id
-        lines = tuple(read_line(self.entry, agent_id, first + n, line) for n, line in enumerate(chunk.lines))
+        lines, tracebacks = read_lines(self.entry, agent_id, first, chunk.lines, self._tracebacks)
         stored = await self._office.desk.store(LogBatch(lines))
         if not stored and len(lines) > 1:
             return len(lines) // 2
+        self._tracebacks = tracebacks
         self._write(replace(self.entry, mark=chunk.mark, lines=first + len(lines)))
         return min(limit * 2, LINES_MAX)
 
     async def _close(self) -> None:
-        """After its own lines one of ours, where its end needs a word. Said again, it is the same line."""
+        """After the task's own lines the agent's, where the task's end needs a word. Said again, they are the same."""
         if self.entry.last_words:
-            said = Line(datetime.now(UTC), "stderr", self.entry.last_words)
-            line = read_line(self.entry, self._office.settings.id, self.entry.lines, said)
-            await self._office.desk.store(LogBatch((replace(line, source="agent"),)))
-            self._write(replace(self.entry, last_words="", lines=self.entry.lines + 1))
+            agent_id, at = self._office.settings.id, datetime.now(UTC)
+            said = [Line(at, "stderr", words) for words in self.entry.last_words.split("\n")]
+            lines, _ = read_lines(self.entry, agent_id, self.entry.lines, said)
+            await self._office.desk.store(LogBatch(tuple(replace(line, source="agent") for line in lines)))
+            self._write(replace(self.entry, last_words="", lines=self.entry.lines + len(lines)))
 
     async def _pause(self, pause_s: float) -> None:
         try:
