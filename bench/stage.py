@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ async def tell_of_trials(log: PostgresEventLog, experiments: int, trials_each: i
                 TrialCreated(trial_id, f"r{n}", trial.task_id, {"learning_rate": 0.01 * n}, n),
                 TrialRunRequested(trial_id, 1, trial.allocation_id, 1, None, 0),
             ]
-            asked.append(_allocation(trial, experiment_id))
+            asked.append(allocation_of(trial, experiment_id))
         cause = Cause(f"seed-{experiment_id}")
         await log.append(f"experiment-{experiment_id}", events, expected_version=0, cause=cause)
         await log.append("pool-default", asked, expected_version=pool_version, cause=cause)
@@ -74,7 +75,7 @@ async def tell_of_trials(log: PostgresEventLog, experiments: int, trials_each: i
     return trials
 
 
-def _allocation(trial: Trial, experiment_id: int) -> AllocationRequested:
+def allocation_of(trial: Trial, experiment_id: int) -> AllocationRequested:
     return AllocationRequested(
         allocation_id=trial.allocation_id,
         task_id=trial.task_id,
@@ -137,7 +138,7 @@ def _process(module: str, dsn: str, nats_url: str) -> Iterator[Served]:
             [sys.executable, "-m", module], env=environment, cwd=root, stdout=said, stderr=subprocess.STDOUT
         )
         try:
-            _wait_for_port(port, process)
+            _wait_until_it_answers(port, process)
             yield Served(port, process.pid)
         finally:
             process.terminate()
@@ -147,17 +148,17 @@ def _process(module: str, dsn: str, nats_url: str) -> Iterator[Served]:
                 print(said.read().decode()[-4000:])
 
 
-def _wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert process.poll() is None, f"the gateway stopped with {process.returncode}"
         try:
-            socket.create_connection(("127.0.0.1", port), 0.1).close()
-        except OSError:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/master", timeout=5).close()
+        except OSError:  # an answer of 503 among them: its tables still grow
             time.sleep(0.02)
         else:
             return
-    raise TimeoutError("the gateway did not listen within 120 s")
+    raise TimeoutError("the gateway did not answer within 120 s")
 
 
 def free_port() -> int:

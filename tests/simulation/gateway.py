@@ -45,7 +45,7 @@ PEOPLE = {"ada": Principal(1, "ada", admin=True)}
 async def _any_command(call: Call) -> dict[str, Any]:
     """For people: their wishes travel as commands, without the forms and tables around each; the way to the service
     that decides, and the answer once it shows here, are the gateway's."""
-    command = codec.command_from(call.path["command"], call.raw)
+    command = codec.command_from(call.path["command"], call.read.raw)
     reply = await call.send(command)
     return {"position": reply.position, "data": dict(reply.data)}
 

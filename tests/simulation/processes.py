@@ -249,6 +249,12 @@ class ProcessLog:
     async def settle(self, consumer: str, position: int) -> None:
         await (await self._moment()).settle(consumer, position)
 
+    async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
+        return await (await self._moment()).begin_attempt(consumer, position, run)
+
+    async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
+        await (await self._moment()).forget_attempts(consumer, position, run)
+
     async def verify(self) -> Break | None:
         return await (await self._moment()).verify()
 

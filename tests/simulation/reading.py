@@ -82,6 +82,10 @@ class Reading:
         self.allocations: dict[str, Allocated] = {}
         self.checkpoints: dict[str, int] = {}
 
+    @property
+    def shown(self) -> int:
+        return self._position
+
     async def position(self) -> int:
         return self._position
 

@@ -14,6 +14,7 @@ from resolute.proto.experiment import (
     TrialRunEnded,
     TrialRunRequested,
 )
+from resolute.proto.message import Recorded
 from tests.simulation import clock
 from tests.simulation.cluster import Setup, SimulatedCluster, search
 from tests.simulation.faults import BusForgets, Crash, CrashAtEvent, CrashAtStep, DatabaseRestarts, Fault, PowerCut
@@ -49,12 +50,18 @@ def small_search(fate: Fate | Fault, *, slots: int = 1) -> SimulatedCluster:
         return clock.run(story, SEED)
 
 
+def told(cluster: SimulatedCluster) -> list[Recorded]:
+    """Of the experiment. A searcher that dies while it creates one may have used up the first number."""
+    streams = cluster.log.streams
+    return next(events for name, events in streams.items() if name.startswith("experiment-") and events)
+
+
 def trials(cluster: SimulatedCluster) -> list[TrialEnded]:
-    return of(cluster.log.streams["experiment-1"], TrialEnded)
+    return of(told(cluster), TrialEnded)
 
 
 def runs(cluster: SimulatedCluster) -> list[TrialRunEnded]:
-    return of(cluster.log.streams["experiment-1"], TrialRunEnded)
+    return of(told(cluster), TrialRunEnded)
 
 
 @pytest.mark.parametrize("event", range(1, EVENTS, 6))

@@ -105,6 +105,22 @@ async def test_what_was_set_aside_is_handled_once_more_when_a_person_asks(log: E
     assert not await log.ask_again("relay", 3)
 
 
+async def test_attempts_are_counted_by_the_lives_of_processes_and_forgotten_when_passed(log: EventLog) -> None:
+    assert await log.begin_attempt("searcher", 5, "first life") == 0
+    assert await log.begin_attempt("searcher", 5, "first life") == 0, "the same life tries twice"
+    assert await log.begin_attempt("searcher", 5, "second life") == 1
+    assert await log.begin_attempt("searcher", 5, "third life") == 2
+    assert await log.begin_attempt("scheduler", 5, "first life") == 0
+    await log.forget_attempts("searcher", 5, "third life")
+    assert await log.begin_attempt("searcher", 4, "fourth life") == 0
+    assert await log.begin_attempt("searcher", 5, "fourth life") == 2, "one that is behind forgets nothing ahead"
+    await log.begin_attempt("searcher", 6, "fourth life")
+    assert await log.begin_attempt("searcher", 5, "fifth life") == 0, "some life came past it"
+    await log.forget_attempts("searcher", 6)
+    assert await log.begin_attempt("searcher", 6, "fifth life") == 0
+    assert await log.begin_attempt("scheduler", 5, "fifth life") == 1
+
+
 async def test_a_number_too_large_for_64_bits_is_read_as_it_was_answered_and_can_be_repeated(log: EventLog) -> None:
     created = TrialCreated(1, "request", "task", {"weight": 1e22, "limit": 10**30, "least": -1e300}, 7)
     answered = await log.append("experiment-1", [created], expected_version=0, cause=Cause("one"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from resolute.api.projections.batches import groups
-from resolute.api.projections.statement import Statement, statement
+from resolute.api.projections.statement import Statement, derived, statement, update
 from resolute.api.views.shown import SET, shown_config
 from resolute.config import ClusterDefaults, load_yaml, parse_experiment
 
@@ -40,6 +40,31 @@ def test_what_concerns_everything_keeps_its_place(script: list[Statement]) -> No
 def test_the_same_change_of_many_rows_is_one_journey() -> None:
     script = [statement(sql, row, touches=(row,)) for row in ("a", "b", "c") for sql in ("insert", "update")]
     assert list(groups(script)) == [("insert", [("a",), ("b",), ("c",)]), ("update", [("a",), ("b",), ("c",)])]
+
+
+def test_of_changes_that_overwrite_one_another_the_last_counts() -> None:
+    script = [update("trials", "id", 1 + n % 2, state=state) for n, state in enumerate("abcdef")]
+    assert [runs for _, runs in groups(script)] == [[(1, "e"), (2, "f")]]
+
+
+def test_a_change_of_the_same_row_in_between_keeps_them_apart() -> None:
+    script = [
+        update("trials", "id", 1, state="a"),
+        update("trials", "id", 1, run_id=2),
+        update("trials", "id", 1, state="b"),
+    ]
+    assert [runs for _, runs in groups(script)] == [[(1, "a")], [(1, 2)], [(1, "b")]]
+
+
+def test_what_follows_from_other_rows_is_worked_out_once_after_them_and_before_what_concerns_everything() -> None:
+    best, report = derived("best", 1), statement("report", 1, 10, touches=("trial 1",))
+    assert list(groups([report, best, report, best])) == [("report", [(1, 10), (1, 10)]), ("best", [(1,)])]
+    assert [sql for sql, _ in groups([report, best, statement("forget", 1), report])] == [
+        "report",
+        "best",
+        "forget",
+        "report",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import InvalidConfig, Unavailable
@@ -80,9 +82,10 @@ async def test_a_fact_that_was_lost_on_the_way_is_sent_again() -> None:
     running.cancel()
 
 
-async def test_a_fact_the_bus_cannot_carry_does_not_hold_up_the_rest() -> None:
+@pytest.mark.parametrize("failure", [InvalidConfig("too large"), KeyError("a bug")])
+async def test_a_fact_the_bus_cannot_carry_does_not_hold_up_the_rest(failure: Exception) -> None:
     log, bus = MemoryEventLog(), Flaky()
-    bus.failing = {2: InvalidConfig("too large")}
+    bus.failing = {2: failure}
     await grow(log, 3)
     running = asyncio.create_task(Relay(log, bus).run())
     await until(lambda: bus.published == [1, 3])

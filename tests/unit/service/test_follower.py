@@ -194,7 +194,8 @@ async def test_what_was_set_aside_is_handled_once_more_when_a_person_has_mended_
     reactions = Reactions("searcher", log, reaction)
     await log.ask_again("searcher", 2)
     await reactions.again()
-    assert [position for _, position, _ in log.aside] == [2, 2], "not mended yet: noted anew"
+    assert [position for _, position, _ in log.aside] == [2], "not mended yet: noted anew, in place of the first note"
+    assert await log.asked_again("searcher") == []
     mended = True
     await reactions.again()
     assert seen == [1, 2, 2, 3, 2, 2], "nobody asked for that"

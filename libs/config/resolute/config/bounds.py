@@ -13,7 +13,7 @@ from resolute.proto.errors import InvalidConfig
 
 CONFIGURATION_BYTES_MAX = 2**20
 """Of the text of a configuration. Data belongs into the context directory or into storage."""
-VALUES_MAX = 100_000
+VALUES_MAX = 20_000
 """Keys and values of a document, with its aliases expanded."""
 NESTING_MAX = 50
 """Objects and lists inside each other."""

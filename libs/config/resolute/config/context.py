@@ -28,6 +28,10 @@ from resolute.proto.errors import InvalidConfig
 CONTEXT_LIMIT_BYTES = 99_614_720
 """95 MiB of file contents."""
 
+CONTEXT_FILES_MAX = 50_000
+"""Files, links and directories."""
+PATH_CHARACTERS_MAX = 1_000
+
 _MOST = 2**35
 """Seconds from the year 881 to 3058: every calendar and file system on the way can say them."""
 
@@ -76,7 +80,10 @@ class ContextFile:
         """Raises InvalidConfig when a part is missing, misshapen, or would leave the context."""
         path = raw.get("path")
         if not isinstance(path, str) or not _stays_inside(path):
-            raise InvalidConfig(f"modelDefinition: expected a path inside the context; found {path!r}")
+            raise InvalidConfig(f"modelDefinition: expected a path inside the context; found {_short(path)}")
+        if len(path) > PATH_CHARACTERS_MAX:
+            most = f"{PATH_CHARACTERS_MAX:,}"
+            raise InvalidConfig(f"modelDefinition: expected paths of at most {most} characters; found {len(path):,}")
         try:
             content = base64.b64decode(raw.get("content") or "", validate=True)
             numbers = {name: int(raw.get(name) or 0) for name in ("mode", "mtime", "uid", "gid")}
@@ -112,6 +119,7 @@ def read_context(root: Path) -> list[ContextFile]:
     if not root.is_dir():
         raise InvalidConfig(f"context directory: expected a directory; found {str(root)!r}")
     paths = sorted(_walk(root, _ignore_rules(root)))
+    _check_number(len(paths))
     _check_size({path: (root / path).stat().st_size for path in paths if (root / path).is_file()})
     sent = frozenset(paths)
     entries = (_read(root, path, sent) for path in paths)
@@ -129,6 +137,7 @@ def to_model_definition(files: Iterable[ContextFile]) -> list[dict[str, Any]]:
 
 def of_model_definition(raw: Sequence[Mapping[str, Any]]) -> list[ContextFile]:
     """Raises InvalidConfig for paths that leave the context, paths given twice, and more than the limit."""
+    _check_number(len(raw))
     files = [ContextFile.of_v1file(item) for item in raw]
     most_common = Counter(file.path for file in files).most_common(1)
     if most_common and most_common[0][1] > 1:
@@ -211,6 +220,19 @@ def _check_size(sizes: Mapping[str, int]) -> None:
         raise InvalidConfig(
             f"context directory: expected at most {CONTEXT_LIMIT_BYTES / 2**20:.0f} MB of files; found "
             f"{total / 2**20:.1f} MB, the largest {largest} ({sizes[largest] / 2**20:.1f} MB). "
+            "List what training does not need in .detignore, and read data from elsewhere."
+        )
+
+
+def _short(path: Any) -> str:
+    shown = repr(path)
+    return shown if len(shown) <= 200 else f"{shown[:199]}…"
+
+
+def _check_number(files: int) -> None:
+    if files > CONTEXT_FILES_MAX:
+        raise InvalidConfig(
+            f"context directory: expected at most {CONTEXT_FILES_MAX:,} files; found {files:,}. "
             "List what training does not need in .detignore, and read data from elsewhere."
         )
 

@@ -16,6 +16,7 @@ import yaml
 from resolute.proto.errors import InvalidConfig
 
 from . import bounds
+from .collection import no_collection
 
 _SLOW_CHARACTERS_MAX = 65_536
 _NUMBER = r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
@@ -82,7 +83,8 @@ def load_yaml(text: str) -> dict[str, Any]:
     """
     bounds.check_text(text)
     try:
-        document = _load(text)
+        with no_collection():
+            document = _load(text)
     except yaml.MarkedYAMLError as error:
         raise _invalid(error.problem or "this is not YAML", error.problem_mark) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: `!!int x`

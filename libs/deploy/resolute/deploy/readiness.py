@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import json
 import ssl
@@ -9,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from resolute.deploy import processes
@@ -40,11 +42,18 @@ def wait_until_ready(
     """Raises Unavailable, with the last lines that whoever fails has logged since `before`."""
     deadline = time.monotonic() + PATIENCE_S
     said: set[str] = set()
+    grown = ""
     while time.monotonic() < deadline:
         _check(supervisor, places, before)
         for status in processes.statuses(places):
             _give_up_if_hopeless(places, status, before)
-        for part, up in _parts(cluster).items():
+        parts, growth = _parts(cluster)
+        if growth and growth != grown:  # tables of a new release grow from a long log: that may take minutes
+            deadline = time.monotonic() + PATIENCE_S
+            if not grown:
+                progress.say(growth)
+            grown = growth
+        for part, up in parts.items():
             if up and part not in said:
                 said.add(part)
                 progress.say(f"{part} ready")
@@ -106,13 +115,23 @@ def _check(supervisor: subprocess.Popen[bytes], places: Places, before: Marks) -
         raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log', before)}")
 
 
-def _parts(cluster: Cluster) -> dict[str, bool]:
-    """Which parts serve, in the order they come up."""
+def _parts(cluster: Cluster) -> tuple[dict[str, bool], str]:
+    """Which parts serve, in the order they come up; and how far the gateway's tables have grown, while they grow."""
     if cluster.separate:
-        return {"gateway": _get(cluster.url, "/api/v1/master") is not None}
-    told = _get(f"http://{_health_host(cluster)}:{cluster.health_port}", "/ready") or {}
+        status, told = _get(cluster.url, "/api/v1/master")
+        return {"gateway": status == http.HTTPStatus.OK}, _growth(told)
+    _, told = _get(f"http://{_health_host(cluster)}:{cluster.health_port}", "/ready")
     names = {"log": "database", "bus": "bus", "services": "gateway"}
-    return {shown: bool(told.get(name)) for name, shown in names.items()}
+    return {shown: bool(told.get(name)) for name, shown in names.items()}, ", ".join(
+        f"{name}: {text}" for name, text in dict(told.get("progress") or {}).items()
+    )
+
+
+def _growth(told: dict[str, Any]) -> str:
+    """What a gateway says that answers nothing yet because its tables grow."""
+    error = told.get("error")
+    message = str(error.get("error", "")) if isinstance(error, dict) else ""
+    return message if "growing" in message else ""
 
 
 def _health_host(cluster: Cluster) -> str:
@@ -128,18 +147,18 @@ def _connection(url: str) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(parts.netloc, timeout=5)
 
 
-def _get(url: str, path: str) -> dict[str, bool] | None:
+def _get(url: str, path: str) -> tuple[int, dict[str, Any]]:
+    """Status and document of an answer; 0 where there is none."""
     connection = _connection(url)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
-        body = response.read()
-        told = json.loads(body)
+        told = json.loads(response.read())
     except (OSError, http.client.HTTPException, ValueError):
-        return None
+        return 0, {}
     finally:
         connection.close()
-    return told if isinstance(told, dict) else {}
+    return response.status, told if isinstance(told, dict) else {}
 
 
 def _give_up_if_hopeless(places: Places, status: ChildStatus, before: Marks) -> None:

@@ -1,4 +1,4 @@
-"""`resolute log tail | show | why | verify | aside`: the audit trail, from the database alone, cluster up or down."""
+"""`resolute log tail | show | why | verify | asides`: the audit trail, from the database alone, cluster up or down."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def retry(dsn: str, consumer: str, position: int, *, say: Say = print) -> int:
         if not await log.ask_again(consumer, position):
             known = ", ".join(f"{one.consumer} {one.position}" for one in await log.asides()) or "nothing"
             raise NotFound(f"{consumer} {position}: not set aside; what was: {known}")
-        say(f"{consumer} handles {position} once more when it is idle; `resolute log aside` tells what came of it")
+        say(f"{consumer} handles {position} once more when it is idle; `resolute log asides` tells what came of it")
         return 0
 
     return _with_log(dsn, run)

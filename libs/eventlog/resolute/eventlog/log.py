@@ -118,6 +118,15 @@ class EventLog(Protocol):
         """Forget the note: it has been handled."""
         ...
 
+    async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
+        """Note durably that `run`, one life of a process, begins to handle the event at `position`; answers how many
+        other runs began and have not come to an end. Notes of what lies before are forgotten."""
+        ...
+
+    async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
+        """Forget the notes up to and including `position`, those of `run` or those of all."""
+        ...
+
     async def verify(self) -> Break | None:
         """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
         ...

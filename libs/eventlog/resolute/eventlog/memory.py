@@ -36,6 +36,7 @@ class MemoryEventLog:
         self._grown = asyncio.Event()
         self.aside: list[tuple[str, int, str]] = []
         self._again: set[tuple[str, int]] = set()
+        self._attempts: set[tuple[str, int, str]] = set()
 
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
         check_names(stream, cause)
@@ -129,6 +130,7 @@ class MemoryEventLog:
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         self._again.discard((consumer, position))
+        self.aside = [noted for noted in self.aside if noted[:2] != (consumer, position)]
         self.aside.append((consumer, position, error))
 
     async def ask_again(self, consumer: str, position: int) -> bool:
@@ -143,6 +145,18 @@ class MemoryEventLog:
     async def settle(self, consumer: str, position: int) -> None:
         self._again.discard((consumer, position))
         self.aside = [noted for noted in self.aside if noted[:2] != (consumer, position)]
+
+    async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
+        await self.forget_attempts(consumer, position - 1)
+        self._attempts.add((consumer, position, run))
+        return sum(noted[:2] == (consumer, position) and noted[2] != run for noted in self._attempts)
+
+    async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
+        self._attempts = {
+            (noted_by, at, by)
+            for noted_by, at, by in self._attempts
+            if noted_by != consumer or at > position or run not in (None, by)
+        }
 
     async def close(self) -> None:
         """Nothing to close: what was written stays with the object."""

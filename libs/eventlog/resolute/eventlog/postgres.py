@@ -178,6 +178,13 @@ class PostgresEventLog:
     async def settle(self, consumer: str, position: int) -> None:
         await self._fetch(KEEP["settle"], consumer, position)
 
+    async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
+        others: int = (await self._fetch(KEEP["begin_attempt"], consumer, position, run))[0][0]
+        return others
+
+    async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
+        await self._fetch(KEEP["forget_attempts"], consumer, position, run)
+
     async def _fetch(self, sql: str, *arguments: Any) -> Sequence[Any]:
         """Every statement that comes here may be run twice: it reads, or leaves the same behind."""
         return await patiently(lambda: self._fetch_once(sql, arguments), self._patience_s, self._attempt_s)

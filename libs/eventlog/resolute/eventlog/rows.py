@@ -8,19 +8,30 @@ from typing import Any
 
 from resolute import codec
 from resolute.eventlog.chain import Row
-from resolute.proto.errors import InvalidConfig
+from resolute.proto.errors import InvalidConfig, Unavailable
 from resolute.proto.message import Cause, Event, Recorded
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """In JSON: an escaped NUL, and not an escaped backslash before a plain u0000."""
 
 
+class Unreadable(Unavailable):
+    """The log holds an event that this release cannot read: most often a newer release wrote it, and this process is
+    about to be replaced. Folding or showing the stream without the event would be wrong, so whoever needs the event
+    waits, as for anything else that is away, and passes nothing over."""
+
+
 def recorded_from(columns: Iterable[Any]) -> Recorded:
-    """One row of the statements in `sql/read.sql`, as a recorded event of today's classes."""
+    """One row of the statements in `sql/read.sql`, as a recorded event of today's classes. Raises Unreadable."""
     position, stream, version, kind, schema_version, data, caused_by, _step, correlation_id, actor, trace, at, prev = (
         columns
     )
-    event = codec.event_from_json(kind, schema_version, data)
+    try:
+        event = codec.event_from_json(kind, schema_version, data)
+    except codec.Undecodable as error:
+        raise Unreadable(
+            f"cannot read event {version} of {stream}, at position {position}: {error.message}; upgrade this process"
+        ) from error
     cause = Cause(caused_by, actor, correlation_id, trace)
     return Recorded(position, stream, version, event, cause, at, prev.hex())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from resolute.service.aggregates import Aggregates, refuse
 from resolute.service.context import Context, utc_now
-from resolute.service.follower import Follower, Patience, Reactions
+from resolute.service.follower import Follower, Patience
+from resolute.service.reactions import Reactions
 from resolute.service.snapshots import Snapshots
 
 __all__ = ["Aggregates", "Context", "Follower", "Patience", "Reactions", "Snapshots", "refuse", "utc_now"]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from resolute.bus import Bus
 from resolute.eventlog import EventLog
+from resolute.service.attempts import Turn
 
 
 def utc_now() -> datetime:
@@ -23,6 +24,10 @@ class Context:
     now: Callable[[], datetime] = utc_now
     on_ready: Callable[[str], None] = field(default=lambda name: None)
     """A service calls this with its name once commands and facts reach it."""
+    on_progress: Callable[[str, str], None] = field(default=lambda name, text: None)
+    """A service calls this with its name while it is not ready, saying how far it has come."""
+    turn: Turn = field(default_factory=Turn)
+    """Of the reactions in this process that are handled carefully, one at a time."""
     cluster_id: str = "simulated"
     secret: bytes = field(default=b"simulated", repr=False)
     """The cluster's own, that task tokens are sealed with. Real clusters set it; the default serves simulations."""

@@ -17,8 +17,9 @@ Check = Callable[[], Awaitable[bool]]
 class HealthSite:
     """`/health` answers as long as the process runs its loop; `/ready` asks every check."""
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
+    def __init__(self, checks: Mapping[str, Check], progress: Mapping[str, str] | None = None) -> None:
+        """`progress`: how far services have come that are not ready, in words; `/ready` shows them."""
+        self._checks, self._progress = checks, progress if progress is not None else {}
         self._runner: web.AppRunner | None = None
 
     async def open(self, host: str, port: int) -> int:
@@ -45,7 +46,10 @@ class HealthSite:
 
     async def _ready(self, request: web.Request) -> web.Response:
         found = {name: await check() for name, check in self._checks.items()}
-        return web.json_response(found, status=200 if all(found.values()) else 503)
+        status = 200 if all(found.values()) else 503
+        return web.json_response(
+            {**found, "progress": dict(self._progress)} if self._progress else found, status=status
+        )
 
     async def _metrics(self, request: web.Request) -> web.Response:
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest

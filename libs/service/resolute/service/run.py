@@ -7,6 +7,7 @@ may be started again: the log is whole.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -26,6 +27,7 @@ from resolute.proto.errors import InvalidConfig, Refused, ResoluteError, Unavail
 from resolute.service import logs, settings, tracing
 from resolute.service.context import Context
 from resolute.service.follower import Patience
+from resolute.service.loop_limit import loop_limit
 from resolute.service.loop_watchdog import LoopWatch
 from resolute.service.observed import ObservedBus
 from resolute.service.settings import Settings
@@ -68,11 +70,20 @@ class Readiness:
 
     wanted: frozenset[str]
     ready: set[str] = field(default_factory=set)
+    progress: dict[str, str] = field(default_factory=dict)
+    """By the name of a service that is not ready: how far it has come."""
+
+    def on_progress(self, name: str, text: str) -> None:
+        self.ready.discard(name)
+        self.progress[name] = text
 
     def on_ready(self, name: str) -> None:
+        self.progress.pop(name, None)
         if name not in self.ready:
             self.ready.add(name)
             log_.info("ready", what=name)
+            if self.ready >= self.wanted:
+                gc.freeze()  # modules and settings stay for good: the collector need not look at them each time
 
     async def check(self) -> bool:
         return self.ready >= self.wanted
@@ -81,7 +92,7 @@ class Readiness:
 async def _main(services: Mapping[str, Serve], known: Settings, name: str) -> None:
     stopping = _stop_on_signals()
     tracing.configure(name, known.otlp_endpoint)
-    with LoopWatch():
+    with LoopWatch(), loop_limit(known.loop_held_max_s):
         await _serve_all(services, known, name, stopping)
     log_.info("stopped")
 
@@ -91,7 +102,14 @@ async def _serve_all(services: Mapping[str, Serve], known: Settings, name: str, 
     async with _opened(known, name, stopping) as (log, nats):
         bus = ObservedBus(nats)
         secret = known.cluster_secret.get_secret_value().encode()
-        context = Context(log, bus, on_ready=readiness.on_ready, cluster_id=known.cluster_id, secret=secret)
+        context = Context(
+            log,
+            bus,
+            on_ready=readiness.on_ready,
+            on_progress=readiness.on_progress,
+            cluster_id=known.cluster_id,
+            secret=secret,
+        )
         async with _health(known, log, nats, readiness):
             await _serve_until(stopping, services, context)
 
@@ -186,7 +204,7 @@ async def _health(known: Settings, log: EventLog, bus: NatsBus, readiness: Readi
     async def bus_answers() -> bool:
         return bus.connected
 
-    site = HealthSite({"services": readiness.check, "log": log_answers, "bus": bus_answers})
+    site = HealthSite({"services": readiness.check, "log": log_answers, "bus": bus_answers}, readiness.progress)
     port = await site.open(known.health_host, known.health_port)
     log_.info("health", url=f"http://{known.health_host}:{port}/health")
     try:

@@ -15,6 +15,7 @@ import structlog
 from aiohttp import web
 
 from resolute.api import access, wire
+from resolute.api.request_body import RequestBody
 from resolute.api.routing import Principal
 from resolute.proto.errors import Failed, InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
@@ -79,8 +80,11 @@ class Call:
     path: dict[str, str]
     body: dict[str, Any] = field(repr=False)
     """The parsed JSON object, its keys in camelCase; empty when there was none."""
-    raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show a call
+    read: RequestBody = field(repr=False)
+    """The body as it came."""
     principal: Principal = NOBODY
+    sent: bool = False
+    """Whether a command was sent on its way."""
 
     @cached_property
     def query(self) -> Query:
@@ -108,7 +112,7 @@ class Call:
     def _digest(self, actor: str, key: str) -> str:
         """Of everything that makes it the same request: another one under the same key is another wish."""
         parts = (actor, key, self.request.method, self.request.path_qs)
-        return hashlib.sha256(repr(parts).encode() + self.raw).hexdigest()[:32]
+        return hashlib.sha256(f"{parts!r}{self.read.digest}".encode()).hexdigest()[:32]
 
     async def check_still_believed(self) -> None:
         """For calls that wait: raises when the caller's run was given up, or its trial deleted, since it was let in."""
@@ -123,6 +127,7 @@ class Call:
         cause = self.cause.then(step) if step else self.cause
         gateway = self.gateway
         persistence_s = gateway.settings.persistence_s
+        self.sent = True
         reply = await persistently(lambda: gateway.context.bus.request(command, cause), persistence_s)
         await persistently(lambda: gateway.read.reached(reply.position), persistence_s)
         return reply

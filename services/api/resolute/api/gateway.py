@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
-from resolute.api import access, bodies, schemas, wire
+from resolute.api import access, schemas, wire
 from resolute.api.blobs import Blobs
+from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, told
 from resolute.api.directory import Directory
 from resolute.api.edge import headers, origins
 from resolute.api.edge.callers import recognise
-from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.freshness import Freshness
+from resolute.api.growth import Progress
 from resolute.api.log_policies import LogPolicies
 from resolute.api.logins import Logins
 from resolute.api.lookup import KnownTrial
@@ -26,18 +27,19 @@ from resolute.api.measures.metrics import MetricStore
 from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
+from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Principal, Route, Verdict, decide
 from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.task_tokens import TaskTokens
+from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
 from resolute.api.views.checkpoints import checkpoint_workloads
 from resolute.api.views.trials import trial_of
-from resolute.api.wire import WireError
 from resolute.api.wrapping import Keyring
-from resolute.proto.errors import InvalidConfig
+from resolute.proto.errors import NotFound, Unavailable
 from resolute.proto.pool import LogLine
 from resolute.service import Context
 from resolute.service.tracing import span
@@ -45,9 +47,17 @@ from resolute.service.tracing import span
 CSRF_TOKEN = web.RequestKey("csrf_token", str)
 """Under this key a request that a cookie signs keeps what its page must repeat."""
 
+T = TypeVar("T")
+
+ALWAYS = frozenset({"Health"})
+"""Operations that need no tables: a gateway whose tables still grow answers them."""
+
 
 class Gateway:
     """What every handler reaches for: the log and the bus, the read model, who is signed in, the measurements."""
+
+    growth: Progress | None = None
+    """How far the tables have come while they grow; until then everything is answered with 503."""
 
     def __init__(
         self,
@@ -77,6 +87,7 @@ class Gateway:
         self.logs = LogStore(pool)
         self.log_policies = LogPolicies(self.read, context.bus)
         self.blobs = Blobs(pool)
+        self.uploads = Uploads()
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
         self.search_events = SearchEvents(context.log)
         self.trials: dict[int, KnownTrial] = {}
@@ -138,78 +149,82 @@ class Gateway:
         except web.HTTPException:
             raise
         except Exception as error:  # noqa: BLE001  (told and logged)
-            code, message = told(error)
-            if schemas.is_stream(route.operation):
-                answer = wire.json_response(wire.stream_error_body(code, message), status=code.http)
-            else:
-                answer = self.failure(request, code, message)
+            answer = self._failed(route, request, error)
             answer.headers.update(wire.retry_after(error))
+            if self.growth is not None:
+                answer.headers[wire.RETRY_AFTER] = str(self.growth.ask_again_s)
             return answer
 
+    def _failed(self, route: Route, request: web.Request, error: Exception) -> web.Response:
+        code, message = told(error)
+        if schemas.is_stream(route.operation):
+            return wire.json_response(wire.stream_error_body(code, message), status=code.http)
+        return self.failure(request, code, message)
+
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
+        if self.growth is not None and route.operation not in ALWAYS:
+            raise Unavailable(f"this gateway's tables are still growing from the log: {self.growth}; try again later")
         principal = await self.who(request)
         _check_door(route, principal)
         if principal is not None:
             recognise(request, principal)
-        raw = await _read(request, wire.MAX_BODY_BYTES if principal else wire.MAX_STRANGERS_BODY_BYTES)
-        if principal is not None and principal.task is not None:
-            # A body may take long to arrive, and the task's run may have been given up meanwhile.
-            principal = await self.who(request)
-        body = {} if route.raw_body else parsed(raw)
-        path = dict(request.match_info)
-        await access.check(self.read, route, principal, path, _document(raw) if route.names_in_raw_body else body)
-        bodies.check(route.operation, body)
-        answer = await route.handler(Call(self, request, path, body, raw, principal or NOBODY))
+        read = await read_body(request, route.body if principal else FROM_STRANGERS, self.uploads)
+        try:
+            if principal is not None and principal.task is not None:
+                # A body may take long to arrive, and the task's run may have been given up meanwhile.
+                principal = await self.who(request)
+            answer = await self._handled(route, request, principal, read)
+        finally:
+            await read.close()
         if isinstance(answer, web.StreamResponse):
             return answer
         return wire.json_response(answer, pretty="pretty" in request.query)
+
+    async def _handled(
+        self, route: Route, request: web.Request, principal: Principal | None, read: RequestBody
+    ) -> dict[str, Any] | web.StreamResponse:
+        body = {} if route.raw_body else await read.parsed()
+        path = dict(request.match_info)
+        document = await read.document() if route.names_in_raw_body else body
+        await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
+        await read.check(route.operation, body)
+        call = Call(self, request, path, body, read, principal or NOBODY)
+        return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
+
+    async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
+        """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks
+        again in tables that show everything; unless a command was sent meanwhile, whose answer counts."""
+        shown = self.read.shown
+        try:
+            return await look()
+        except NotFound:
+            if not may_repeat() or not await self._caught_up_from(shown):
+                raise
+        return await look()
+
+    async def _caught_up_from(self, position: int) -> bool:
+        """Whether the tables show more than they did at `position`, once they show everything.
+
+        Raises Unavailable when they cannot be brought there in time: nobody knows then what there is.
+        """
+        try:
+            async with asyncio.timeout(self.settings.persistence_s):
+                await self.read.catch_up()
+        except TimeoutError:
+            raise Unavailable("this gateway's tables are behind the log: try again later") from None
+        return self.read.shown > position
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
 
 
 def _check_door(route: Route, principal: Principal | None) -> None:
-    """What can be refused before the body is read: a stranger's upload, or a given-up run's, costs nothing."""
+    """What can be refused before the body is read: a stranger's upload, or a given-up run's, or that of a caller whom
+    nothing in it could let in, costs nothing."""
     verdict = decide(route.access, principal, ())
-    if verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED):
+    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.subjects
+    if final and verdict is not Verdict.ALLOWED:
         raise access.refusal(verdict, route.operation, route.access, principal)
-
-
-def _document(raw: bytes) -> Any:
-    """What a body that need not be an object says, with keys in camelCase."""
-    return wire.normalised(wire.loads(raw)) if raw.strip() else {}
-
-
-async def _read(request: web.Request, limit_bytes: int) -> bytes:
-    """The body, up to its limit; one that says it is longer is not read at all."""
-    too_large = WireError(wire.TOO_LARGE, f"the body is larger than {limit_bytes} bytes")
-    if (request.content_length or 0) > limit_bytes:
-        raise too_large
-    parts, size = [], 0
-    try:
-        async for part in request.content.iter_any():
-            size += len(part)
-            if size > limit_bytes:
-                raise too_large
-            parts.append(part)
-    except BodyTooSlow as error:
-        raise WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection") from None
-    except (web.RequestPayloadError, HttpProcessingError) as error:
-        raise InvalidConfig(f"the body of the request cannot be read: {error}") from None
-    return b"".join(parts)
-
-
-def parsed(raw: bytes) -> dict[str, Any]:
-    """The JSON object in `raw`, whatever its content type said, with keys in camelCase; {} for an empty body."""
-    if not raw.strip():
-        return {}
-    document = wire.loads(raw)
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
-        raise InvalidConfig(f"the body must be a JSON object; found {type(document).__name__}")
-    normalised: dict[str, Any] = wire.normalised(document)
-    return normalised
 
 
 def _bearer_token(request: web.Request) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from resolute.api import lookup, wire
+from resolute.api.body_kinds import LINES_MAX, LOG_LINES
 from resolute.api.call import Call
 from resolute.api.measures.logs import LEVELS, LogFilter, StoredLine, follow, sequence_of
 from resolute.api.routing import SIGNED_IN, TASK, Route
@@ -29,17 +31,18 @@ async def post_task_logs(call: Call) -> dict[str, Any]:
 
 async def post_bare_task_logs(call: Call) -> dict[str, Any]:
     """The older route, a bare array; used by runs outside the cluster."""
-    records = wire.loads(call.raw)
+    records = await asyncio.to_thread(wire.loads, call.read.raw)
     if not isinstance(records, list):
         raise InvalidConfig("body: expected a list of log records")
-    normalised = [wire.normalised(record) for record in records]
-    return await _store(call, normalised)
+    return await _store(call, [wire.normalised(record) for record in records[: LINES_MAX + 1]])
 
 
 async def _store(call: Call, records: Sequence[Any]) -> dict[str, Any]:
     assert call.principal.task is not None, "only tasks ship lines over REST"
-    allocation_id = call.principal.task.allocation_id
-    await call.gateway.store_lines(lines_from(records, allocation_id, call.cause.id, call.gateway.context.now()))
+    if len(records) > LINES_MAX:
+        raise InvalidConfig(f"logs: expected at most {LINES_MAX:,} log records in a batch; found more")
+    sender, now = call.principal.task.allocation_id, call.gateway.context.now()
+    await call.gateway.store_lines(await asyncio.to_thread(lines_from, records, sender, call.cause.id, now))
     return {}
 
 
@@ -200,8 +203,23 @@ READ = SIGNED_IN.to("experiment.artifacts.view")
 SHIP = TASK.to("task.edit")
 
 ROUTES = (
-    Route("PostTaskLogs", "POST", "/api/v1/task/logs", post_task_logs, SHIP.own("task", "body.logs.taskId")),
-    Route("LegacyTaskLogs", "POST", "/task-logs", post_bare_task_logs, SHIP.own("task", "body.taskId"), raw_body=True),
+    Route(
+        "PostTaskLogs",
+        "POST",
+        "/api/v1/task/logs",
+        post_task_logs,
+        SHIP.own("task", "body.logs.taskId"),
+        body=LOG_LINES,
+    ),
+    Route(
+        "LegacyTaskLogs",
+        "POST",
+        "/task-logs",
+        post_bare_task_logs,
+        SHIP.own("task", "body.taskId"),
+        raw_body=True,
+        body=LOG_LINES,
+    ),
     Route("TrialLogs", "GET", "/api/v1/trials/{trialId}/logs", trial_logs, READ),
     Route("TrialLogsFields", "GET", "/api/v1/trials/{trialId}/logs/fields", trial_log_fields, READ),
     Route("TaskLogs", "GET", "/api/v1/tasks/{taskId}/logs", task_logs, READ),

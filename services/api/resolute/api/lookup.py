@@ -123,7 +123,7 @@ UNION ALL
 SELECT bool_and(a.ended_at IS NOT NULL) FROM read_v1.allocations a
 WHERE a.task_id = $1 AND a.task_type <> 'TRIAL' HAVING count(*) > 0"""
 
-CONTEXT = """SELECT b.content FROM api.blobs b JOIN read_v1.experiments e ON e.model_definition = b.sha256
+CONTEXT = """SELECT e.model_definition FROM read_v1.experiments e
 JOIN read_v1.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
 
 
@@ -266,11 +266,11 @@ async def experiment_of_checkpoint(gateway: Gateway, uuid: str) -> int:
     return experiment_id
 
 
-async def context_directory(gateway: Gateway, task_id: str) -> bytes:
-    """The archive (tar, gzip) of the task's context directory; empty when it has none."""
+async def context_directory(gateway: Gateway, task_id: str) -> str | None:
+    """Under which address the archive of the task's context directory is stored; None when it has none."""
     await task(gateway, task_id)
-    content = await gateway.read.value(CONTEXT, task_id)
-    return bytes(content) if content is not None else b""
+    address: str | None = await gateway.read.value(CONTEXT, task_id)
+    return address
 
 
 # ---------------------------------------------------------------- what peers leave for one another

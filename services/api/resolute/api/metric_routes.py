@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from resolute.api import lookup, wire
+from resolute.api.body_kinds import METRICS, REPORTS_MAX
 from resolute.api.call import Call
 from resolute.api.lookup import TrialRef
 from resolute.api.measures.metrics import MetricRow, Point, Stored
@@ -43,6 +44,8 @@ async def report_batch(call: Call) -> dict[str, Any]:
     reports = call.body.get("reports")
     if not isinstance(reports, list) or not all(isinstance(report, dict) for report in reports):
         raise InvalidConfig("reports: expected a list of reports, each an object with metrics and group")
+    if len(reports) > REPORTS_MAX:
+        raise InvalidConfig(f"reports: expected at most {REPORTS_MAX:,} reports in a batch; found {len(reports):,}")
     return await _report(
         call,
         call.int("trialId"),
@@ -60,7 +63,7 @@ async def _report(call: Call, trial_id: int, *reports: tuple[Any, str], where: s
     rows = [row_from(trial_id, *report, now, where.format(n)) for n, report in enumerate(reports)]
     rows = [_of_the_run(row, call, where.format(n)) for n, row in enumerate(rows)]
     news = [news_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
-    await call.gateway.measured.add(rows)
+    await call.gateway.measured.add(rows, len(call.read.raw))
     for one in news:
         if one is not None:
             await _announce(call, one)
@@ -301,6 +304,7 @@ ROUTES = (
         f"{API}/{{metrics_trialId}}/metrics",
         report_trial_metrics,
         REPORT.own("trial", "metrics_trialId"),
+        body=METRICS,
     ),
     Route(
         "ReportTrialTrainingMetrics",
@@ -308,6 +312,7 @@ ROUTES = (
         f"{API}/{{trainingMetrics_trialId}}/training_metrics",
         report_training_metrics,
         REPORT.own("trial", "trainingMetrics_trialId"),
+        body=METRICS,
     ),
     Route(
         "ReportTrialValidationMetrics",
@@ -315,6 +320,7 @@ ROUTES = (
         f"{API}/{{validationMetrics_trialId}}/validation_metrics",
         report_validation_metrics,
         REPORT.own("trial", "validationMetrics_trialId"),
+        body=METRICS,
     ),
     Route(
         "ReportTrialMetricsBatch",
@@ -322,6 +328,7 @@ ROUTES = (
         f"{API}/{{trialId}}/metrics/batch",
         report_batch,
         REPORT.own("trial", "trialId"),
+        body=METRICS,
     ),
     Route("GetMetrics", "GET", f"{API}/metrics/trial_metrics", _reader(None), READ),
     Route("GetTrainingMetrics", "GET", f"{API}/metrics/training_metrics", _reader("training"), READ),

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from resolute.api.body_kinds import ORDINARY, BodyKind
+
 if TYPE_CHECKING:
     from resolute.api.call import Call
 
@@ -224,7 +226,9 @@ class Route:
     handler: Handler
     access: Access
     raw_body: bool = False
-    """The handler reads `call.raw` itself: for bodies that are large, or not JSON objects."""
+    """The handler reads `call.raw` itself: for bodies that are not JSON objects."""
+    body: BodyKind = ORDINARY
+    """Which kind of body it takes, and so how large a one."""
 
     @property
     def names_in_raw_body(self) -> bool:

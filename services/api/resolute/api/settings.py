@@ -82,6 +82,8 @@ class ApiSettings(BaseSettings):
     persistence_s: float = 20
     """How long a service that is away is asked again before the caller is told to come back later."""
     pool_connections_max: int = 10
+    unused_tables_days: float = Field(default=7, gt=0)
+    """Tables of a version of the read model that no gateway has used for so long are dropped."""
     telemetry_enabled: bool = False
 
     @field_validator("pools")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -18,9 +19,11 @@ from resolute.api.agent_secrets import AgentSecrets
 from resolute.api.database import outages
 from resolute.api.edge.listener import Listener
 from resolute.api.gateway import Gateway, application
+from resolute.api.growth import Progress, grow
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
+from resolute.api.versions import drop_unused, note_use
 from resolute.bus import Subscription, subjects
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
@@ -32,6 +35,8 @@ T = TypeVar("T")
 log_ = structlog.get_logger()
 
 SWEEP_EVERY_S = 3600.0
+
+NOTE_USE_EVERY_S = 60.0
 
 FINISH_S = 1.0
 """How long requests may take to finish when the gateway stops; long polls and followers are cut off and come again."""
@@ -48,18 +53,45 @@ async def serve(context: Context, settings: ApiSettings | None = None) -> None:
         )
     pool = await patiently(partial(connect, settings))
     try:
-        gateway = await patiently(partial(prepare, context, settings, pool))
-        await refuse_blank_passwords(gateway)
-        async with listening(gateway) as address:
-            log_.info("the gateway listens", host=address[0], port=address[1])
-            async with asyncio.TaskGroup() as tasks:
-                for consumer in (gateway.read, Reactions(NAME, context.log, gateway.forget_deleted)):
-                    tasks.create_task(Follower(consumer, context.log, context.bus).run())
-                tasks.create_task(_hear(gateway))
-                tasks.create_task(_sweep(gateway))
-                context.on_ready("api")
+        gateway = await patiently(partial(opened, context, settings, pool))
+        async with AsyncExitStack() as stack:
+            if not settings.reuse_port:  # else another gateway of this port may have tables that are whole
+                await stack.enter_async_context(listening(gateway))
+            await patiently(partial(fill, gateway))
+            await refuse_blank_passwords(gateway)
+            if settings.reuse_port:
+                await stack.enter_async_context(listening(gateway))
+            await _follow(gateway)
     finally:
         await pool.close()
+
+
+async def _follow(gateway: Gateway) -> None:
+    context = gateway.context
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_show(gateway))
+        reactions = Reactions(NAME, context.log, gateway.forget_deleted, turn=context.turn)
+        tasks.create_task(Follower(reactions, context.log, context.bus).run())
+        tasks.create_task(_hear(gateway))
+        tasks.create_task(_sweep(gateway))
+        tasks.create_task(_note_use(gateway))
+        context.on_ready("api")
+
+
+async def _show(gateway: Gateway) -> None:
+    """Follow the log into the tables. Tables that are lost are made and grown again."""
+    while True:
+        following = asyncio.create_task(Follower(gateway.read, gateway.context.log, gateway.context.bus).run())
+        try:
+            await gateway.read.lost.wait()
+        finally:
+            following.cancel()
+            await asyncio.wait({following})
+        log_.error("the tables that answers come from are gone", schema=gateway.read.schema)
+        gateway.growth = Progress(0, 0, 0)
+        await patiently(gateway.read.prepare)
+        await patiently(partial(fill, gateway))
+        gateway.context.on_ready("api")
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
@@ -88,8 +120,8 @@ async def _as_it_is(connection: asyncpg.Connection) -> None:
     pool as it is, which saves a round trip for every question asked."""
 
 
-async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
-    """A gateway whose tables exist, whose first users exist, and which shows everything the log holds."""
+async def opened(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
+    """A gateway whose tables exist; they may be empty still, and everything but `/health` is answered with 503."""
     with outages():
         async with pool.acquire() as connection:
             await migrate(connection, "resolute.api", "api")
@@ -97,12 +129,31 @@ async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -
     gateway = Gateway(context, settings, pool)
     gateway.vault.keyring.ensure()
     await gateway.read.prepare()
+    gateway.growth = Progress(0, await context.log.head(), 0)
+    return gateway
+
+
+async def fill(gateway: Gateway) -> None:
+    """Return once the first users exist, and the tables show everything the log holds."""
+
+    def note(progress: Progress) -> None:
+        gateway.growth = progress
+        gateway.context.on_progress("api", f"tables grow from the log: {progress}")
+
+    await grow(gateway.read, gateway.context.log, gateway.pool, note)
     seeded = await gateway.directory.seed()
-    form = passwords.client_form(settings.initial_user_password.get_secret_value(), hashed=False)
+    form = passwords.client_form(gateway.settings.initial_user_password.get_secret_value(), hashed=False)
     for user_id in SEEDED:
         await gateway.sessions.set_first_password(user_id, form)
     await gateway.read.reached(seeded)
     await gateway.read.catch_up()
+    gateway.growth = None
+
+
+async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
+    """A gateway whose tables exist, whose first users exist, and which shows everything the log holds."""
+    gateway = await opened(context, settings, pool)
+    await fill(gateway)
     return gateway
 
 
@@ -143,7 +194,9 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
                 raise InvalidConfig(
                     f"cannot listen on {host}:{settings.port}: {error.strerror}; choose another host or port"
                 ) from error
-        yield listener.addresses[0]
+        host, port = listener.addresses[0]
+        log_.info("the gateway listens", host=host, port=port)
+        yield host, port
     finally:
         looking.cancel()
         listener.close()
@@ -174,6 +227,16 @@ async def _subscribed(gateway: Gateway) -> list[Subscription]:
             await subscription.close()
         raise
     return subscriptions
+
+
+async def _note_use(gateway: Gateway) -> None:
+    """Say that the tables of this version are in use, and drop those of versions that are not."""
+    unused_for = timedelta(days=gateway.settings.unused_tables_days)
+    while True:
+        with suppress(Unavailable):
+            await note_use(gateway.pool, gateway.read.schema, gateway.read.shown)
+            await drop_unused(gateway.pool, gateway.read.schema, await gateway.context.log.head(), unused_for)
+        await asyncio.sleep(NOTE_USE_EVERY_S)
 
 
 async def _sweep(gateway: Gateway) -> None:

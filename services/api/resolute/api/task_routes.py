@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 from typing import Any
 
+from aiohttp import web
+
 from resolute.api import lookup
+from resolute.api.blobs import Content
+from resolute.api.body_kinds import CHECKPOINT_FILES
 from resolute.api.call import Call
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
@@ -22,9 +25,13 @@ RENDEZVOUS_S = 600
 # ---------------------------------------------------------------- context and peers
 
 
-async def context_directory(call: Call) -> dict[str, Any]:
-    archive = await lookup.context_directory(call.gateway, call.path["taskId"])
-    return {"b64Tgz": base64.b64encode(archive).decode()}
+async def context_directory(call: Call) -> dict[str, Any] | web.StreamResponse:
+    """The code of the task, a tar.gz in base64; empty when it has none."""
+    address = await lookup.context_directory(call.gateway, call.path["taskId"])
+    if address is None:
+        return {"b64Tgz": ""}
+    content = await Content.stored(call.gateway.blobs, address)
+    return await content.answer_in_base64(call, b'{"b64Tgz":"', b'"}')
 
 
 async def rendezvous(call: Call) -> dict[str, Any]:
@@ -351,6 +358,7 @@ ROUTES = (
         f"{API}/checkpoints",
         report_checkpoint,
         TASK.to("checkpoint.create").own("task", "body.taskId").own("allocation", "body.allocationId"),
+        body=CHECKPOINT_FILES,
     ),
     Route(
         "PatchCheckpoints",
@@ -358,5 +366,6 @@ ROUTES = (
         f"{API}/checkpoints",
         patch_checkpoints,
         (TASK | OWNERS).own("checkpoint", "body.checkpoints.uuid").to("checkpoint.edit"),
+        body=CHECKPOINT_FILES,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -14,16 +14,14 @@ from typing import Any, TypeVar
 import orjson
 from aiohttp import web
 
+from resolute.api.body_kinds import CONTAINERS_MAX, NESTING_MAX
+from resolute.config.collection import no_collection
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
 from resolute.proto.errors import TooLarge as TooLargeForBus
 
 T = TypeVar("T")
 
-MAX_BODY_BYTES = 134_217_728 + 2_097_152
-"""A message of 96 MiB, most of it a context directory in base64, and what JSON adds."""
-
-MAX_STRANGERS_BODY_BYTES = 65_536
-"""Of someone who is not signed in: a login fits."""
+COLLECTED_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +75,13 @@ def code_of(error: ResoluteError) -> Code:
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), INTERNAL)
 
 
+RETRY_AFTER = "Retry-After"
+
+
 def retry_after(error: Exception) -> dict[str, str]:
     """The header that says when to ask again, where the error knows."""
     wait_s = error.retry_after_s if isinstance(error, WireError) else None
-    return {"Retry-After": str(math.ceil(wait_s))} if wait_s else {}
+    return {RETRY_AFTER: str(math.ceil(wait_s))} if wait_s else {}
 
 
 def error_body(path: str, code: Code, message: str) -> dict[str, Any]:
@@ -160,6 +161,17 @@ def int64(value: int) -> str:
 
 def loads(raw: bytes) -> Any:
     """The document in `raw`. NaN and the infinities are taken bare too, as Python's own json writes them."""
+    brackets = raw.count(b"[") + raw.count(b"{")
+    if brackets > CONTAINERS_MAX:
+        raise InvalidConfig(f"the body has more than {CONTAINERS_MAX:,} objects and lists, which is the limit")
+    with no_collection() if len(raw) > COLLECTED_BYTES else nullcontext():
+        document = _loads(raw)
+    if brackets > NESTING_MAX:
+        _check_nesting(document)
+    return document
+
+
+def _loads(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -169,6 +181,18 @@ def loads(raw: bytes) -> Any:
         raise InvalidConfig(f"the body is no JSON: {error}") from None
 
 
+def _check_nesting(document: Any) -> None:
+    """Raises InvalidConfig for a document that is nested deeper than functions that call themselves should follow."""
+    waiting = [(document, 1)]
+    while waiting:
+        value, level = waiting.pop()
+        if level > NESTING_MAX:
+            raise InvalidConfig(f"the body nests objects and lists more than {NESTING_MAX} deep, which is the limit")
+        if isinstance(value, dict | list):
+            inner = value.values() if isinstance(value, dict) else value
+            waiting.extend((one, level + 1) for one in inner if isinstance(one, dict | list))
+
+
 def dumps(document: Any, *, pretty: bool = False) -> bytes:
     if pretty:  # four spaces of indent, which orjson does not have
         return json.dumps(orjson.loads(dumps(document)), indent=4, ensure_ascii=False).encode()
@@ -176,7 +200,10 @@ def dumps(document: Any, *, pretty: bool = False) -> bytes:
 
 
 def json_response(document: Any, *, status: int = 200, pretty: bool = False) -> web.Response:
-    return web.Response(body=dumps(document, pretty=pretty), status=status, content_type="application/json")
+    """An answer; one that says 503 says as well that asking again after a second is right."""
+    headers = {RETRY_AFTER: "1"} if status == UNAVAILABLE.http else None
+    body = dumps(document, pretty=pretty)
+    return web.Response(body=body, status=status, content_type="application/json", headers=headers)
 
 
 # ---------------------------------------------------------------- pages

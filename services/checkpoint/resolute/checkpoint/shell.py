@@ -30,6 +30,10 @@ from resolute.service import Aggregates, Context, Follower, Reactions
 from resolute.storage import Storage, check_uuid, open_storage
 
 NAME = "checkpoint"
+
+REACTION_S = 600.0
+"""Removing the files of one checkpoint may take longer than other reactions do."""
+
 log_ = structlog.get_logger()
 
 
@@ -37,7 +41,8 @@ async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: deleting a file twice deletes it once."""
     store = CheckpointStore(context)
     subscription = await context.bus.serve(NAME, store.handle)
-    follower = Follower(Reactions(NAME, context.log, store.react), context.log, context.bus)
+    reactions = Reactions(NAME, context.log, store.react, turn=context.turn, limit_s=REACTION_S)
+    follower = Follower(reactions, context.log, context.bus)
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(follower.run())

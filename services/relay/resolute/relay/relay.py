@@ -9,7 +9,7 @@ import structlog
 
 from resolute.bus import Bus, Subscription
 from resolute.eventlog import EventLog
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import Unavailable
 from resolute.proto.message import Recorded
 from resolute.service import Patience
 
@@ -107,9 +107,9 @@ class Relay:
         was not acknowledged."""
         outcomes = await asyncio.gather(*map(self._bus.publish_fact, batch), return_exceptions=True)
         for recorded, outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, ResoluteError) and not isinstance(outcome, Unavailable):
-                # Nothing that trying again would change: its followers find it in the log.
-                log_.error("relay: a fact stays off the bus", event_id=recorded.id, why=outcome.message)
+            if isinstance(outcome, Exception) and not isinstance(outcome, Unavailable):
+                # Nothing that trying again, or starting again, would change: its followers find it in the log.
+                log_.error("relay: a fact stays off the bus", event_id=recorded.id, why=repr(outcome))
             elif isinstance(outcome, BaseException):
                 raise outcome
             self.carried = max(self.carried or 0, recorded.position)

@@ -88,7 +88,9 @@ class Scheduler:
             # Every replica hears every heartbeat: each keeps leases of its own.
             await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat),
         ]
-        reacting = Reactions("scheduler-orders", self._context.log, self._react, reactions.about)
+        reacting = Reactions(
+            "scheduler-orders", self._context.log, self._react, reactions.about, turn=self._context.turn
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(Follower(reacting, self._context.log, bus).run())

@@ -53,8 +53,8 @@ async def serve(context: Context) -> None:
     subscription = await context.bus.serve(NAME, searcher.handle)
     # Removing the files of a big experiment takes long, and nobody else shall wait for it.
     following = (
-        Reactions(NAME, context.log, searcher.react, Apart()),
-        Reactions(f"{NAME}-deletions", context.log, searcher.delete),
+        Reactions(NAME, context.log, searcher.react, Apart(), turn=context.turn),
+        Reactions(f"{NAME}-deletions", context.log, searcher.delete, turn=context.turn),
     )
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -56,9 +56,10 @@ LOG = Command(
             ),
         ),
         Command(
-            "aside",
+            "asides",
             "list events that were set aside",
             run="history:aside",
+            aliases=("aside",),
             args=(WHERE, CLUSTER_NAME, JSON),
         ),
         Command(

@@ -34,3 +34,12 @@ SELECT position FROM eventlog.aside WHERE consumer = $1 AND again_at IS NOT NULL
 
 -- name: settle
 DELETE FROM eventlog.aside WHERE consumer = $1 AND position = $2;
+
+-- name: begin_attempt
+-- What lies before has been dealt with, or this one would not begin.
+WITH passed AS (DELETE FROM eventlog.attempts WHERE consumer = $1 AND position < $2),
+     noted AS (INSERT INTO eventlog.attempts (consumer, position, run) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING)
+SELECT count(*) FROM eventlog.attempts WHERE consumer = $1 AND position = $2 AND run <> $3;
+
+-- name: forget_attempts
+DELETE FROM eventlog.attempts WHERE consumer = $1 AND position <= $2 AND (run = $3 OR $3::text IS NULL);

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
 
+from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import cluster_defaults, launch_warnings
@@ -24,10 +26,11 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     if experiment_id is None:
         raise InvalidConfig("id: the experiment to continue is missing")
     row = await row_of(call.gateway.read, int(experiment_id))
-    changes = load_yaml(str(call.body.get("overrideConfig") or ""))
+    changes = await asyncio.to_thread(load_yaml, str(call.body.get("overrideConfig") or ""))
     managed = not row["unmanaged"]
     current, _ = await call.gateway.vault.opened(orjson.loads(row["config"]))
-    config = override(current, _unmasked(changes, current), await cluster_defaults(call), managed=managed)
+    defaults, given = await cluster_defaults(call), _unmasked(changes, current)
+    config = await asyncio.to_thread(override, current, given, defaults, managed=managed)
     if changes.get("resources"):
         await check_resources(call, config.resources)
     sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})
@@ -50,5 +53,6 @@ ROUTES = (
         continue_experiment,
         # It runs with the owner's environment variables, and the caller may choose which program reads them.
         OWNERS.to("experiment.edit").own("experiment", "body.id"),
+        body=CONFIGURATION,
     ),
 )

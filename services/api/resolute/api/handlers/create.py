@@ -9,10 +9,12 @@ from typing import Any
 
 import orjson
 
+from resolute.api.body_kinds import SUBMISSION
 from resolute.api.call import Call
 from resolute.api.handlers.admission import admitted
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.uploads import Packed
 from resolute.api.views.shown import for_wire
 from resolute.api.views.users import agent_user_of
 from resolute.api.wire import timestamp
@@ -62,21 +64,21 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         raise InvalidConfig(f"template: there is no template named {body['template']!r}")
     parent = await _parent(call, body.get("parentId"))
     unmanaged = bool(body.get("unmanaged"))
-    given = load_yaml(text)
-    config = parse_experiment(given, await cluster_defaults(call, given), managed=not unmanaged)
+    given = await asyncio.to_thread(load_yaml, text)
+    defaults = await cluster_defaults(call, given)
+    config = await asyncio.to_thread(parse_experiment, given, defaults, managed=not unmanaged)
     config = await admitted(config, call, managed=not unmanaged)
     project = await _project(call, config, parent)
-    blob = await _packed(config, body.get("modelDefinition") or [], has_parent=parent is not None)
+    code = await _code(call, config, parent)
     warnings = await launch_warnings(call, config)
     if body.get("validateOnly"):
         return {
-            "experiment": _only_checked(call, config, project, text),
-            "config": for_wire(masked(config.merged, variables=False)),
+            "experiment": (checked := _only_checked(call, config, project, text)),
+            "config": checked["config"],
             **warnings,
         }
     before = await secrets_before(call, parent)
     sealed = await call.gateway.vault.sealed(config.merged, text, call.principal.user_id, before)
-    code = await call.gateway.blobs.put(blob) if blob else parent.model_definition if parent else None
     reply = await call.send(
         CreateExperiment(
             name=config.name,
@@ -87,7 +89,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
             project_id=project["id"],
             seed=config.experiment_seed,
             activate=body.get("activate") is not False,
-            model_definition=code,
+            model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
             parent_id=parent.experiment_id if parent else None,
             unmanaged=unmanaged,
             external_id=config.merged.get("external_experiment_id"),
@@ -153,14 +155,27 @@ async def _project(call: Call, config: ExperimentConfig, parent: Parent | None) 
     return row
 
 
-async def _packed(config: ExperimentConfig, files: list[Any], *, has_parent: bool) -> bytes | None:
+async def _code(call: Call, config: ExperimentConfig, parent: Parent | None) -> bytes | Packed | None:
     """The context directory as an archive; None when none was sent, as when a parent's is used."""
+    upload = call.read.upload
+    if upload is not None:
+        code: bytes | Packed | None = upload.packed
+        paths = upload.packed.paths if upload.packed else ()
+    else:
+        code, paths = await asyncio.to_thread(_packed, call.body.get("modelDefinition") or [])
+    if code or parent is None:
+        check_entrypoint(config.entrypoint, paths)
+    return code
+
+
+def _packed(files: list[Any]) -> tuple[bytes | None, tuple[str, ...]]:
     contents = of_model_definition(files)
-    if contents or not has_parent:
-        check_entrypoint(config.entrypoint, [file.path for file in contents])
-    if not contents:
-        return None
-    return await asyncio.to_thread(to_tgz, contents)
+    return (to_tgz(contents) if contents else None), tuple(file.path for file in contents)
+
+
+async def _stored(call: Call, code: bytes | Packed) -> str:
+    blobs = call.gateway.blobs
+    return await blobs.put_file(code) if isinstance(code, Packed) else await blobs.put(code)
 
 
 async def launch_warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
@@ -204,5 +219,6 @@ ROUTES = (
         "/api/v1/experiments",
         create_experiment,
         SIGNED_IN.to("experiment.create"),
+        body=SUBMISSION,
     ),
 )

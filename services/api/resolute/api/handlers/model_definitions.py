@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import mimetypes
 import re
 from datetime import UTC, datetime
 from typing import Any
 
+import asyncpg
 from aiohttp import web
 
+from resolute.api.blobs import Content
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.experiments import row_of
@@ -21,29 +22,31 @@ from resolute.proto.errors import InvalidConfig, NotFound
 DIRECTORY = 53
 
 
-async def get_model_def(call: Call) -> dict[str, Any]:
+async def get_model_def(call: Call) -> web.StreamResponse:
     """The code it was submitted with: a tar.gz in base64."""
-    return {"b64Tgz": base64.b64encode(await _archive(call)).decode()}
+    content = await Content.stored(call.gateway.blobs, (await _row(call))["model_definition"])
+    return await content.answer_in_base64(call, b'{"b64Tgz":"', b'"}')
 
 
 async def download_model_def(call: Call) -> web.StreamResponse:
     """The archive itself."""
-    row = await row_of(call.gateway.read, call.int("experimentId"))
+    row = await _row(call)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", row["name"])[:50]
     disposition = f'attachment; filename="exp{row["id"]}_{name}_model_def.tar.gz"'
-    return web.Response(
-        body=await _archive(call), content_type="application/x-gtar", headers={"Content-Disposition": disposition}
-    )
+    headers = {"Content-Type": "application/x-gtar", "Content-Disposition": disposition}
+    content = await Content.stored(call.gateway.blobs, row["model_definition"])
+    return await content.answer(call, headers)
 
 
 async def get_model_def_tree(call: Call) -> dict[str, Any]:
     """The files of that code."""
-    return {"files": tree(await _files(call))}
+    return {"files": await asyncio.to_thread(tree, await _files(call))}
 
 
-async def get_model_def_file(call: Call) -> dict[str, Any]:
+async def get_model_def_file(call: Call) -> web.StreamResponse:
     """One of those files, in base64."""
-    return {"file": base64.b64encode((await _file(call, str(call.body.get("path") or ""))).content).decode()}
+    file = await _file(call, str(call.body.get("path") or ""))
+    return await Content.of(file.content).answer_in_base64(call, b'{"file":"', b'"}')
 
 
 async def download_model_def_file(call: Call) -> web.StreamResponse:
@@ -51,22 +54,23 @@ async def download_model_def_file(call: Call) -> web.StreamResponse:
     path = call.query.text("path")
     file = await _file(call, path)
     quoted = re.sub(r'[\\"\x00-\x1f\x7f]', "_", path)
-    return web.Response(
-        body=file.content,
-        content_type="application/octet-stream",
-        headers={"Content-Disposition": f'attachment; filename="exp{call.int("experimentId")}/{quoted}"'},
-    )
+    headers = {
+        "Content-Type": "application/octet-stream",
+        "Content-Disposition": f'attachment; filename="exp{call.int("experimentId")}/{quoted}"',
+    }
+    return await Content.of(file.content).answer(call, headers)
 
 
-async def _archive(call: Call) -> bytes:
+async def _row(call: Call) -> asyncpg.Record:
+    """The experiment, which has a model definition. Raises NotFound for one that has none."""
     row = await row_of(call.gateway.read, call.int("experimentId"))
     if row["model_definition"] is None:
         raise NotFound(f"experiment {row['id']} was submitted without a model definition")
-    return await call.gateway.blobs.get(row["model_definition"])
+    return row
 
 
 async def _files(call: Call) -> list[ContextFile]:
-    return await asyncio.to_thread(of_tgz, await _archive(call))
+    return await asyncio.to_thread(of_tgz, await call.gateway.blobs.get((await _row(call))["model_definition"]))
 
 
 async def _file(call: Call, path: str) -> ContextFile:

@@ -115,7 +115,7 @@ async def patch_user(call: Call) -> dict[str, Any]:
 
 async def set_user_password(call: Call) -> dict[str, Any]:
     """The body is the password as a bare JSON string, or nothing at all for a blank one."""
-    password = loads(call.raw) if call.raw.strip() else ""
+    password = loads(call.read.raw) if call.read.raw.strip() else ""
     if not isinstance(password, str):
         raise InvalidConfig("the body must be the new password, as a JSON string")
     _check_blank(call, password)

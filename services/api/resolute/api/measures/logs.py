@@ -79,7 +79,7 @@ class LogStore:
 
     async def add(self, lines: Sequence[LogLine]) -> None:
         """Durable when it returns; a line that is there already is left as it is."""
-        await self._writer.add(lines)
+        await self._writer.add(lines, sum(len(line.text) for line in lines))
 
     async def _insert(self, lines: Sequence[LogLine]) -> None:
         columns: tuple[list[Any], ...] = (

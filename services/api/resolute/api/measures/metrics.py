@@ -172,9 +172,9 @@ class MetricStore:
         self._writer: GroupWriter[MetricRow] = GroupWriter(self._insert)
         self._summaries: OrderedDict[tuple[int, str], tuple[int, ColumnSummaries]] = OrderedDict()
 
-    async def add(self, rows: Sequence[MetricRow]) -> None:
-        """Durable when it returns; a row that is there already is left as it is."""
-        await self._writer.add(rows)
+    async def add(self, rows: Sequence[MetricRow], size_bytes: int = 0) -> None:
+        """Durable when it returns; a row that is there already is left as it is. `size_bytes`: of all rows, about."""
+        await self._writer.add(rows, size_bytes)
 
     async def _insert(self, rows: Sequence[MetricRow]) -> None:
         columns = (

@@ -11,8 +11,8 @@ from resolute.proto.message import Recorded
 
 VERSION = 2
 """Raise it by one with every change of what the projections or `tables.sql` make of the log, and with nothing else:
-gateways of this version grow tables of their own beside those of other versions. `tests/unit/api/test_projections.py`
-fails when the outcome has changed and this number has not."""
+gateways of this version grow tables of their own beside those of other versions. `test_projection_version.py` fails
+when the outcome is no longer that in `outcome.json`."""
 
 SCHEMA = f"read_v{VERSION}"
 """The Postgres schema of this version's tables."""

@@ -107,7 +107,7 @@ def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
     one = f"experiments:{created.experiment_id}"
     return insert(
         "experiments",
-        (one, f"{one}:made", f"{one}:trials", f"{one}:best"),
+        (one, f"{one}:trials"),
         id=created.experiment_id,
         job_id=created.job_id,
         name=created.name,

@@ -13,10 +13,19 @@ class Statement(NamedTuple):
     touches: tuple[str, ...] = ()
     """What it reads or writes, by names that the projections agree on. Two statements that touch nothing in common
     may run in either order; one that touches nothing by name concerns everything, and keeps its place."""
+    overwrites: bool = False
+    """Whether the same SQL run later with the same first argument makes this one as if it had never run."""
+    derived: bool = False
+    """Whether it works out again what follows from other rows: running it once, after everything else of a batch that
+    keeps its place, comes to the same as running it after every event."""
 
 
-def statement(sql: str, *args: Any, touches: tuple[str, ...] = ()) -> Statement:
-    return Statement(sql, args, touches)
+def statement(sql: str, *args: Any, touches: tuple[str, ...] = (), overwrites: bool = False) -> Statement:
+    return Statement(sql, args, touches, overwrites)
+
+
+def derived(sql: str, *args: Any) -> Statement:
+    return Statement(sql, args, derived=True)
 
 
 def update(
@@ -25,7 +34,8 @@ def update(
     """The row of `table` whose `key` is `key_value` gets new values; no such row, no change."""
     sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(columns, start=2))
     concerned = (f"{table}:{key_value}",) if touches is None else touches
-    return Statement(f"UPDATE read_v1.{table} SET {sets} WHERE {key} = $1", (key_value, *columns.values()), concerned)
+    sql = f"UPDATE read_v1.{table} SET {sets} WHERE {key} = $1"
+    return Statement(sql, (key_value, *columns.values()), concerned, overwrites=True)
 
 
 def insert(table: str, touches: tuple[str, ...], **columns: Any) -> Statement:

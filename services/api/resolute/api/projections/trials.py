@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.api.projections.statement import Statement, document, insert, statement, update
+from resolute.api.projections.statement import Statement, derived, document, insert, statement, update
 from resolute.proto.experiment import (
     TrialContinued,
     TrialCreated,
@@ -144,13 +144,13 @@ def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> S
 
 def _validated(experiment_id: int, validated: TrialValidated, recorded: Recorded) -> list[Statement]:
     trial_id, steps, metric = validated.trial_id, validated.steps_completed, validated.metric
-    trial, story, best = f"trials:{trial_id}", f"validations:{trial_id}", f"experiments:{experiment_id}:best"
+    trial, story = f"trials:{trial_id}", f"validations:{trial_id}"
     row = (trial_id, steps, validated.run_id, experiment_id, metric, recorded.recorded_at)
     return [
         statement(VALIDATED, *row, touches=(story,)),
-        statement(LATEST, trial_id, metric, steps, touches=(trial,)),
-        statement(BEST_OF_TRIAL, trial_id, touches=(trial, story, f"experiments:{experiment_id}:made")),
-        statement(BEST_OF_EXPERIMENT, experiment_id, trial_id, touches=(trial, best)),
+        statement(LATEST, trial_id, metric, steps, touches=(trial,), overwrites=True),
+        derived(BEST_OF_TRIAL, trial_id),
+        derived(BEST_OF_EXPERIMENT, experiment_id, trial_id),
     ]
 
 

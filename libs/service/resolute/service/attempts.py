@@ -1,0 +1,105 @@
+"""Finding the event that ends a process: what it was handling when it died is known to the next process.
+
+A process that dies of an event (it runs out of memory, crashes in a library, holds its event loop until it is ended)
+meets the same event after its next start, and would die for ever. Where it died is known only roughly, for a place in
+the log is saved once a second; so every start handles what the last process may have been handling *carefully*: one
+event at a time, each noted in the database before it begins. A note that a process left behind counts as one death. All
+events after those few are handled without notes, and cost nothing more than before.
+
+Deaths that have another cause (`kill -9`, a power cut) leave notes as well, and are told apart by their number: no
+event is in flight for long, so hardly ever is the same one in flight at three deaths, unless it is their cause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from uuid import uuid4
+
+from resolute.eventlog import EventLog
+from resolute.proto.errors import Unavailable
+
+DEATHS_MAX = 3
+"""An event at which processes died this often is set aside."""
+
+CAREFUL_MAX = 1_000
+"""Events that a start handles carefully. Behind them others may lie that did harm; then the next start begins there."""
+
+TURN_S = 5.0
+"""How long a careful attempt waits for the others of its process."""
+
+SETTLE_S = 5.0
+"""How long replicas that may be alive, and handle the same event at this moment, are given to be done with it."""
+LOOK_EVERY_S = 0.5
+
+
+class DiedTooOften(Exception):
+    """Processes died while they handled this event."""
+
+
+class Turn:
+    """Shared by all followers of a process: one careful attempt at a time, so that a death is held against the event
+    that caused it and not against those beside it. It is given up where one attempt takes long."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        taken = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TURN_S):
+                taken = await self._lock.acquire()
+        try:
+            yield
+        finally:
+            if taken:
+                self._lock.release()
+
+
+class Attempts:
+    """The careful attempts of one consumer in one life of its process."""
+
+    def __init__(self, log: EventLog, consumer: str, turn: Turn) -> None:
+        self._log, self._consumer, self._turn = log, consumer, turn
+        self._life = uuid4().hex
+        self._through: int | None = None
+
+    async def start(self, position: int) -> None:
+        """The process begins after `position`. What the log holds now may have been in flight when the last died."""
+        if self._through is None:
+            self._through = min(await self._log.head(), position + CAREFUL_MAX)
+
+    def needed(self, position: int) -> bool:
+        """Whether the event at `position` is to be handled carefully."""
+        return position <= (self._through or 0)
+
+    @asynccontextmanager
+    async def noted(self, position: int) -> AsyncIterator[None]:
+        """Around one attempt. Raises DiedTooOften instead of beginning it.
+
+        An attempt that ends with an outage or with the process's orderly stop leaves no note.
+        """
+        async with self._turn.taken():
+            deaths = await self._deaths(position)
+            if deaths >= DEATHS_MAX:
+                raise DiedTooOften(f"the process died {deaths} times while it handled this event")
+            try:
+                yield
+            except (Unavailable, asyncio.CancelledError):
+                with suppress(Unavailable):
+                    await self._log.forget_attempts(self._consumer, position, self._life)
+                raise
+
+    async def passed(self, position: int) -> None:
+        """Everything up to `position` has been dealt with."""
+        await self._log.forget_attempts(self._consumer, position)
+
+    async def _deaths(self, position: int) -> int:
+        for _ in range(int(SETTLE_S / LOOK_EVERY_S)):
+            others = await self._log.begin_attempt(self._consumer, position, self._life)
+            if others < DEATHS_MAX:
+                break
+            await asyncio.sleep(LOOK_EVERY_S)
+        return others

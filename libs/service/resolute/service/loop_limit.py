@@ -1,0 +1,39 @@
+"""Ending a process whose event loop is held for good, so that it is started again and can find out which event did it.
+
+Such a process answers nobody and does not end by itself. What holds the loop may be a loop in C that never lets another
+thread of Python run; `faulthandler` has a thread that needs no Python: it writes the stack of every thread to stderr
+and ends the process with code 1. As long as the loop runs, a timer puts that moment off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+BEATS = 6
+"""How often the moment is put off within the limit."""
+
+
+@contextmanager
+def loop_limit(limit_s: float) -> Iterator[None]:
+    """While inside, on the running loop: the process ends when one piece of work holds the loop for `limit_s`; with 0
+    it never does."""
+    if limit_s <= 0:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    timer: asyncio.TimerHandle
+
+    def beat() -> None:
+        nonlocal timer
+        faulthandler.dump_traceback_later(limit_s, exit=True)
+        timer = loop.call_later(limit_s / BEATS, beat)
+
+    beat()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        faulthandler.cancel_dump_traceback_later()

@@ -1,0 +1,111 @@
+"""Reading the body of a request: up to its limit, and off the event loop where parsing it takes long.
+
+Three sizes are handled in three ways. A small body is parsed at once. A larger one is parsed on a thread: parsing holds
+the interpreter for some 20 ms at the largest limit, and what follows it is Python, which lets the loop run in between.
+A submission with a large context directory would hold the interpreter for half a second even so; it is written to
+a file as it comes, and a process of its own reads it (`resolute.api.uploads`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from resolute.api import bodies, wire
+from resolute.api.body_kinds import SUBMISSION, BodyKind
+from resolute.api.edge.protocol import BodyTooSlow
+from resolute.api.uploads import Upload, Uploads
+from resolute.api.wire import WireError
+from resolute.proto.errors import InvalidConfig
+
+AT_ONCE_BYTES = 65_536
+"""Up to here a body is parsed on the event loop: it takes less than handing it to a thread."""
+IN_MEMORY_BYTES = 2**20
+"""A submission beyond this goes into a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show it
+    digest: str
+    """SHA-256 of all of it."""
+    upload: Upload | None = None
+    """Where it is instead of in `raw`, for a large submission."""
+
+    async def parsed(self) -> dict[str, Any]:
+        """The JSON object with keys in camelCase; of an upload all but its files. {} for an empty body."""
+        if self.upload is not None:
+            return await self.upload.parsed()
+        if len(self.raw) <= AT_ONCE_BYTES:
+            return parsed(self.raw)
+        return await asyncio.to_thread(parsed, self.raw)
+
+    async def document(self) -> Any:
+        """What a body that need not be an object says, with keys in camelCase."""
+        return await asyncio.to_thread(_document, self.raw)
+
+    async def check(self, operation: str, body: dict[str, Any]) -> None:
+        """Raises InvalidConfig for values that are not what the operation declares."""
+        if len(self.raw) <= AT_ONCE_BYTES:
+            bodies.check(operation, body)
+        else:
+            await asyncio.to_thread(bodies.check, operation, body)
+
+    async def close(self) -> None:
+        if self.upload is not None:
+            await self.upload.close()
+
+
+async def read_body(request: web.Request, kind: BodyKind, uploads: Uploads) -> RequestBody:
+    """Raises WireError (413) for a body that says that it is larger than its kind may be, and for one that is."""
+    too_large = WireError(
+        wire.TOO_LARGE,
+        f"the body is larger than {kind.limit_bytes:,} bytes, the limit for {kind.name}",
+    )
+    if (request.content_length or 0) > kind.limit_bytes:
+        raise too_large
+    digest, parts, size = hashlib.sha256(), [], 0
+    upload: Upload | None = None
+    try:
+        async for part in request.content.iter_any():
+            size += len(part)
+            if size > kind.limit_bytes:
+                raise too_large
+            digest.update(part)
+            parts.append(part)
+            if kind is SUBMISSION and upload is None and size > IN_MEMORY_BYTES:
+                upload = await uploads.begin()
+            if upload is not None:
+                await upload.write(parts)
+        if upload is not None:
+            await upload.finish(parts)
+    except BodyTooSlow as error:
+        raise WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection") from None
+    except (web.RequestPayloadError, HttpProcessingError) as error:
+        raise InvalidConfig(f"the body of the request cannot be read: {error}") from None
+    finally:
+        if upload is not None and not upload.complete:
+            await upload.close()
+    return RequestBody(b"" if upload else b"".join(parts), digest.hexdigest(), upload)
+
+
+def _document(raw: bytes) -> Any:
+    return wire.normalised(wire.loads(raw)) if raw.strip() else {}
+
+
+def parsed(raw: bytes) -> dict[str, Any]:
+    """The JSON object in `raw`, whatever its content type said, with keys in camelCase; {} for an empty body."""
+    if not raw.strip():
+        return {}
+    document = wire.loads(raw)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise InvalidConfig(f"the body must be a JSON object; found {type(document).__name__}")
+    normalised: dict[str, Any] = wire.normalised(document)
+    return normalised

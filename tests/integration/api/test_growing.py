@@ -1,0 +1,211 @@
+"""A gateway whose tables are not whole says so: 503 and when to come again, and never that something does not exist."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+import aiohttp
+import asyncpg
+
+from resolute.api import growth, shell
+from resolute.api.growth import Progress, grow
+from resolute.api.readmodel import ReadModel
+from resolute.api.versions import drop_unused, note_use
+from resolute.bus import MemoryBus
+from resolute.eventlog import MemoryEventLog
+from resolute.proto.message import Recorded
+from resolute.proto.pool import AgentJoined, Slot
+from resolute.service import Context, tokens
+from tests.integration.api import a_search
+from tests.integration.api.running import SECRET, Answer, Client, Running, running
+from tests.integration.api.whole import free_port
+
+PATHS = ("/api/v1/experiments/1", "/api/v1/users", "/api/v1/trials/1", "/api/v1/trials/1/logs")
+
+
+class SlowLog(MemoryEventLog):
+    """A log that is read only once the test allows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+
+    async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
+        await self.may_read.wait()
+        return await super().read_all(after, limit)
+
+
+async def answers(client: Client) -> list[Answer]:
+    return [await client.call("GET", path) for path in PATHS]
+
+
+def come_again(answers: list[Answer]) -> bool:
+    return all(one.status == 503 and 1 <= int(one.headers["Retry-After"]) <= 30 for one in answers)
+
+
+@asynccontextmanager
+async def served(cluster: Running, log: MemoryEventLog) -> AsyncIterator[tuple[str, list[str], list[str]]]:
+    """A whole gateway beside the cluster's own: its address, and what it says of being ready and of its progress."""
+    settings = cluster.gateway.settings.model_copy(update={"port": free_port()})
+    ready, progress = list[str](), list[str]()
+    context = Context(log, MemoryBus(), on_ready=ready.append, on_progress=lambda _, text: progress.append(text))
+    serving = asyncio.create_task(shell.serve(context, settings))
+    try:
+        yield f"http://127.0.0.1:{settings.port}", ready, progress
+    finally:
+        serving.cancel()
+        await asyncio.wait({serving})
+
+
+async def until_it_answers(client: Client, path: str, status: int) -> Answer:
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                answer = await client.call("GET", path)
+            except aiohttp.ClientError:
+                await asyncio.sleep(0.01)
+                continue
+            if answer.status == status:
+                return answer
+            assert answer.status == 503, answer.body
+
+
+async def test_people_and_tasks_come_again_until_the_tables_have_grown(postgres_dsn: str, tmp_path: Path) -> None:
+    log = SlowLog()
+    async with running(postgres_dsn, log) as cluster:
+        user = await cluster.nobody.login("determined")
+        await a_search.tell(cluster, tmp_path)
+        task = replace(user, token=tokens.mint(SECRET.encode(), "task-2", "alloc-2"))
+        await cluster.gateway.read.drop()
+        log.may_read.clear()
+        async with served(cluster, log) as (address, ready, _):
+            there = [replace(who, base=address) for who in (cluster.nobody, user, task)]
+            await until_it_answers(there[0], "/health", 200)
+            for who in there:
+                assert come_again(await answers(who))
+            login = {"username": "determined", "password": ""}
+            assert (await there[0].call("POST", "/api/v1/auth/login", login)).status == 503
+            assert ready == []
+            log.may_read.set()
+            assert (await until_it_answers(there[1], PATHS[0], 200)).body["experiment"]["name"] == "digits"
+            assert ready == ["api"]
+
+
+async def test_tables_that_were_dropped_are_not_taken_for_an_empty_cluster_and_grow_again(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log = SlowLog()
+    async with running(postgres_dsn, log) as cluster:
+        user = await cluster.nobody.login("determined")
+        await a_search.tell(cluster, tmp_path)
+        async with served(cluster, log) as (address, ready, _):
+            there = replace(user, base=address)
+            await until_it_answers(there, PATHS[0], 200)
+            log.may_read.clear()
+            await cluster.gateway.pool.execute(f"DROP SCHEMA {cluster.gateway.read.schema} CASCADE")
+            assert come_again(await answers(there))
+            log.may_read.set()
+            await until_it_answers(there, PATHS[0], 200)
+            assert ready == ["api", "api"]
+
+
+async def test_what_came_through_another_gateway_a_moment_ago_is_found(postgres_dsn: str, tmp_path: Path) -> None:
+    log = SlowLog()
+    async with running(postgres_dsn, log) as cluster:
+        user = await cluster.nobody.login("determined")
+        with mock.patch.object(cluster.gateway.read, "reached"):  # the test's own writes are not waited for
+            log.may_read.clear()
+            await a_search.tell(cluster, tmp_path)
+        log.may_read.set()
+        assert (await user.call("GET", "/api/v1/experiments/1")).status == 200
+
+
+async def test_two_gateways_grow_one_set_of_tables_between_them(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        pool = cluster.gateway.pool
+        joined = [AgentJoined(f"agent-{n}", (), "host", "1") for n in range(growth.SHORT + 500)]
+        await cluster.tell("pool-default", *joined)
+        await cluster.gateway.read.drop()
+        models = [ReadModel(pool, log), ReadModel(pool, log)]
+        told: list[list[Progress]] = [[], []]
+        await models[0].prepare()
+        await asyncio.gather(*(grow(model, log, pool, told[n].append) for n, model in enumerate(models)))
+        assert await models[1].value("SELECT count(*) FROM read_v1.agents") == len(joined)
+        for heard in told:
+            assert heard[-1].head == await log.head()
+            assert all(1 <= one.ask_again_s <= 30 for one in heard)
+        assert log.aside == []
+
+
+async def test_what_could_not_be_shown_is_shown_once_it_can_and_is_asked_for_again(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        read, pool = cluster.gateway.read, cluster.gateway.pool
+        await pool.execute(f"ALTER TABLE {read.schema}.agents ADD CHECK (agent_id <> 'agent-b')")
+        await cluster.tell("pool-default", *(AgentJoined(f"agent-{name}", (), "host", "1") for name in "abc"))
+        [(consumer, position, _)] = log.aside
+        assert consumer == read.schema
+        assert await log.ask_again(consumer, position)
+        await read.again()
+        shown = await read.rows("SELECT agent_id FROM read_v1.agents ORDER BY agent_id")
+        assert [row["agent_id"] for row in shown] == ["agent-a", "agent-b", "agent-c"]
+        assert log.aside == []
+        await cluster.tell("pool-default", AgentJoined("agent-d", (), "host", "1"))
+        assert await read.value("SELECT count(*) FROM read_v1.agents") == 4
+
+
+async def test_what_still_cannot_be_shown_stays_aside(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        await cluster.tell("pool-default", AgentJoined("agent-a", (Slot(2**40, "cpu"),), "host", "1"))
+        [(consumer, position, _)] = log.aside
+        await log.ask_again(consumer, position)
+        await cluster.gateway.read.again()
+        assert [(one[0], one[1]) for one in log.aside] == [(consumer, position)]
+        assert await log.asked_again(consumer) == []
+
+
+async def test_tables_that_no_gateway_uses_are_dropped_and_all_others_stay(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        pool, own = cluster.gateway.pool, cluster.gateway.read.schema
+        for schema in ("read_v1", "read_v998", "read_v999"):
+            await ReadModel(pool, log, schema).prepare()
+        await ReadModel(pool, log, "read_v1").catch_up()
+        await pool.execute("CREATE SCHEMA read_virtue")
+        await note_use(pool, "read_v999", 0)
+        week, head = timedelta(days=7), await log.head()
+        assert await drop_unused(pool, own, head, week) == []
+        await pool.execute("UPDATE api.read_models SET used_at = now() - interval '8 days'")
+        await note_use(pool, "read_v999", 0)
+        # Of the three the first shows the whole log, and the last is used.
+        assert await drop_unused(pool, own, head, week) == ["read_v998"]
+        await pool.execute("UPDATE api.read_models SET used_at = now() - interval '8 days'")
+        assert await drop_unused(pool, own, head + 1, week) == ["read_v1", "read_v999"]
+        kept = await pool.fetch("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'read%' ORDER BY 1")
+        assert [row[0] for row in kept] == [own, "read_virtue"]
+
+
+async def test_a_gateway_whose_version_is_another_grows_beside_and_leaves_the_rest_alone(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        user = await cluster.nobody.login("determined")
+        await a_search.tell(cluster, tmp_path)
+        newer = ReadModel(cluster.gateway.pool, log, "read_v999")
+        await newer.prepare()
+        await grow(newer, log, cluster.gateway.pool)
+        await newer.value("UPDATE read_v1.experiments SET name = 'of the newer version'")
+        assert (await user.get("/api/v1/experiments/1"))["experiment"]["name"] == "digits"
+        connection = await asyncpg.connect(postgres_dsn)
+        assert await connection.fetchval("SELECT name FROM read_v999.experiments") == "of the newer version"
+        await connection.close()

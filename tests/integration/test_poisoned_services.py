@@ -1,0 +1,181 @@
+"""Each service meets an event that ends its process: real processes die, are started again, and go on without it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from resolute.eventlog import cli
+from resolute.eventlog.postgres import PostgresEventLog
+from resolute.proto.identity import UserChanged
+from resolute.proto.message import Cause
+from tests.servers import Nats
+
+SERVICE = """
+import asyncio, os, re, sys
+from functools import partial
+from pydantic import SecretStr
+import {module} as shell
+from resolute.service import attempts, reactions
+from resolute.service.run import run
+
+how, poison, extra = sys.argv[1], int(sys.argv[2]), {extra}
+attempts.SETTLE_S = 0.5
+in_time = reactions.Reactions._in_time
+
+async def harmful(self, recorded):
+    if self._name == {consumer!r} and recorded.position == poison:
+        if how == "exit":
+            os._exit(9)
+        re.fullmatch("(a*)*b", "a" * 64)  # in C: no other thread of Python runs meanwhile
+    await in_time(self, recorded)
+
+if how != "mended":
+    reactions.Reactions._in_time = harmful
+serve = partial(shell.serve, settings=extra) if extra else shell.serve
+while os.fork():  # a supervisor: the child has everything imported already
+    _, status = os.wait()
+    print("ended with", os.waitstatus_to_exitcode(status), flush=True)
+    if os.waitstatus_to_exitcode(status) == 0:
+        sys.exit(0)
+run(serve, {consumer!r})
+"""
+
+GATEWAY = """__import__("resolute.api.settings").api.settings.ApiSettings(
+    database_url=os.environ["RESOLUTE_DATABASE_URL"], port=0, secret=SecretStr("hush"))"""
+
+
+@dataclass(frozen=True)
+class Service:
+    module: str
+    consumer: str
+    extra: str = "None"
+
+    @property
+    def source(self) -> str:
+        return SERVICE.format(module=self.module, consumer=self.consumer, extra=self.extra)
+
+
+SERVICES = (
+    Service("resolute.searcher.shell", "searcher"),
+    Service("resolute.scheduler.shell", "scheduler-orders"),
+    Service("resolute.checkpoint.shell", "checkpoint"),
+    Service("resolute.api.shell", "api-measures", GATEWAY),
+)
+
+
+@dataclass
+class Running:
+    process: subprocess.Popen[bytes]
+    output: Path
+
+    @property
+    def deaths(self) -> int:
+        return self.output.read_text().count("ended with")
+
+    def stop(self) -> None:
+        """SIGTERM for the service; its supervisor ends with it."""
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(20)
+
+
+@contextmanager
+def started(service: Service, how: str, poison: int, folder: Path, dsn: str, nats: Nats) -> Iterator[Running]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RESOLUTE_")}
+    env |= {"RESOLUTE_DATABASE_URL": dsn, "RESOLUTE_NATS_URL": nats.url, "RESOLUTE_LOG_FORMAT": "json"}
+    env |= {"RESOLUTE_LOOP_HELD_MAX_S": "1", "RESOLUTE_CLUSTER_SECRET": "hush"}
+    output = folder / f"{how}.log"
+    with output.open("wb") as log:
+        argv = [sys.executable, "-c", service.source, how, str(poison)]
+        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log, start_new_session=True)
+    try:
+        yield Running(process, output)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+async def tell(log: PostgresEventLog, name: str, after: int) -> int:
+    """Append an event that no service reacts to; answers its position."""
+    event = UserChanged(77, {"display_name": name})
+    outcome = await log.append("user-77", [event], expected_version=after, cause=Cause(f"told-{after}"))
+    return outcome.position
+
+
+async def until_handled(log: PostgresEventLog, service: Service, position: int, running: Running) -> None:
+    async def handled() -> bool:
+        return await log.load_position(service.consumer) >= position
+
+    await until(handled, running)
+
+
+async def until(holds: Callable[[], Awaitable[bool]], running: Running) -> None:
+    for _ in range(3_000):
+        if await holds():
+            return
+        assert running.process.poll() is None, running.output.read_text()[-4000:]
+        await asyncio.sleep(0.02)
+    raise AssertionError(running.output.read_text()[-4000:])
+
+
+def listed(dsn: str) -> list[str]:
+    said: list[str] = []
+    assert cli.aside(dsn, say=said.append) == 0
+    return said
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.consumer)
+async def test_an_event_that_ends_a_services_process_is_set_aside_and_can_be_retried_when_mended(
+    service: Service, tmp_path: Path, postgres_dsn: str, nats_server: Nats
+) -> None:
+    log = await PostgresEventLog.open(postgres_dsn)
+    try:
+        poison = await tell(log, "poison", after=0)
+        last = await tell(log, "good", after=1)
+        with started(service, "exit", poison, tmp_path, postgres_dsn, nats_server) as running:
+            await until_handled(log, service, last, running)
+            assert running.deaths == 3
+            [line] = await asyncio.to_thread(listed, postgres_dsn)
+            assert f"{service.consumer} " in line
+            assert "died 3 times" in line
+            assert "event set aside" in running.output.read_text()
+            later = await tell(log, "later", after=2)
+            await until_handled(log, service, later, running)
+            assert running.deaths == 3
+        await asyncio.to_thread(cli.retry, postgres_dsn, service.consumer, poison, say=lambda _: None)
+        with started(service, "mended", poison, tmp_path, postgres_dsn, nats_server) as running:
+
+            async def settled() -> bool:
+                return await log.asides() == []
+
+            await until(settled, running)
+            await asyncio.to_thread(running.stop)
+    finally:
+        await log.close()
+
+
+async def test_a_process_whose_loop_is_held_for_good_ends_with_its_stack_and_goes_on_without_the_event(
+    tmp_path: Path, postgres_dsn: str, nats_server: Nats
+) -> None:
+    service = SERVICES[2]
+    log = await PostgresEventLog.open(postgres_dsn)
+    try:
+        poison = await tell(log, "poison", after=0)
+        last = await tell(log, "good", after=1)
+        with started(service, "hold", poison, tmp_path, postgres_dsn, nats_server) as running:
+            await until_handled(log, service, last, running)
+            assert running.deaths == 3
+            assert "in harmful" in running.output.read_text(), "the stack names what held the loop"
+        assert [aside.position for aside in await log.asides()] == [poison]
+    finally:
+        await log.close()
