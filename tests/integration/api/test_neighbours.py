@@ -9,7 +9,7 @@ from uuid import uuid4
 from resolute.api.routing import Route, Subject
 from resolute.api.table import ROUTES
 from tests.integration.api.running import Client
-from tests.integration.api.whole import Whole, whole
+from tests.integration.api.whole import CONFIG, Whole, whole
 from tests.unit.api.test_who_may_do_what import may
 
 UUID = str(uuid4())
@@ -62,10 +62,34 @@ async def test_whoever_is_not_let_in_changes_nothing(postgres_dsn: str, nats_url
         assert await left_behind(cluster) == before
 
 
-async def neighbourhood(cluster: Whole) -> tuple[dict[str, Client], dict[str, str]]:
+WITH_SECRETS = """
+name: secretive
+entrypoint: python3 train.py
+searcher: {name: single, metric: loss, max_length: {batches: 100}}
+resources: {slots_per_trial: 1}
+environment: {environment_variables: ["PASSWORD=planted in the environment"]}
+"""
+
+
+async def test_environment_variables_are_shown_to_the_owner_and_to_administrators_alone(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        callers, values = await neighbourhood(cluster, WITH_SECRETS)
+        shown = dict.fromkeys(callers, 0)
+        for route in ROUTES:
+            if route.method == "GET" and not route.operation.startswith("Allocation"):
+                for name in callers.keys() & may(route.operation):
+                    method, path, _ = call_of(route, values)
+                    answer = await callers[name].call(method, path)
+                    shown[name] += "planted in the environment" in str(answer.body)
+        assert {name for name, times in shown.items() if times} == {"owner", "admin", "own task"}
+
+
+async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str, Client], dict[str, str]]:
     """Every kind of caller, and what all their calls are about: a running trial of `determined` with a checkpoint."""
     agent = await cluster.agent(slots=2)
-    await cluster.submit()
+    await cluster.submit(config=config)
     order, own = await cluster.task(agent)
     await cluster.submit()
     _, another = await cluster.task(agent)
