@@ -1,6 +1,6 @@
 """What some tests need and not every machine has: marks that skip without it, or fail where it was promised.
 
-`RESOLUTE_REQUIRE=docker,horovod,deepspeed` promises: CI sets it, so that nothing goes untested there unnoticed.
+`RESOLUTE_REQUIRE=docker,horovod,deepspeed,history` promises: CI sets it, so that nothing goes untested there unnoticed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import subprocess
 from importlib.util import find_spec
 
 import pytest
+
+from tests.releases import in_history
 
 PROMISED = frozenset(filter(None, os.environ.get("RESOLUTE_REQUIRE", "").split(",")))
 
@@ -44,3 +46,4 @@ COMPOSE = _compose()
 compose = _need("docker", bool(COMPOSE), "Docker Compose comes with Docker, or as the package docker-compose")
 horovod = _need("horovod", find_spec("horovod") is not None, "`make horovod` builds it, in 2 to 4 minutes")
 deepspeed = _need("deepspeed", find_spec("deepspeed") is not None, "`make deepspeed` builds it, in 2 to 4 minutes")
+history = _need("history", in_history(), "the clone is shallow: `git fetch --unshallow` brings the last release")

@@ -209,3 +209,12 @@ async def test_a_gateway_whose_version_is_another_grows_beside_and_leaves_the_re
         connection = await asyncpg.connect(postgres_dsn)
         assert await connection.fetchval("SELECT name FROM read_v999.experiments") == "of the newer version"
         await connection.close()
+
+
+async def test_a_position_asked_for_while_events_are_shown_is_no_loss(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        read = cluster.gateway.read
+        for number in range(50):
+            joined = AgentJoined(f"agent-{number}", (), "host", "1")
+            await asyncio.gather(cluster.tell("pool-default", joined), *(read.position() for _ in range(5)))
+        assert not read.lost.is_set()

@@ -98,12 +98,13 @@ class ReadModel:
 
     async def position(self) -> int:
         """Where the tables stand. Raises TablesLost when they show less than they did: they are growing anew."""
+        before = self._position  # what others of this process show while the question travels comes on top
         found = int(await self.value(POSITION) or 0)
-        if found < self._position:
+        if found < before:
             self._lost()
             raise TablesLost(f"the tables that answers come from are growing anew: they show {found} events so far")
-        self._position = found
-        return found
+        self._position = max(self._position, found)
+        return self._position
 
     def _lost(self) -> None:
         self._position = 0
@@ -144,6 +145,9 @@ class ReadModel:
                         return
                     # Another gateway went ahead, or the tables were grown anew meanwhile and are not there yet.
                     believed, self._position = self._position, await self._stands_at(connection)
+                    if self._position < believed:
+                        self._lost()
+                        raise TablesLost(f"the tables stood at {believed}, and are growing anew")
                     if self._position == believed:
                         raise Unavailable(f"the tables stand at {believed}, not before {fresh[0].position}: read again")
 
