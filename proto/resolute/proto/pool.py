@@ -116,6 +116,8 @@ class AllocationRequested(PoolEvent):
     """Agents it must not be placed on."""
     slots_min: int | None = None
     """Where it takes any number of slots from this up to `slots`."""
+    preemptible: bool = True
+    """Whether it may be asked to make room for others, as a notebook may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +372,8 @@ class RequestAllocation(SchedulerCommand):
     blocked_agents: tuple[str, ...] = ()
     slots_min: int | None = None
     """Where any number of slots from this up to `slots` will do."""
+    preemptible: bool = True
+    """Whether it may be asked to make room for others, as a notebook may not."""
 
 
 @dataclass(frozen=True, slots=True)

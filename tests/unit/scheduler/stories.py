@@ -103,6 +103,7 @@ def asks(
     owner: str = "ada",
     blocked: tuple[str, ...] = (),
     slots_min: int | None = None,
+    preemptible: bool = True,
 ) -> RequestAllocation:
     return RequestAllocation(
         pool="default",
@@ -122,6 +123,7 @@ def asks(
         single_agent=single_agent,
         blocked_agents=blocked,
         slots_min=slots_min,
+        preemptible=preemptible,
     )
 
 

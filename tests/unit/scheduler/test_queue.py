@@ -44,12 +44,6 @@ def test_a_job_keeps_its_place_for_all_of_its_allocations():
     assert next_after(story, "one") == "three"
 
 
-def test_who_is_first_and_does_not_fit_yet_is_not_overtaken():
-    story = given(hello(slots=2), asks("one"), asks("large", 2)).when(asks("small"))
-    story.then(AllocationRequested)
-    assert next_after(story, "one") == "large"
-
-
 def test_a_task_without_slots_waits_for_nobody():
     given(hello(slots=1), asks("one"), asks("two")).when(asks("tiny", 0)).then(AllocationRequested, SlotsAssigned)
 

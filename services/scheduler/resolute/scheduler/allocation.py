@@ -108,6 +108,8 @@ class Allocation:
     why_waiting: str = ""
     waits_since: datetime | None = None
     """When that rule came to hold it."""
+    first_since: int | None = None
+    """How many slots the pool had given when this was recorded to be the first of its line; None while it is not."""
     deadline_at: datetime | None = None
     overdue: bool = False
     killed_because: str = ""
@@ -133,7 +135,8 @@ class Allocation:
 
     @property
     def preemptible(self) -> bool:
-        return self.state in PREEMPTIBLE and not self.ending
+        """Whether it may be asked to make room for others. A person may ask any that holds slots to go."""
+        return self.request.preemptible and self.state in PREEMPTIBLE and not self.ending
 
     @property
     def gone(self) -> bool:

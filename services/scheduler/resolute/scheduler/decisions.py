@@ -46,6 +46,7 @@ from resolute.scheduler.agents import Agent
 from resolute.scheduler.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
 from resolute.scheduler.policies import Assign, Policy, Preempt, plan
 from resolute.scheduler.policies.passes import preemption
+from resolute.scheduler.policies.victims import most_spared
 from resolute.scheduler.pool import Pool, evolve, job_of
 from resolute.scheduler.provisioner.fleet import LEAVING
 from resolute.scheduler.provisioner.plan import Provision
@@ -143,6 +144,8 @@ def _schedule(story: Story, policy: Policy) -> None:
     if policy.preempts:
         for job_id in story.jobs:
             _enforce_limit(story, job_id)
+    for event in list(reasons.impossible(story.pool, story.events, policy, story.now)):
+        story.happens(event)  # before shares are divided: what can never run has none
     for decision in plan(story.pool, policy):
         match decision:
             case Assign(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
@@ -151,26 +154,34 @@ def _schedule(story: Story, policy: Policy) -> None:
                 victim = story.pool.allocations[allocation_id]
                 deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
                 story.happens(preemption(decision, deadline_at))
-    promised = len(story.pool.promised)
+    promised, impossible = len(story.pool.promised), set(dict(story.pool.told_impossible.items()))
     for event in list(reasons.changed(story.pool, story.events, story.jobs, policy, story.now)):
         story.happens(event)
-    if len(story.pool.promised) < promised:  # room that was made is not enough: who it was for is in line again
-        _schedule(story, policy)
+    possible_again = impossible - set(dict(story.pool.told_impossible.items()))
+    if len(story.pool.promised) < promised or possible_again:
+        _schedule(story, policy)  # room that was made is not enough, or shares are to be divided anew
 
 
 def _enforce_limit(story: Story, job_id: str) -> None:
     """Of a job that holds more than its max_slots, which was lowered: the newest go first."""
     job = story.pool.jobs[job_id]
-    over = job.over_its_limit
-    for owner, _, allocation_id in list(story.pool.victims.since((job_id,))) if over else ():
-        if over <= 0 or owner != job_id:
-            return
-        victim = story.pool.allocations[allocation_id]
+    for victim in _beyond(story.pool, job_id, job.over_its_limit):
         deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
         by = f" by {story.actor}" if story.actor else ""
         reason = f"max_slots was lowered to {job.max_slots}{by}"
-        story.happens(PreemptionRequested(allocation_id, reason, deadline_at, "max_slots"))
-        over -= victim.request.slots
+        story.happens(PreemptionRequested(victim.id, reason, deadline_at, "max_slots"))
+
+
+def _beyond(pool: Pool, job_id: str, slots: int) -> list[Allocation]:
+    """The allocations of a job that hold so many slots: the newest, without those whose going is not needed."""
+    found, total = list[Allocation](), 0
+    for owner, _, allocation_id in pool.victims.since((job_id,)):
+        if owner != job_id:
+            break
+        found.append(pool.allocations[allocation_id])
+        total += found[-1].request.slots
+    spared = most_spared([(one, one.request.slots) for one in found], total - slots) if 0 < slots < total else ()
+    return [one for one in found if one.id not in spared] if slots > 0 else []
 
 
 def _tell(story: Story, event: Event | None) -> None:
@@ -205,6 +216,7 @@ def _request(story: Story, wish: RequestAllocation, default_priority: int) -> No
             single_agent=wish.single_agent,
             blocked_agents=tuple(sorted(set(wish.blocked_agents))),
             slots_min=None if wish.slots_min == wish.slots else wish.slots_min,
+            preemptible=wish.preemptible,
         )
     )
 

@@ -33,6 +33,8 @@ class Job:
     slots_waiting: int = 0
     lines: Mapping[Kind, int] = field(default_factory=dict)
     """How many wait, by kind, of those to whom nothing is promised."""
+    impossible: frozenset[Kind] = frozenset()
+    """Of those kinds: what the pool cannot hold as it is known. It counts for nothing until it can."""
     settings: Object = field(default_factory=dict)
     """priority, weight, max_slots, where a person has changed them."""
 
@@ -52,8 +54,13 @@ class Job:
 
     @property
     def demand(self) -> int:
-        wanted = self.slots_held + self.slots_waiting
+        """The slots that it could use: what could never run, in this pool or within its max_slots, asks for nothing."""
+        able = sum(kind.slots * count for kind, count in self.lines.items() if self._could_run(kind))
+        wanted = self.slots_held + self.slots_promised + able
         return wanted if self.max_slots is None else min(wanted, self.max_slots)
+
+    def _could_run(self, kind: Kind) -> bool:
+        return kind not in self.impossible and (self.max_slots is None or kind.slots <= self.max_slots)
 
     @property
     def over_its_limit(self) -> int:

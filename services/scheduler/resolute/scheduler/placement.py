@@ -63,7 +63,7 @@ def find(
     """
     kind = kind_of(allocation.request)
     if kind.slots == 0:
-        hosts = _fewest_zero_slot_tasks(pool, kind, fitting)
+        hosts = _host_without_slots(pool, kind, fitting)
     else:
         promise = pool.promises.get(allocation.id)
         own = promise.agents if promise is not None else frozenset[str]()
@@ -248,10 +248,14 @@ def _uneven(idle: BySize, slots: int, barred: Barred) -> Hosts:
     return []
 
 
-def _fewest_zero_slot_tasks(pool: Pool, kind: Kind, fitting: Fitting) -> Hosts:
-    for tasks, agent_id in pool.hosts:
-        if tasks >= fitting.zero_slot_tasks_max:
-            return []
-        if agent_id not in kind.blocked:
-            return [(agent_id, 0)]
-    return []
+def _host_without_slots(pool: Pool, kind: Kind, fitting: Fitting) -> Hosts:
+    """Where a task without slots runs: spread out, on the agent with the fewest such tasks; packed, on the one with the
+    most that may have one more, and before an idle agent on one that holds slots: so elastic agents go idle."""
+    hosts: Iterable[tuple[int, str]] = pool.hosts if fitting.spread else reversed(pool.hosts)
+    open_ = [(n, name) for n, name in hosts if n < fitting.zero_slot_tasks_max and name not in kind.blocked]
+    if not open_:
+        return []
+    count, chosen = open_[0]
+    if not fitting.spread and not count:
+        chosen = next((name for _, name in reversed(open_) if pool.agents[name].held), open_[-1][1])
+    return [(chosen, 0)]

@@ -6,6 +6,7 @@ many schedulers run. The fold owns this state; its tables and orders are kept by
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from fractions import Fraction
@@ -30,8 +31,8 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import allocation as allocations
 from resolute.scheduler.agents import Agent, hold, joined, release
-from resolute.scheduler.allocation import MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
-from resolute.scheduler.demands import FIELDS, Kind, kind_of
+from resolute.scheduler.allocation import HELD_BACK, MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
+from resolute.scheduler.demands import FIELDS, Kind, kind_in, kind_of
 from resolute.scheduler.jobs import Job, Queued, promised, waits
 from resolute.scheduler.overlay import Order, Table
 from resolute.scheduler.provisioner import fleet
@@ -106,6 +107,8 @@ class Pool:
     """(allocation id) of those that wait, and were told what only the first of a line is told."""
     told_limit: Order[tuple[str, str]] = field(default_factory=Order)
     """(job id, allocation id) of those that were told of their job's own limit."""
+    told_impossible: Table[Kind, int] = field(default_factory=Table)
+    """How many were told that the pool cannot hold them, by kind: such a kind counts for nothing in shares."""
     deadlines: Order[tuple[datetime, str]] = field(default_factory=Order)
     """(when, allocation id) of those asked to give their slots back."""
     room: Order[tuple[int, str]] = field(default_factory=Order)
@@ -143,6 +146,10 @@ class Pool:
         """Whether so many would be more than its job's max_slots, for one that waits or that room is made for."""
         job, promise = self.jobs[allocation.request.job_id], self.promises.get(allocation.id)
         return job.at_its_limit(slots) if promise is None else job.without(promise.slots).at_its_limit(slots)
+
+    def was_passed_over(self, allocation: Allocation) -> bool:
+        """Whether as many slots as the pool has were given to others since it was recorded to be first in its line."""
+        return allocation.first_since is not None and self.given - allocation.first_since >= self.slots
 
     def first_of(self, job_id: str, kind: Kind) -> Allocation:
         """The allocation whose turn it is when it is that of a job, for this kind of demand."""
@@ -194,7 +201,7 @@ def evolve(pool: Pool, event: Event) -> Pool:
 
 def _evolve_allocation(pool: Pool, event: Event) -> None:
     before = pool.allocations[_allocation_id(event)]
-    after = allocations.evolve(before, event)
+    after = _since_when_first(pool, allocations.evolve(before, event))
     pool.allocations[after.id] = after
     match event:
         case SlotsAssigned():
@@ -215,6 +222,13 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
     _keep_deadline(pool, before, after)
     if isinstance(event, AllocationExited):
         _finish(pool, before)
+
+
+def _since_when_first(pool: Pool, allocation: Allocation) -> Allocation:
+    first = allocation.state is State.WAITING and allocation.rule_waiting in OF_THE_FIRST
+    if first == (allocation.first_since is not None):
+        return allocation
+    return replace(allocation, first_since=pool.given if first else None)
 
 
 def job_of(pool: Pool, event: Event) -> str | None:
@@ -346,8 +360,30 @@ def _keep_told(pool: Pool, before: Allocation, after: Allocation) -> None:
         return
     if (was in OF_THE_FIRST) != (told in OF_THE_FIRST):
         (pool.told_first.add if told in OF_THE_FIRST else pool.told_first.discard)((after.id,))
+    if HELD_BACK in (was, told):
+        _keep_impossible(pool, kind_of(before.request), +1 if told == HELD_BACK else -1)
     if MAX_SLOTS in (was, told):
         (pool.told_limit.add if told == MAX_SLOTS else pool.told_limit.discard)((after.request.job_id, after.id))
+
+
+def _keep_impossible(pool: Pool, kind: Kind, change: int) -> None:
+    """One more of a kind was told that the pool cannot hold it, or one less."""
+    before = pool.told_impossible.get(kind) or 0
+    if before + change:
+        pool.told_impossible[kind] = before + change
+    else:
+        pool.told_impossible.discard(kind)
+    if not before or not before + change:
+        for job_id in list(_ready_for(pool, kind)):
+            _put_job(pool, job_id, pool.jobs[job_id])
+
+
+def _ready_for(pool: Pool, kind: Kind) -> Iterator[str]:
+    """The jobs that stand in line with a demand of this kind."""
+    for entry in pool.queue.since(kind):
+        if kind_in(entry) != kind:
+            return
+        yield entry[-1]
 
 
 def _keep_deadline(pool: Pool, before: Allocation, after: Allocation) -> None:
@@ -463,6 +499,8 @@ def _rest_no_longer(pool: Pool, job_id: str) -> None:
 def _put_job(pool: Pool, job_id: str, job: Job) -> None:
     """Replace a job, and its places in the orders that policies look at."""
     before = pool.jobs.get(job_id)
+    impossible = frozenset(kind for kind in job.lines if kind in pool.told_impossible)
+    job = job if job.impossible == impossible else replace(job, impossible=impossible)
     old, new = before.places(job_id) if before is not None else set(), job.places(job_id)
     for entry in old - new:
         pool.queue.discard(entry)

@@ -60,16 +60,26 @@ def changed(
                 yield told
 
 
+def impossible(pool: Pool, events: Iterable[Event], policy: Policy, now: datetime) -> Iterator[Reason]:
+    """Those at the front of their line that the pool, as `events` made it, cannot hold any more."""
+    if any(isinstance(event, (*OTHER_AGENTS, AllocationRequested)) for event in events):
+        for allocation in firsts(pool, policy).values():
+            if allocation.rule_waiting != HELD_BACK:
+                rule = _rule_told(pool, allocation, policy, {allocation.id: allocation})
+                if rule == HELD_BACK:
+                    yield _reason(pool, allocation, policy, rule, now)
+
+
 def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
-    """By id, the first of every line that is looked at by itself. Where the order is strict, all wait behind one; but
-    what the pool cannot hold at all is passed over."""
+    """By id, the first of every line that is looked at by itself. Where there is one queue, all wait behind its first;
+    but what the pool cannot hold at all is passed over."""
     found: dict[str, Allocation] = {}
-    behind = False
+    first: Allocation | None = None
     for head in policy.heads(pool):
         able = placement.could_ever_fit(pool, kind_of(head.request), policy.fitting)
-        if not (able and behind):
+        if not able or first is None or not policy.one_queue:
             found[head.id] = head
-        behind = behind or (able and policy.strict)
+        first = first or (head if able else None)
     return found | {head.id: head for head in without_slots(pool)}
 
 
@@ -202,6 +212,8 @@ def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, cou
         case "max_slots":
             promised = f", has room made for {job.slots_promised} more" if job.slots_promised else ""
             limit = f"job {request.job_id} holds {job.slots_held} slots{promised}, and its max_slots is {job.max_slots}"
+            if job.max_slots is not None and kind.slots > job.max_slots:
+                limit += f", less than the {kind.slots} slots that it needs: raise the limit, or it never runs"
             fewest = placement.fewest(pool, kind, policy.fitting)
             if fewest == kind.slots or pool.limits(allocation, kind.slots):
                 return limit

@@ -52,6 +52,11 @@ def ticks(slots: int, weight: int) -> int:
     return slots * TICKS // weight
 
 
+def lesser_part(slots: int) -> float:
+    """How much of what a group asks at once has to lie within its share, to be its own: one slot, or half of more."""
+    return slots if slots == 1 else slots / 2
+
+
 @dataclass(frozen=True, slots=True)
 class Stake:
     """What an allocation was given, until it is clear whether it can keep it."""
@@ -105,8 +110,10 @@ class Group:
         return min(float(self.demand), level * self.weight)
 
     def above(self, name: str) -> set[Rated]:
-        """Where it stands by the rate it would have if it were given what it asks."""
-        return {(*kind, (self.committed + kind.slots) / self.weight, self.turn, name) for kind in self.kinds}
+        """Where it stands by the rate it would have if it were given what it asks; of more than one slot, the half."""
+        return {
+            (*kind, (self.committed + lesser_part(kind.slots)) / self.weight, self.turn, name) for kind in self.kinds
+        }
 
     def owed(self, name: str) -> set[Rated]:
         """Where it stands by when it will be due."""

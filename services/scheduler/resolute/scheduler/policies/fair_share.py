@@ -45,8 +45,9 @@ class FairShare:
     by_user: bool = False
     fitting: Fitting = TIGHT
     name: str = "fair_share"
-    strict: bool = False
+    one_queue: bool = False
     preempts: bool = True
+    asks_before_passing: bool = False
 
     def shares(self, pool: Pool) -> Shares:
         return pool.user_shares if self.by_user else pool.shares
@@ -57,15 +58,20 @@ class FairShare:
 
     def heads(self, pool: Pool) -> list[Allocation]:
         shares = self.shares(pool)
-        level = shares.level(pool.slots) * (1 + 1e-9)
+        level = shares.level(pool.slots)
         owed, above, below = (list(self._firsts(pool, order)) for order in (shares.owed, shares.above, shares.below))
         due = [entry for entry in owed if shares.is_due(entry[-1], entry[0], pool.given, pool.slots)]
-        own = [entry for entry in above if entry[FIELDS] <= level]
+        own = [entry for entry in above if _is_own(entry, level)]
         found = {kind_in(entry) for entry in own}
         others = [entry for entry in below if kind_in(entry) not in found]
-        in_line = dict.fromkeys((*_in_turn(due), *_in_turn(own), *_in_turn(others)))
-        heads = (self._first_of(pool, entry) for entry in in_line)
-        return list({head.id: head for head in heads if head is not None}.values())
+        heads = (head for entries in (due, own, others) for head in self._in_turn(pool, entries))
+        return list({head.id: head for head in heads}.values())
+
+    def _in_turn(self, pool: Pool, entries: list[Rated]) -> list[Allocation]:
+        """The first of each entry, in the order of rates and turns; within a group the oldest allocation first."""
+        found = ((entry[FIELDS:], self._first_of(pool, entry)) for entry in entries)
+        heads = [(turn, head) for turn, head in found if head is not None]
+        return [head for _, head in sorted(heads, key=lambda one: (one[0], one[1].arrival))]
 
     def _firsts(self, pool: Pool, order: Order[Rated]) -> Iterator[Any]:
         """The first of every kind that its limit allows what can be placed."""
@@ -79,6 +85,9 @@ class FairShare:
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         return self.shares(pool).is_due(self.group(pool, head), kind_of(head.request).slots, pool.given, pool.slots)
+
+    def may_pass(self, pool: Pool, head: Allocation, behind: Allocation) -> bool:
+        return True
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         shares, name, kind = self.shares(pool), self.group(pool, head), kind_of(head.request)
@@ -154,6 +163,12 @@ class FairShare:
         return f"user {name}" if self.by_user else f"job {name}"
 
 
+def _is_own(entry: Rated, level: float) -> bool:
+    """Whether what a group asks lies within its share; of more than one slot, the greater part: as for TheFortunate."""
+    slots, rate = kind_in(entry).slots, entry[FIELDS]
+    return rate <= level * (1 + 1e-9) if slots == 1 else rate < level * (1 - 1e-9)
+
+
 def _in_turn(entries: list[Rated]) -> list[Rated]:
     return sorted(entries, key=lambda entry: entry[FIELDS:])
 
@@ -198,6 +213,9 @@ class TheFortunate:
                 if owner != holder[-1]:
                     break
                 yield self.pool.allocations[allocation_id]
+
+    def urgency(self, victim: Allocation) -> float:
+        return self.shares.groups[self.owner(victim)].rate
 
     def owner(self, victim: Allocation) -> str:
         job_id = victim.request.job_id

@@ -1,8 +1,8 @@
 """First come, first served: the older job goes first, and within a job the older allocation, whatever the priority.
 
-The order is strict: who is first and does not fit yet keeps those behind waiting, so that large jobs do not starve.
-Only what could not run anyway is passed over: demands beyond the whole pool, and jobs at their own max_slots. Nobody
-is asked to go.
+One that does not fit yet is passed over by those behind it, until as many slots as the pool has were given to others;
+from then on the agents that are nearest to having room are kept for it (docs/decisions/0045). Demands beyond the whole
+pool, and jobs at their own max_slots, hold up nobody. No allocation is asked to go.
 """
 
 from __future__ import annotations
@@ -21,13 +21,18 @@ from resolute.scheduler.pool import Pool
 class Fifo:
     fitting: Fitting = TIGHT
     name: str = "fifo"
-    strict: bool = True
+    one_queue: bool = True
     preempts: bool = False
+    asks_before_passing: bool = False
 
     def heads(self, pool: Pool) -> list[Allocation]:
-        return [pool.first_of(entry[-1], kind_in(entry)) for entry in _oldest(pool, self.fitting)]
+        found = [(entry[-2:], pool.first_of(entry[-1], kind_in(entry))) for entry in _oldest(pool, self.fitting)]
+        return [head for _, head in sorted(found, key=lambda one: (one[0], one[1].arrival))]
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
+        return pool.was_passed_over(head)
+
+    def may_pass(self, pool: Pool, head: Allocation, behind: Allocation) -> bool:
         return True
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:

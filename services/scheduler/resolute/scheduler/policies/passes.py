@@ -1,8 +1,8 @@
 """One look at a pool: who gets slots now, and who is asked to make room, by any policy.
 
-First those that need no slots; then those for whom room was made; then the queue, in the policy's order; then, for
-whoever is first and does not fit, others are asked to go. What was given in this look is not asked back in it. The
-price is that of what is decided, whatever waits: equal demands fit or do not fit together.
+First those that need no slots; then those for which room was made; then the queue, in the policy's order; then, for
+those that do not fit, others are asked to go, and what fits beside that room is given. What was given in this look is
+not asked back in it. The price is that of what is decided, whatever waits: equal demands fit or do not fit together.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def plan(pool: Pool, policy: Policy) -> list[Decision]:
     look.give_without_slots()
     if look.pool.slots_free:
         look.give_promised()
-        look.give()
-    look.make_room()
+    look.give()
+    while look.make_room():
+        look.give()  # what fits beside the room that is being made
     return look.decisions
 
 
@@ -40,6 +41,8 @@ class _Look:
         self.pool, self._policy = pool, policy
         self.decisions: list[Decision] = []
         self._given: set[str] = set()
+        self._tried: set[str] = set()
+        """Allocations for which this look has already tried to make room."""
         self._full: dict[Kind, int] = {}
         """Demands that found no room, and how many slots they might have had: there will not be more in this look."""
         self._reserved: set[str] = set()
@@ -87,20 +90,37 @@ class _Look:
         return job.max_slots is not None and job.slots_held + slots > job.max_slots
 
     def give(self) -> None:
-        while self.pool.slots_free and (head := self._first_that_fits()) is not None:
-            self._assign(*head)
+        while self.pool.slots_free and self._give_one():
+            pass
 
-    def _first_that_fits(self) -> tuple[Allocation, tuple[Placement, ...]] | None:
+    def _give_one(self) -> bool:
+        """Whether anything was decided: slots given to the first that may have them, or others asked to go for it."""
         self._reserved = set()
-        for head in self._heads():
+        first: Allocation | None = None
+        for head in self._in_line():
             if placements := self._find(head):
-                return head, placements
-            if self._policy.keeps(self.pool, head):
-                if self._policy.strict:
-                    return None
-                kind = kind_of(head.request)
-                self._reserved.update(placement.nearest(self.pool, kind, self._policy.fitting, self._reserved))
-        return None
+                self._assign(head, placements, passing=first if self._policy.one_queue else None)
+                return True
+            if self._policy.asks_before_passing and self._make_room_for(head):
+                return True
+            self._reserve(head)
+            first = first or head
+        return False
+
+    def _in_line(self) -> Iterator[Allocation]:
+        """Those whose turn it is: the first in line, and, as it cannot use what is free, those that may pass it."""
+        passed: Allocation | None = None
+        for head in self._heads():
+            if passed is not None and not self._policy.may_pass(self.pool, passed, head):
+                return
+            yield head
+            passed = passed or head
+
+    def _reserve(self, head: Allocation) -> None:
+        """Keeps the agents nearest to having room for `head`, where it was passed over for long enough."""
+        if self._policy.keeps(self.pool, head):
+            kind = kind_of(head.request)
+            self._reserved.update(placement.nearest(self.pool, kind, self._policy.fitting, self._reserved))
 
     def _heads(self) -> Iterator[Allocation]:
         fitting = self._policy.fitting
@@ -118,9 +138,15 @@ class _Look:
             self._full[kind] = most
         return placements
 
-    def _assign(self, allocation: Allocation, placements: tuple[Placement, ...]) -> None:
+    def _assign(
+        self, allocation: Allocation, placements: tuple[Placement, ...], passing: Allocation | None = None
+    ) -> None:
+        """`passing`: the one that comes first, and cannot use these slots yet."""
         why_there = self._why_there(allocation, placements) + self._why_so_many(allocation, placements)
-        reason = f"{self._policy.standing(self.pool, allocation)}; {why_there}"
+        standing = self._policy.standing(self.pool, allocation)
+        if passing is not None:
+            standing = f"{passing.id} comes first, and cannot use these slots yet"
+        reason = f"{standing}; {why_there}"
         rule = self._policy.name if allocation.request.slots else "zero_slots"
         self.decisions.append(Assign(allocation.id, placements, reason, rule))
         self._given.add(allocation.id)
@@ -129,7 +155,9 @@ class _Look:
     def _why_there(self, allocation: Allocation, placements: tuple[Placement, ...]) -> str:
         hosts = ", ".join(p.agent_id for p in placements)
         if allocation.request.slots == 0:
-            return f"needs no slots; {hosts} runs the fewest such tasks"
+            if self._policy.fitting.spread:
+                return f"needs no slots; {hosts} runs the fewest such tasks"
+            return f"needs no slots; {hosts} runs the most such tasks, or work with slots, so that others can go idle"
         if len(placements) > 1:
             return f"larger than one agent, so all of {hosts}"
         return f"{hosts} has the most room" if self._policy.fitting.spread else f"{hosts} is the tightest fit"
@@ -147,24 +175,29 @@ class _Look:
             return f"{asked}: more is not its job's to have while others wait, or beyond its max_slots"
         return f"{asked}: more do not fit now"
 
-    def make_room(self) -> None:
-        tried: set[str] = set()
-        while self._make_room_for_one(tried):
-            pass
-
-    def _make_room_for_one(self, tried: set[str]) -> bool:
-        for head in self._heads():
-            if head.id not in tried:
-                claim = self._policy.claim(self.pool, head)
-                fitting = self._policy.fitting
-                found = victims.find(self.pool, head, claim, fitting, self._given) if claim is not None else None
-                tried.add(head.id)
-                if claim is not None and found is not None and found.victims:
-                    self._ask(found, claim, head)
-                    return True
-            if self._policy.strict:
-                return False
+    def make_room(self) -> bool:
+        """Whether others were asked to go for one that waits."""
+        self._reserved = set()
+        for head in self._in_line():
+            if self._make_room_for(head):
+                return True
+            self._reserve(head)
         return False
+
+    def _make_room_for(self, head: Allocation) -> bool:
+        if head.id in self._tried:
+            return False
+        self._tried.add(head.id)
+        claim = self._policy.claim(self.pool, head)
+        if claim is None:
+            return False
+        kind = kind_of(head.request)
+        kind = kind._replace(blocked=(*kind.blocked, *sorted(self._reserved))) if self._reserved else kind
+        found = victims.find(self.pool, kind, claim, self._policy.fitting, self._given)
+        if found is None or not found.victims:
+            return False
+        self._ask(found, claim, head)
+        return True
 
     def _ask(self, room: victims.Room, claim: Claim, head: Allocation) -> None:
         asked = [

@@ -46,6 +46,9 @@ class Claim(Protocol):
     def candidates(self) -> Iterator[Allocation]:
         """Who may be asked to go, the best to ask first."""
 
+    def urgency(self, victim: Allocation) -> float:
+        """How much it hurts to ask it: the larger, the less urgent. Candidates come with the largest first."""
+
     def owner(self, victim: Allocation) -> str:
         """Whose slots they are, as claims are counted."""
 
@@ -64,11 +67,6 @@ class Policy(Protocol):
     def fitting(self) -> Fitting: ...
 
     @property
-    def strict(self) -> bool:
-        """Whether nobody overtakes one whose room is kept (see `keeps`), wherever else there is room, and nobody may
-        ask others to go while one before him could not."""
-
-    @property
     def preempts(self) -> bool:
         """Whether anybody may be asked to go before it is done."""
 
@@ -80,6 +78,18 @@ class Policy(Protocol):
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
         """Whether room is kept for `head` when it does not fit yet, so that it is not overtaken for ever."""
+
+    def may_pass(self, pool: Pool, head: Allocation, behind: Allocation) -> bool:
+        """Whether `behind` may be given slots that `head`, which comes first, cannot use yet."""
+
+    @property
+    def one_queue(self) -> bool:
+        """Whether all stand in one queue, however unlike what they ask for: only its first waits for slots alone."""
+
+    @property
+    def asks_before_passing(self) -> bool:
+        """Whether others are asked to make room for a head that does not fit before those behind it are given slots:
+        what they were given might be wanted back at once."""
 
     def most(self, pool: Pool, allocation: Allocation) -> int:
         """How many slots one that takes a range is given where there is room; never less than it takes at least."""

@@ -1,8 +1,11 @@
 """Priorities: a smaller number goes first; among equals the older job, and within a job the older allocation.
 
-The order is strict: who is first and does not fit yet keeps those behind waiting, so that large jobs do not starve.
-With preemption it may take the slots of lower priorities: those of the lowest first, among equals those of the
-youngest job, and of that the youngest; only where all that go make room for it, and no more than that takes.
+One that does not fit yet is passed over by others of its priority, and with preemption by lower ones too, which can be
+asked to go; until as many slots as the pool has were given to others. From then on the agents that are nearest to having
+room are kept for it (docs/decisions/0045), so that large jobs do not starve.
+
+With preemption it may take the slots of lower priorities: as few of the least urgent as suffice, see `victims`; among
+equals those of the youngest job, and of that the youngest; only where all that go make room for it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ class Priority:
     preemption: bool = False
     fitting: Fitting = TIGHT
     name: str = "priority"
-    strict: bool = True
+    one_queue: bool = True
 
     @property
     def preempts(self) -> bool:
@@ -32,11 +35,19 @@ class Priority:
 
     def heads(self, pool: Pool) -> list[Allocation]:
         found = (first_able(pool, entry, self.fitting) for entry in firsts(pool.queue) if entry[0])
-        entries = sorted((entry for entry in found if entry is not None), key=lambda entry: entry[FIELDS:])
-        return [pool.first_of(entry[-1], kind_in(entry)) for entry in entries]
+        heads = [(entry[FIELDS:], pool.first_of(entry[-1], kind_in(entry))) for entry in found if entry is not None]
+        return [head for _, head in sorted(heads, key=lambda one: (one[0], one[1].arrival))]
 
     def keeps(self, pool: Pool, head: Allocation) -> bool:
-        return True
+        return pool.was_passed_over(head)
+
+    def may_pass(self, pool: Pool, head: Allocation, behind: Allocation) -> bool:
+        mine, other = (pool.jobs[one.request.job_id].priority for one in (head, behind))
+        return mine == other or (self.preemption and behind.request.preemptible)
+
+    @property
+    def asks_before_passing(self) -> bool:
+        return self.preemption
 
     def claim(self, pool: Pool, head: Allocation) -> Claim | None:
         return LowerPriorities(pool, head) if self.preemption else None
@@ -82,6 +93,9 @@ class LowerPriorities:
                 if owner != job_id:
                     break
                 yield self.pool.allocations[allocation_id]
+
+    def urgency(self, victim: Allocation) -> float:
+        return self._priority(victim)
 
     def owner(self, victim: Allocation) -> str:
         return victim.request.job_id
