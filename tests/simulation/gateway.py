@@ -73,6 +73,8 @@ class Request:
     headers: dict[str, str]
     query: dict[str, str] = field(default_factory=dict)
     cookies: Mapping[str, str] = field(default_factory=dict)
+    protocol: None = None
+    """There is no connection, and so nothing that limits it."""
 
     @property
     def path_qs(self) -> str:

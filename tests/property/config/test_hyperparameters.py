@@ -137,3 +137,8 @@ def test_samples_of_a_seed_are_those_every_release_draws() -> None:
     assert math.isclose(point["b"], 0.00011887, rel_tol=1e-3)
     assert point["c"] == "x"
     assert math.isclose(point["d"]["e"], 0.22321073814882275)
+
+
+def test_a_grid_of_whole_numbers_has_the_nearest_to_each_even_step() -> None:
+    assert points_of(Int(1, 100, 7)) == [1, 18, 34, 51, 67, 84, 100]
+    assert points_of(Int(1, 4, 1)) == [3]

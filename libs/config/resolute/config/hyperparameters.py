@@ -40,7 +40,11 @@ class Int:
         return min(_counted(self.count, self), self.maxval - self.minval + 1)
 
     def point(self, index: int) -> int:
-        return math.floor(_evenly(self.minval, self.maxval, self.count_points(), index) + 0.5)
+        """The whole number that is nearest, the larger of two; in whole numbers, where nothing is rounded twice."""
+        steps = self.count_points() - 1
+        if not steps:
+            return (self.minval + self.maxval + 1) // 2
+        return self.minval + (2 * index * (self.maxval - self.minval) + steps) // (2 * steps)
 
 
 @dataclass(frozen=True, slots=True)

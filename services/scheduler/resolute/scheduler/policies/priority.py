@@ -1,8 +1,8 @@
 """Priorities: a smaller number goes first; among equals the older job, and within a job the older allocation.
 
 One that does not fit yet is passed over by others of its priority, and with preemption by lower ones too, which can be
-asked to go; until as many slots as the pool has were given to others. From then on the agents that are nearest to having
-room are kept for it (docs/decisions/0045), so that large jobs do not starve.
+asked to go; until as many slots as the pool has were given to others. From then on the agents that are nearest to
+having room are kept for it (docs/decisions/0045), so that large jobs do not starve.
 
 With preemption it may take the slots of lower priorities: as few of the least urgent as suffice, see `victims`; among
 equals those of the youngest job, and of that the youngest; only where all that go make room for it.

@@ -70,8 +70,10 @@ class HalvingSearch:
         self._place: dict[int, int] = {}
         """The bracket of each trial that has not ended."""
         self._drawn = 0
+        self._reported = False
+        """Whether any trial has reported the metric, as a number or as NaN."""
         self._compared = False
-        """Whether any trial has said what it is worth."""
+        """Whether any trial has reported a number, so that it could be compared."""
         self._invalid: set[int] = set()
         self._outcomes: Counter[str] = Counter()
         for place, bracket in enumerate(self.brackets):
@@ -122,7 +124,8 @@ class HalvingSearch:
                 self._place[trial_id] = place
                 del self._coming[request_id]
             case TrialTargetReached() | TrialValidated():
-                self._compared = True
+                self._reported = True
+                self._compared = self._compared or event.metric is not None
             case TrialEarlyExitReported(reason="INVALID_HP"):
                 self._invalid.add(event.trial_id)
             case TrialEnded():
@@ -148,6 +151,11 @@ class HalvingSearch:
     def _completed(self, last: Told, trials: int) -> str:
         if self._compared or not isinstance(last, TrialEnded):
             return f"all {trials} trials have trained as far as they were worth"
+        if self._reported:
+            return (
+                f"all {trials} trials have ended, and none could be compared: each reported NaN or an infinity for "
+                f"{self._settings.searcher.metric!r}"
+            )
         return (
             f"all {trials} trials have ended, and none was compared: searcher.metric is "
             f"{self._settings.searcher.metric!r}, which no validation reported; report it, or name another"
