@@ -281,7 +281,7 @@ def test_a_search_that_had_nothing_to_compare_says_which_metric_was_not_reported
 
 def test_a_search_whose_trials_all_reported_nan_says_so() -> None:
     story = halving(stop_once=True, max_trials=2).when(validation(1, 25, None)).when(validation(2, 25, None))
-    story = story.when(validation(1, 100, None)).exits(1).exits(2, "yielded")
+    story = story.when(validation(1, 50, None)).when(validation(1, 100, None)).exits(1).exits(2, "yielded")
     assert story.experiment.state.name == "COMPLETED"
     assert story.experiment.reason == (
         "all 2 trials have ended, and none could be compared: each reported NaN or an infinity for 'loss'"

@@ -165,8 +165,8 @@ class FairShare:
 
 def _is_own(entry: Rated, level: float) -> bool:
     """Whether what a group asks lies within its share; of more than one slot, the greater part: as for TheFortunate."""
-    slots, rate = kind_in(entry).slots, entry[FIELDS]
-    return rate <= level * (1 + 1e-9) if slots == 1 else rate < level * (1 - 1e-9)
+    rate: Any = entry[FIELDS]
+    return bool(rate <= level * (1 + 1e-9) if kind_in(entry).slots == 1 else rate < level * (1 - 1e-9))
 
 
 def _in_turn(entries: list[Rated]) -> list[Rated]:

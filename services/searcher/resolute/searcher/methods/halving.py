@@ -149,9 +149,10 @@ class HalvingSearch:
         return Shutdown("ERROR", f"{outcomes['INVALID']} trials reported their hyperparameters as invalid")
 
     def _completed(self, last: Told, trials: int) -> str:
-        if self._compared or not isinstance(last, TrialEnded):
+        report = last if isinstance(last, TrialTargetReached | TrialValidated) else None
+        if self._compared or (report is not None and report.metric is not None):
             return f"all {trials} trials have trained as far as they were worth"
-        if self._reported:
+        if self._reported or report is not None:
             return (
                 f"all {trials} trials have ended, and none could be compared: each reported NaN or an infinity for "
                 f"{self._settings.searcher.metric!r}"
