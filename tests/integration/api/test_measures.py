@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 import resolute.api.measures
-from resolute.api.measures.logs import LogFilter, LogStore, follow, sequence_of
+from resolute.api.measures.logs import PAGE_BYTES, LogFilter, LogStore, follow, sequence_of
 from resolute.api.measures.metrics import MetricRow, MetricStore
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
@@ -74,6 +74,26 @@ async def test_lines_sent_twice_are_stored_once_and_in_order(pool: asyncpg.Pool)
     lines = [line(n, f"line {n}") for n in range(50)]
     await asyncio.gather(store.add(lines), store.add(lines))
     assert [s.line.text for s in await store.read(["7.task"], LogFilter())] == [f"line {n}" for n in range(50)]
+
+
+async def test_a_page_of_long_lines_ends_early_and_the_next_goes_on(pool: asyncpg.Pool) -> None:
+    store = LogStore(pool)
+    await store.add([line(n, f"{n} " + "x" * (PAGE_BYTES // 4)) for n in range(10)])
+    await store.add([line(10, "y" * (2 * PAGE_BYTES))])
+    for newest_first in (False, True):
+        found: list[int] = []
+        beyond = 0
+        while page := await store.read(["7.task"], LogFilter(), beyond=beyond, newest_first=newest_first):
+            assert sum(len(stored.line.text) for stored in page[:-1]) <= PAGE_BYTES
+            found += [stored.line.sequence for stored in page]
+            beyond = page[-1].id
+        assert found == sorted(range(11), reverse=newest_first)
+
+
+async def test_whoever_waits_in_vain_leaves_nothing_behind(pool: asyncpg.Pool) -> None:
+    store = LogStore(pool)
+    await asyncio.gather(*(store.grown(f"{n}.task", timeout_s=0.01) for n in range(3)))
+    assert not store._grown
 
 
 async def test_lines_are_found_by_level_rank_and_text(pool: asyncpg.Pool) -> None:

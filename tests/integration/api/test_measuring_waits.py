@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import asyncpg
 import pytest
 
 from resolute.api import lookup
+from resolute.api.body_kinds import SHARE
+from resolute.api.call import Call
 from resolute.api.gateway import Gateway
 from resolute.api.lookup import AllocationRef
 from resolute.proto.pool import PreemptAllocation, PreemptionAcknowledged
@@ -178,3 +181,63 @@ async def test_what_each_peer_brings_all_of_them_get(postgres_dsn: str, nats_url
         trial = cluster.known_as(tokens[resources[0]])
         answer = await trial.call("POST", path, {"numPeers": 2})
         assert (answer.status, answer.error.partition(":")[0]) == (400, "requestUuid")
+
+
+async def test_what_peers_gather_is_bounded_and_each_limit_is_named(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        resources, allocation_id, tokens = await gang(cluster)
+        peer, path = cluster.known_as(tokens[resources[0]]), f"/api/v1/allocations/{allocation_id}/all_gather"
+        for field, value in (("requestUuid", "u" * 129), ("numPeers", -1), ("numPeers", 5_000)):
+            body = {"requestUuid": "u", "numPeers": 1, "data": {}, field: value}
+            answer = await peer.call("POST", path, body)
+            assert (answer.status, answer.error.partition(":")[0]) == (400, field)
+        answer = await peer.call(
+            "POST", path, {"requestUuid": "u", "numPeers": 1, "data": {"x": "x" * SHARE.limit_bytes}}
+        )
+        assert (answer.status, "an all-gather" in answer.error) == (413, True)
+        answer = await cluster.user.call("POST", path.replace(allocation_id, "no.such.1"), {"requestUuid": "u"})
+        assert answer.status in (403, 404), "nothing is kept for an allocation that nobody made"
+
+
+async def test_of_many_rounds_only_the_newest_are_kept(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        resources, allocation_id, tokens = await gang(cluster)
+        peers, path = [cluster.known_as(tokens[name]) for name in resources], f"/api/v1/allocations/{allocation_id}"
+
+        async def gather(rank: int, round_: int) -> Any:
+            body = {"requestUuid": f"{round_}-{rank}", "numPeers": 2, "data": {"rank": rank, "round": round_}}
+            return (await peers[rank].post(f"{path}/all_gather", body))["data"]
+
+        for round_ in range(20):
+            answers = await asyncio.gather(gather(0, round_), gather(1, round_))
+            assert answers[0] == answers[1]
+            assert sorted((one["round"], one["rank"]) for one in answers[0]) == [(round_, 0), (round_, 1)]
+        assert await gather(1, 19) == answers[0], "who did not hear the answer asks again"
+        connection = await asyncpg.connect(postgres_dsn)
+        assert await connection.fetchval("SELECT count(*) FROM measures.gathered") == 4
+        await connection.close()
+
+
+async def test_all_peers_are_sent_the_same_bytes_however_many_they_are(
+    postgres_dsn: str, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+    send = Call.send_bytes
+
+    async def noted(call: Call, body: bytes) -> Any:
+        assert (call.body, call.read.raw) == ({}, b""), "a peer that waits keeps nothing of its request"
+        sent.append(body)
+        return await send(call, body)
+
+    monkeypatch.setattr(Call, "send_bytes", noted)
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        resources, allocation_id, tokens = await gang(cluster)
+        peer, path = cluster.known_as(tokens[resources[0]]), f"/api/v1/allocations/{allocation_id}/all_gather"
+        calls = (
+            peer.post(path, {"requestUuid": f"u{n}", "numPeers": 16, "data": {"x": "x" * 10_000}}) for n in range(16)
+        )
+        answers = await asyncio.gather(*calls)
+        assert answers == [{"data": [{"x": "x" * 10_000}] * 16}] * 16
+        assert len({id(body) for body in sent}) == 1

@@ -33,9 +33,12 @@ SUBMISSION = BodyKind("an experiment with its context directory", 130 * MIB)
 METRICS = BodyKind("a batch of metrics", 4 * MIB)
 LOG_LINES = BodyKind("a batch of log lines", 4 * MIB)
 CHECKPOINT_FILES = BodyKind("a list of a checkpoint's files", 4 * MIB)
+SHARE = BodyKind(
+    "what a peer brings to an all-gather (write large data to the shared storage, and gather its path)", MIB
+)
 FROM_STRANGERS = BodyKind("a request of somebody who is not signed in", 65_536)
 
-KINDS = (ORDINARY, CONFIGURATION, SUBMISSION, METRICS, LOG_LINES, CHECKPOINT_FILES, FROM_STRANGERS)
+KINDS = (ORDINARY, CONFIGURATION, SUBMISSION, METRICS, LOG_LINES, CHECKPOINT_FILES, SHARE, FROM_STRANGERS)
 
 REPORTS_MAX = 5_000
 """Of metrics, in one batch."""

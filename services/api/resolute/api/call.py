@@ -31,6 +31,9 @@ T = TypeVar("T")
 TRACEPARENT = web.RequestKey("traceparent", str)
 """Under this key a request keeps the thread of its own span, which all that follows from it continues."""
 
+SENT_AT_ONCE = 65_536
+"""Bytes of a large answer that are handed to the connection before the caller has to take some."""
+
 NOBODY = Principal(user_id=0, username="")
 
 
@@ -84,7 +87,7 @@ class Call:
     """The body as it came."""
     principal: Principal = NOBODY
     sent: bool = False
-    """Whether a command was sent on its way."""
+    """Whether a command was sent on its way, or the body is gone: the handler cannot be called once more."""
 
     @cached_property
     def query(self) -> Query:
@@ -131,6 +134,23 @@ class Call:
         reply = await persistently(lambda: gateway.context.bus.request(command, cause), persistence_s)
         await persistently(lambda: gateway.read.reached(reply.position), persistence_s)
         return reply
+
+    def forget_body(self) -> None:
+        """For a handler that has read the body and now waits: what nobody needs any more is not kept meanwhile."""
+        self.body, self.sent = {}, True
+        self.read.forget()
+
+    async def send_bytes(self, body: bytes) -> web.StreamResponse:
+        """Answer with JSON that is ready to be sent, and that many calls may share: no copy of it is made, however
+        slowly the caller reads."""
+        response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
+        response.content_length = len(body)
+        await response.prepare(self.request)
+        whole = memoryview(body)
+        for start in range(0, len(body), SENT_AT_ONCE):
+            await response.write(whole[start : start + SENT_AT_ONCE])
+        await response.write_eof()
+        return response
 
     async def stream(self, results: AsyncIterator[Any]) -> web.StreamResponse:
         """Answer with one `{"result": …}` line for each of `results`, as they come.

@@ -22,6 +22,7 @@ from resolute.api.growth import Progress
 from resolute.api.log_policies import LogPolicies
 from resolute.api.logins import Logins
 from resolute.api.lookup import KnownTrial
+from resolute.api.measures.gathering import Gathering
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
 from resolute.api.password_work import PasswordWork
@@ -86,6 +87,7 @@ class Gateway:
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
         self.log_policies = LogPolicies(self.read, context.bus)
+        self.gathering = Gathering(pool)
         self.blobs = Blobs(pool)
         self.uploads = Uploads()
         self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
@@ -148,7 +150,9 @@ class Gateway:
             return await self._answer(route, request)
         except web.HTTPException:
             raise
-        except Exception as error:  # noqa: BLE001  (told and logged)
+        except Exception as error:
+            if request.writer.output_size > 0:
+                raise _broken_off(request, told(error)[1]) from error
             answer = self._failed(route, request, error)
             answer.headers.update(wire.retry_after(error))
             if self.growth is not None:
@@ -189,6 +193,7 @@ class Gateway:
         await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
         await read.check(route.operation, body)
         call = Call(self, request, path, body, read, principal or NOBODY)
+        del body, document  # the call has them, and a handler that waits lets go of them
         return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
@@ -216,6 +221,13 @@ class Gateway:
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
+
+
+def _broken_off(request: web.Request, message: str) -> ConnectionError:
+    """A part of the answer is sent: the connection is broken, so that what came does not look whole."""
+    if request.transport is not None:
+        request.transport.abort()
+    return ConnectionResetError(f"the answer was broken off: {message}")
 
 
 def _check_door(route: Route, principal: Principal | None) -> None:

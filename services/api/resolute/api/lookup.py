@@ -7,7 +7,6 @@ is looked for once more on the newest state, and only then unknown. A 404 ends a
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,12 +124,6 @@ WHERE a.task_id = $1 AND a.task_type <> 'TRIAL' HAVING count(*) > 0"""
 
 CONTEXT = """SELECT e.model_definition FROM read_v1.experiments e
 JOIN read_v1.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
-
-
-GATHER = """INSERT INTO measures.gathered (allocation_id, request_uuid, data) VALUES ($1, $2, $3)
-ON CONFLICT DO NOTHING"""
-
-GATHERED = "SELECT request_uuid, data FROM measures.gathered WHERE allocation_id = $1 ORDER BY arrived"
 
 
 async def _row(gateway: Gateway, sql: str, *args: Any) -> asyncpg.Record | None:
@@ -271,31 +264,6 @@ async def context_directory(gateway: Gateway, task_id: str) -> str | None:
     await task(gateway, task_id)
     address: str | None = await gateway.read.value(CONTEXT, task_id)
     return address
-
-
-# ---------------------------------------------------------------- what peers leave for one another
-
-
-async def gather(gateway: Gateway, allocation_id: str, request_uuid: str, data: Any) -> None:
-    with outages():
-        await gateway.pool.execute(
-            GATHER,
-            allocation_id,
-            request_uuid,
-            orjson.dumps(data).decode(),
-        )
-
-
-async def gathered(gateway: Gateway, allocation_id: str, request_uuid: str, peers: int) -> Sequence[Any]:
-    """What the peers have brought so far to the round that `request_uuid` is of.
-
-    A peer comes to the next round after the one before is complete, so every `peers` in order of coming are a round.
-    """
-    with outages():
-        rows = await gateway.pool.fetch(GATHERED, allocation_id)
-    place = next(place for place, row in enumerate(rows) if row["request_uuid"] == request_uuid)
-    first = place - place % peers
-    return [orjson.loads(row["data"]) for row in rows[first : first + peers]]
 
 
 async def note_accelerators(gateway: Gateway, allocation_id: str, data: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ IN_MEMORY_BYTES = 2**20
 """A submission beyond this goes into a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestBody:
     raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show it
     digest: str
@@ -55,6 +55,10 @@ class RequestBody:
             bodies.check(operation, body)
         else:
             await asyncio.to_thread(bodies.check, operation, body)
+
+    def forget(self) -> None:
+        """For a call that has read it and waits."""
+        self.raw = b""
 
     async def close(self) -> None:
         if self.upload is not None:

@@ -246,3 +246,4 @@ async def _sweep(gateway: Gateway) -> None:
         with suppress(Unavailable):
             await gateway.sessions.sweep()
             await gateway.logins.budgets.sweep()
+            await gateway.gathering.forget_old()

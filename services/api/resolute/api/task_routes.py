@@ -6,12 +6,14 @@ import asyncio
 import re
 from typing import Any
 
+import orjson
 from aiohttp import web
 
 from resolute.api import lookup
 from resolute.api.blobs import Content
-from resolute.api.body_kinds import CHECKPOINT_FILES
+from resolute.api.body_kinds import CHECKPOINT_FILES, SHARE
 from resolute.api.call import Call
+from resolute.api.measures.gathering import PEERS_MAX, UUID_MAX
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
@@ -58,21 +60,27 @@ async def rendezvous(call: Call) -> dict[str, Any]:
             raise Refused(f"cannot meet in allocation {allocation_id}: not all of it started within {RENDEZVOUS_S} s")
 
 
-async def all_gather(call: Call) -> dict[str, Any]:
+async def all_gather(call: Call) -> web.StreamResponse:
     """Answer every peer, once all have called, with what each of them brought, in the order of their coming."""
-    allocation_id = call.path["allocationId"]
-    peers, request_uuid = _peers(call.body.get("numPeers")), str(call.body.get("requestUuid") or "")
-    if not request_uuid:
-        raise InvalidConfig("requestUuid: expected a name that only this call uses")
-    await lookup.gather(call.gateway, allocation_id, request_uuid, call.body.get("data"))
-    call.gateway.signals.wake(allocation_id)
-    deadline = _now() + RENDEZVOUS_S
-    while len(brought := await lookup.gathered(call.gateway, allocation_id, request_uuid, peers)) < peers:
-        # A peer may have come through another gateway: look again at least each second.
-        await call.gateway.signals.wait(allocation_id, timeout_s=min(1.0, max(deadline - _now(), 0)))
-        if _now() >= deadline:
-            raise Refused(f"cannot gather in {allocation_id}: {len(brought)} of {peers} came within {RENDEZVOUS_S} s")
-    return {"data": brought}
+    allocation_id, gathering = call.path["allocationId"], call.gateway.gathering
+    peers, request_uuid = _peers(call.body.get("numPeers")), _request_uuid(call.body.get("requestUuid"))
+    if (await lookup.allocation(call.gateway, allocation_id)).ended:
+        raise Refused(f"cannot gather in allocation {allocation_id}: it has exited")
+    data = orjson.dumps(call.body.get("data"))
+    first = await gathering.bring(allocation_id, request_uuid, peers, data)
+    del data
+    call.forget_body()
+    async with gathering.answer(allocation_id, first, peers) as answer:
+        return await call.send_bytes(answer)
+
+
+def _request_uuid(value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= UUID_MAX:
+        raise InvalidConfig(
+            f"requestUuid: expected a name that only this call uses, of at most {UUID_MAX} characters; found "
+            f"{repr(value)[:60]}"
+        )
+    return value
 
 
 def _peers(value: Any) -> int:
@@ -80,8 +88,8 @@ def _peers(value: Any) -> int:
         peers = int(value or 1)
     except (TypeError, ValueError):
         peers = 0
-    if peers < 1:
-        raise InvalidConfig(f"numPeers: expected how many call, at least 1; found {value!r}")
+    if not 1 <= peers <= PEERS_MAX:
+        raise InvalidConfig(f"numPeers: expected how many call, from 1 to {PEERS_MAX}; found {repr(value)[:60]}")
     return peers
 
 
@@ -315,7 +323,7 @@ ROUTES = (
         rendezvous,
         OWN_ALLOCATION,
     ),
-    Route("AllocationAllGather", "POST", f"{ALLOCATION}/all_gather", all_gather, OWN_ALLOCATION),
+    Route("AllocationAllGather", "POST", f"{ALLOCATION}/all_gather", all_gather, OWN_ALLOCATION, body=SHARE),
     Route("PostAllocationAcceleratorData", "POST", f"{ALLOCATION}/acceleratorData", accelerator_data, OWN_ALLOCATION),
     Route("PostAllocationProxyAddress", "POST", f"{ALLOCATION}/proxy_address", nothing_to_do, OWN_ALLOCATION),
     Route("AllocationReady", "POST", f"{ALLOCATION}/ready", nothing_to_do, OWN_ALLOCATION),

@@ -60,6 +60,11 @@ ON CONFLICT DO NOTHING
 # one who follows from the last id he saw misses nothing.
 IN_ORDER = "SELECT pg_advisory_xact_lock(7_201_100)"
 
+LINE = "id, task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, agent_id, text"
+
+PAGE_BYTES = 1_048_576
+"""Of text, after which a page ends: a reader that is slow to take its page holds no more than that of the memory."""
+
 _COLUMN = {
     "ranks": "rank = ANY({}::int[])",
     "levels": "level = ANY({}::text[])",
@@ -76,6 +81,7 @@ class LogStore:
         self._pool = pool
         self._writer: GroupWriter[LogLine] = GroupWriter(self._insert)
         self._grown: dict[str, asyncio.Event] = {}
+        """By the tasks that somebody waits for."""
 
     async def add(self, lines: Sequence[LogLine]) -> None:
         """Durable when it returns; a line that is there already is left as it is."""
@@ -112,15 +118,18 @@ class LogStore:
         limit: int = 0,
         newest_first: bool = False,
     ) -> list[StoredLine]:
-        """The lines next to id `beyond`, in order of ids, or from the newest back; 0 begins. `limit` 0 is 5,000."""
+        """The lines next to id `beyond`, in order of ids, or from the newest back; 0 begins. `limit` 0 is 5,000.
+
+        There may be more lines than a page has, even where it has fewer than `limit`: only an empty page is the end.
+        """
         where, values = _conditions(wanted)
         order, side = ("DESC", "<") if newest_first else ("ASC", ">")
         start = beyond or (2**63 - 1 if newest_first else 0)
         query = (
-            "SELECT id, task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, "
-            "agent_id, text "
-            f"FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND id {side} $2 {where} "
-            f"ORDER BY id {order} LIMIT $3"
+            f"SELECT {LINE} FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY id {order}) - octet_length(text) "
+            "AS before_bytes FROM ("
+            f"SELECT {LINE} FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND id {side} $2 {where} "
+            f"ORDER BY id {order} LIMIT $3) page) counted WHERE before_bytes < {PAGE_BYTES} ORDER BY id {order}"
         )
         _check_pattern(wanted)
         with outages(), _searching(wanted):
@@ -134,7 +143,8 @@ class LogStore:
             async with asyncio.timeout(timeout_s):
                 await event.wait()
         except TimeoutError:
-            return
+            if self._grown.get(task_id) is event:  # others who wait for it look again by themselves, too
+                del self._grown[task_id]
 
     async def fields(self, task_ids: Sequence[str]) -> dict[str, list[Any]]:
         """The distinct values there are to filter by."""

@@ -136,6 +136,9 @@ COUNT = "SELECT count(*) FROM measures.metrics WHERE trial_id = $1 AND kind = $2
 
 SUMMARIES_KEPT = 1_000
 
+PAGE = 250
+"""Rows that are read at a time: a reader that is slow to take them keeps so many in memory, with all their metrics."""
+
 # Evenly spaced points, the first and the last among them; $6 is how many at most. With more points than that, the
 # i-th stands at round(i * spacing), so a place is one of them when the i nearest to it leads back to it.
 SERIES = """
@@ -189,7 +192,7 @@ class MetricStore:
         with outages():
             await self._pool.execute(INSERT, *columns)
 
-    async def read(self, trial_id: int, kind: str, page: int = 1000) -> AsyncIterator[list[Stored]]:
+    async def read(self, trial_id: int, kind: str, page: int = PAGE) -> AsyncIterator[list[Stored]]:
         """A trial's rows of one kind in order of steps, in pages."""
         after = -1
         while True:
