@@ -14,6 +14,10 @@ log_ = structlog.get_logger()
 Check = Callable[[], Awaitable[bool]]
 
 
+IDLE_S = 15.0
+"""A connection is closed that brings no whole request for so long: these pages are for a few callers."""
+
+
 class HealthSite:
     """`/health` answers as long as the process runs its loop; `/ready` asks every check."""
 
@@ -28,7 +32,7 @@ class HealthSite:
         app.add_routes(
             [web.get("/health", self._health), web.get("/ready", self._ready), web.get("/metrics", self._metrics)]
         )
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, keepalive_timeout=IDLE_S)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()
