@@ -11,7 +11,9 @@ import pytest
 
 from resolute.api import secrets_cli
 from resolute.api.agent_secrets import AgentSecrets
+from resolute.config import ClusterDefaults, load_yaml, parse_experiment
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
+from resolute.proto.experiment import ExperimentCreated, ExperimentDeleted
 from resolute.proto.pool import OpenSecrets
 from resolute.service.sealing import Box
 from tests.integration.api.running import running
@@ -119,6 +121,36 @@ async def test_what_looks_sealed_in_a_submission_is_no_more_than_text(postgres_d
         forged = CONFIG + f"environment: {{environment_variables: ['STOLEN={stolen}']}}\n"
         shown = await submit(owner, forged, activate=False)
         assert shown["config"]["environment"]["environment_variables"]["cpu"] == [f"STOLEN={stolen}"]
+
+
+async def test_the_key_of_what_was_refused_or_deleted_is_gone(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        owner = await cluster.nobody.login("determined")
+        await submit(owner, PLANTED, activate=False)
+        refused = await owner.call("POST", "/api/v1/experiments/continue", {"id": 1, "overrideConfig": ""})
+        assert refused.status == 409, "it has not ended"
+        count = "SELECT count(*) FROM api.data_keys WHERE wrapped IS NOT NULL"
+        assert await cluster.gateway.pool.fetchval(count) == 1
+        await cluster.tell("experiment-1", ExperimentDeleted())
+        await cluster.gateway.forget_deleted((await cluster.log.read_stream("experiment-1"))[-1])
+        assert await cluster.gateway.pool.fetchval(count) == 0
+
+
+async def test_configurations_from_before_there_was_sealing_are_masked_as_well(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        config = parse_experiment(load_yaml(PLANTED), cluster_defaults()).merged
+        created = ExperimentCreated(1, "job", "planted", config, PLANTED, 2, "determined", 1, 7)
+        await cluster.tell("experiment-1", created)
+        owner, admin = await cluster.nobody.login("determined"), await cluster.nobody.login("admin")
+        listed = orjson.dumps(await owner.get("/api/v1/experiments")).decode()
+        assert "hunter2" not in listed
+        assert "# of the store" in listed
+        shown = (await admin.get("/api/v1/experiments/1"))["config"]
+        assert shown["environment"]["environment_variables"]["cpu"] == ["TOKEN=hunter2-token"]
+
+
+def cluster_defaults() -> ClusterDefaults:
+    return ClusterDefaults(checkpoint_storage={"type": "shared_fs", "host_path": "/tmp"})
 
 
 async def test_keys_are_rotated_under_a_running_gateway_and_forgotten_for_good(

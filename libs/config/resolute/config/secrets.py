@@ -78,7 +78,7 @@ def changed_yaml(text: str, change: Change) -> str:
     in_place = _in_place(text, change)
     if in_place is not None and _says(in_place, wanted) and not _tells(in_place, secrets, wanted):
         return in_place
-    return str(yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True))
+    return str(yaml.dump(wanted, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True))
 
 
 def _change_field(value: Any, path: tuple[str, ...], before: tuple[str, ...], change: Change) -> None:

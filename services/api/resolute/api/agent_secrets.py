@@ -29,8 +29,8 @@ class AgentSecrets:
         """Raises Forbidden for a token that opens nothing, Refused where the keys were forgotten."""
         principal = await self._tokens.principal(question.token)
         task = principal.task if principal is not None else None
-        if task is None or task.experiment_id is None:
-            raise Forbidden("no secrets: the token is no running trial's")
+        if task is None or task.experiment_id is None or task.given_up or task.deleted:
+            raise Forbidden("no secrets: the token is not that of a trial which shall run")
         values = await self._secrets(task.experiment_id)
         try:
             sender, box = boxed(question.public_key, values, question.token)

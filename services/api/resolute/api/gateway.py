@@ -90,7 +90,7 @@ class Gateway:
         self.gathering = Gathering(pool)
         self.blobs = Blobs(pool)
         self.uploads = Uploads()
-        self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs)
+        self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs, self.vault)
         self.search_events = SearchEvents(context.log)
         self.trials: dict[int, KnownTrial] = {}
 

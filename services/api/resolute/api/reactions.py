@@ -1,4 +1,4 @@
-"""What the gateway does about facts: the measurements of a deleted experiment go with it."""
+"""What the gateway does about facts: the measurements and the keys of a deleted experiment go with it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterable
 
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
+from resolute.api.vault import Vault
+from resolute.config import secrets_of
 from resolute.eventlog import EventLog
-from resolute.proto.experiment import ExperimentDeleted, TrialCreated
+from resolute.proto.experiment import ExperimentContinued, ExperimentCreated, ExperimentDeleted, TrialCreated
 from resolute.proto.message import Recorded
+from resolute.service.sealing import key_of
 
 NAME = "api-measures"
 
@@ -16,14 +19,23 @@ NAME = "api-measures"
 class ForgetDeleted:
     """Read from the log, not from the read model, which has forgotten the experiment's trials already."""
 
-    def __init__(self, log: EventLog, measured: MetricStore, logs: LogStore) -> None:
-        self._log, self._measured, self._logs = log, measured, logs
+    def __init__(self, log: EventLog, measured: MetricStore, logs: LogStore, vault: Vault) -> None:
+        self._log, self._measured, self._logs, self._vault = log, measured, logs, vault
 
     async def __call__(self, recorded: Recorded) -> None:
         if isinstance(recorded.event, ExperimentDeleted):
-            trials = trials_in(await self._log.read_stream(recorded.stream))
+            story = await self._log.read_stream(recorded.stream)
+            trials = trials_in(story)
+            await self._vault.forget(keys_in(story))
             await self._measured.delete([trial.trial_id for trial in trials])
             await self._logs.delete_before([trial.task_id for trial in trials], recorded.recorded_at)
+
+
+def keys_in(story: Iterable[Recorded]) -> list[str]:
+    """The names of the keys that secrets of the experiment were sealed under."""
+    events = [one.event for one in story if isinstance(one.event, ExperimentCreated | ExperimentContinued)]
+    keys = (key_of(value) for event in events for _, value in secrets_of(event.config))
+    return sorted({key for key in keys if key is not None})
 
 
 def trials_in(story: Iterable[Recorded]) -> list[TrialCreated]:

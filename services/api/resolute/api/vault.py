@@ -7,7 +7,8 @@ gateway seals before anything leaves it: the bus, the log and the read model car
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +17,16 @@ import asyncpg
 from resolute.api.database import outages
 from resolute.api.wrapping import Keyring, WrappingKey
 from resolute.config import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
-from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, ResoluteError, Unavailable
 from resolute.service.sealing import SEALED, DataKey, decrypt, encrypt, key_of, seal, unseal
 
 TURNS = 0x7365_616C  # "seal": held shared while a key is wrapped, and alone while all are wrapped anew
 SHARED, ALONE = f"SELECT pg_advisory_xact_lock_shared({TURNS})", f"SELECT pg_advisory_xact_lock({TURNS})"
 
 KEEP = "INSERT INTO api.data_keys (key_id, owner_id, wrapped_by, wrapped) VALUES ($1, $2, $3, $4)"
+
+FORGET = """UPDATE api.data_keys SET wrapped = NULL, wrapped_by = NULL, forgotten_at = now()
+WHERE key_id = ANY($1::text[]) AND wrapped IS NOT NULL"""
 
 FIND = "SELECT key_id, owner_id, wrapped_by, wrapped FROM api.data_keys WHERE key_id = ANY($1::text[])"
 
@@ -78,6 +82,25 @@ class Vault:
                 await connection.execute(KEEP, key.id, owner_id, by.id, wrapped(key, owner_id, by))
         return key
 
+    async def forget(self, key_ids: Sequence[str]) -> None:
+        """Drop keys for good: what is sealed under them is never opened again."""
+        if key_ids:
+            with outages():
+                await self._pool.execute(FORGET, key_ids)
+
+    @asynccontextmanager
+    async def unless_refused(self, sealed: Sealed) -> AsyncIterator[None]:
+        """While somebody decides on `sealed`: a key of what is refused is of no use to anybody."""
+        try:
+            yield
+        except (Unavailable, Failed):
+            raise  # it may have been written
+        except ResoluteError:
+            if sealed.key_id is not None:
+                with outages():
+                    await self._pool.execute("DELETE FROM api.data_keys WHERE key_id = $1", sealed.key_id)
+            raise
+
     async def keys(self, values: Iterable[Any]) -> Keys:
         """The data keys of those of `values` that are sealed. Raises Unavailable where a wrapping key is missing."""
         return await self._keys({key_id for value in values if (key_id := key_of(value)) is not None})
@@ -101,10 +124,10 @@ class Vault:
         `before`: the secrets, by place, that masks in it stand for. Raises InvalidConfig for other masks.
         """
         if not secrets_of(config):
-            return Sealed(dict(config), text)
+            return Sealed(dict(config), text, None)
         sealer = Sealer(await self.fresh_key(owner_id), before)
         sealed = changed(config, sealer)
-        return Sealed(sealed, await asyncio.to_thread(changed_yaml, text, sealer))
+        return Sealed(sealed, await asyncio.to_thread(changed_yaml, text, sealer), sealer.key.id)
 
     async def opened(self, config: Mapping[str, Any]) -> tuple[dict[str, Any], Keys]:
         """The configuration with its secrets, as far as they were not forgotten; and the keys, which say that."""
@@ -123,6 +146,8 @@ class Shut(Vault):
 class Sealed:
     config: dict[str, Any]
     text: str
+    key_id: str | None
+    """Of the key that it is sealed under; None where it holds no secret."""
 
 
 def only_variables(change: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:

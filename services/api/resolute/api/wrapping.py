@@ -73,8 +73,11 @@ class Keyring:
     def put(self, keys: list[WrappingKey]) -> None:
         """Write the file anew, whole or not at all."""
         assert self.file is not None, "there is no file to write"
+        former = self.file.stat()
         beside = self.file.with_name(f".{self.file.name}.{os.getpid()}")
         _write(beside, keys)
+        if os.geteuid() == 0:  # the gateways may be another user, and shall still read it
+            os.chown(beside, former.st_uid, former.st_gid)
         beside.replace(self.file)
 
 

@@ -34,7 +34,8 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     if changes.get("resources"):
         await check_resources(call, config.resources)
     sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})
-    await call.send(ContinueExperiment(int(experiment_id), sealed.config))
+    async with call.gateway.vault.unless_refused(sealed):
+        await call.send(ContinueExperiment(int(experiment_id), sealed.config))
     experiment = await experiment_for(call, int(experiment_id))
     return {"experiment": experiment, **await launch_warnings(call, config)}
 

@@ -79,23 +79,23 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         }
     before = await secrets_before(call, parent)
     sealed = await call.gateway.vault.sealed(config.merged, text, call.principal.user_id, before)
-    reply = await call.send(
-        CreateExperiment(
-            name=config.name,
-            config=sealed.config,
-            original_config=sealed.text,
-            owner_id=call.principal.user_id,
-            owner=call.principal.username,
-            project_id=project["id"],
-            seed=config.experiment_seed,
-            activate=body.get("activate") is not False,
-            model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
-            parent_id=parent.experiment_id if parent else None,
-            unmanaged=unmanaged,
-            external_id=config.merged.get("external_experiment_id"),
-            agent_user=await agent_user_of(call.gateway.read, call.principal.user_id),
-        )
+    command = CreateExperiment(
+        name=config.name,
+        config=sealed.config,
+        original_config=sealed.text,
+        owner_id=call.principal.user_id,
+        owner=call.principal.username,
+        project_id=project["id"],
+        seed=config.experiment_seed,
+        activate=body.get("activate") is not False,
+        model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
+        parent_id=parent.experiment_id if parent else None,
+        unmanaged=unmanaged,
+        external_id=config.merged.get("external_experiment_id"),
+        agent_user=await agent_user_of(call.gateway.read, call.principal.user_id),
     )
+    async with call.gateway.vault.unless_refused(sealed):
+        reply = await call.send(command)
     experiment = await experiment_for(call, int(reply.data["experiment_id"]))
     return {"experiment": experiment, "config": experiment["config"], **warnings}
 

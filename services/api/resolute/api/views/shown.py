@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from resolute.config import masked, masked_yaml, slots_of
+from resolute.config import MASK, masked, masked_yaml, slots_of
+from resolute.service.sealing import PREFIX, SEALED
 
 Shown: TypeAlias = tuple[orjson.Fragment, str]
 """A configuration, and the text as which it was submitted."""
@@ -31,12 +32,21 @@ REMEMBERED = 1000
 
 
 def shown_config(document: str) -> orjson.Fragment:
-    """The configuration in `document`, as it goes out: most need no reading on the way."""
-    return orjson.Fragment(_as_shown(document) if SET.search(document) or RANGE.search(document) else document)
+    """The configuration in `document`, as it goes out: most need no reading on the way.
+
+    Where one secret of it is sealed, all are: they are masked without reading it."""
+    if PREFIX in document:
+        document, plain = SEALED.sub(MASK, document), False
+    else:
+        plain = SET.search(document) is not None
+    return orjson.Fragment(_as_shown(document) if plain or RANGE.search(document) else document)
 
 
 def shown_both(document: str, text: str) -> Shown:
-    """The configuration, and `text`, as which it was submitted: one look tells whether either holds secrets."""
+    """The configuration, and `text`, as which it was submitted. The text may be older than sealing, and then plain,
+    although the configuration is sealed: its experiment was continued since."""
+    if PREFIX in text:
+        return shown_config(document), SEALED.sub(MASK, text)
     return shown_config(document), _masked_yaml(text) if SET.search(document) else text
 
 
