@@ -30,6 +30,7 @@ from resolute.api.routing import SIGNED_IN, Principal, Route
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.task_tokens import TaskTokens
+from resolute.api.uploads import Uploads
 from resolute.proto import errors
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Command, Reply
@@ -119,7 +120,7 @@ class _Metrics:
     def __init__(self) -> None:
         self.rows: dict[tuple[int, int, str, int], MetricRow] = {}
 
-    async def add(self, rows: Sequence[MetricRow]) -> None:
+    async def add(self, rows: Sequence[MetricRow], size_bytes: int = 0) -> None:
         for row in rows:
             self.rows.setdefault((row.trial_id, row.run_id, row.kind, row.steps), row)
 
@@ -137,6 +138,7 @@ class Gateway(api.Gateway):
         self.read: Any = Reading(context)
         self.sessions: Any = _Sessions()
         read: Any = self.read
+        self.uploads = Uploads()
         self.signals = Signals()
         self.freshness = Freshness(read, clock.elapsed_s)
         grace_s = self.settings.task_token_grace_s
