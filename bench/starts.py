@@ -57,6 +57,7 @@ for step in range(100_000):
 
 async def process() -> list[Figure]:
     with embedded() as cluster, tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o1777)  # trials of a cluster of root run as users of their own
         cluster.up()
         token = await login(cluster.port)
         work = Work("torch", trials.MARK + "import torch\n", RANDOM, 24)

@@ -102,6 +102,9 @@ def test_trials_end_with_the_cluster_and_go_on_when_it_is_up_again(running: Loca
     wait_for(lambda: trials(running), what="the trial to run again", within_s=90)
     (trial,) = running.session().get("/api/v1/experiments/1/trials")["trials"]
     assert trial["restarts"] == 0, "going down with the cluster is no failure of the trial"
+    said = running.experiment("logs", "1")
+    assert "its cluster or its agent was taken down" in said
+    assert "ERROR" not in said
     running.experiment("kill", "1")
     wait_for(lambda: not trials(running), what="the end of the trial", within_s=30)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from resolute.agent.ledger import Entry
 from resolute.agent.log_lines import last_words, read_lines, sequence, understand
-from resolute.agent.runtime import Exit, Line
+from resolute.agent.runtime import WITH_ITS_CLUSTER, Exit, Line
 from resolute.agent.shim import LINE_BYTES_MAX, Lines
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -113,6 +113,7 @@ def test_a_line_too_long_comes_in_pieces():
         (Exit(1), "", "ERROR: the task ended with exit code 1"),
         (Exit(137), "", "ERROR: the task ended with exit code 137 (SIGKILL)"),
         (Exit(125, "no space left"), "", "ERROR: the task ended with exit code 125: no space left"),
+        (Exit(None, WITH_ITS_CLUSTER), "", "INFO: the task was stopped: its cluster or its agent was taken down"),
         (Exit(None, "gone"), "", "ERROR: the task ended, and nobody can know how: gone"),
         (Exit(143), "killed", "INFO: the task was stopped (killed) and ended with exit code 143 (SIGTERM)"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from resolute.agent import gpus
 from resolute.deploy import cluster, commands, containers, postgres
 from resolute.deploy.args import ClusterUp
 from resolute.deploy.checks import free_port
@@ -81,3 +82,21 @@ def test_nothing_is_deleted_for_a_cluster_that_is_then_refused(
         up(delete_db=True)
     assert (data / "PG_VERSION").exists()
     assert cluster.load(places) is not None
+
+
+def test_a_first_start_that_is_refused_leaves_the_directory_as_it_was(
+    up: Callable[..., int], networks: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("somebody's")
+    with pytest.raises(Refused, match="cannot make the storage directory"):
+        up(runtime="docker", storage_host_path=tmp_path / "file" / "storage")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_gpus_that_are_asked_for_and_not_there_are_refused(
+    up: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for look in ("nvidia", "rocm"):
+        monkeypatch.setattr(gpus, look, tuple)
+    with pytest.raises(Refused, match="cannot offer GPUs"):
+        up(gpu=True)

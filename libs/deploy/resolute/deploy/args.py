@@ -18,7 +18,8 @@ class ClusterUp:
     """`cluster-up` (with agents) and `master-up` (with none).
 
     `slots` is the number of slots each agent offers, None to count what the host has; `data_dir` is where
-    the cluster remembers, None for the default place; `gpu` False hides the host's GPUs.
+    the cluster remembers, None for the default place; `gpu` False hides the host's GPUs, and True refuses to start
+    where there are none.
     `wait` False returns as soon as the processes run, without waiting for the gateway to be ready.
     """
 
@@ -26,7 +27,7 @@ class ClusterUp:
     master_port: int = 8080
     agents: int = 1
     slots: int | None = None
-    gpu: bool = True
+    gpu: bool | None = None
     runtime: Runtime = "process"
     data_dir: Path | None = None
     storage_host_path: Path | None = None
@@ -60,7 +61,7 @@ class AgentUp:
     resource_pool: str | None = None
     agent_config_path: Path | None = None
     slots: int | None = None
-    gpu: bool = True
+    gpu: bool | None = None
     runtime: Runtime = "process"
     data_dir: Path | None = None
     autorestart: bool = True

@@ -86,9 +86,13 @@ def passwords_are_set(host: str, password: str | None, database_exists: bool) ->
         )
 
 
-def storage_directory(path: Path) -> None:
+def storage_directory(path: Path, own: bool = False) -> None:
+    """`own`: whether it is in the cluster's directory, and nobody else's."""
+    made = not path.exists()
     try:
         path.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0 and (made or own):
+            path.chmod(0o1777)  # trials run as users of their own: each may add, and delete what is its own
     except OSError as error:
         raise Refused(f"cannot make the storage directory {path}: {error.strerror}") from error
     if not os.access(path, os.W_OK):

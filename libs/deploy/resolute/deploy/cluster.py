@@ -214,6 +214,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_SEALING_KEYS": str(places.sealing_keys),
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
         "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(cluster.task_container_defaults),
+        **_paths_of_tasks(places, cluster),
         **cluster.given,
         **({given.PASSWORD: password} if password else {}),
     }
@@ -232,11 +233,23 @@ def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dic
         "RESOLUTE_AGENT_RUNTIME": agent.runtime,
         "RESOLUTE_AGENT_GPU": json.dumps(agent.gpu),
         "RESOLUTE_AGENT_LOG_FORMAT": "json",
+        **_paths_of_tasks(places, cluster),
         **({"RESOLUTE_AGENT_SLOTS": str(agent.slots)} if agent.slots is not None else {}),
         **_trusting(cluster, agent),
         **given.of_agents(cluster.given),
         **agent.given,
         **(_of_containers(cluster) if agent.runtime == "docker" else {}),
+    }
+
+
+def _paths_of_tasks(places: Places, cluster: Cluster) -> dict[str, str]:
+    """What tasks must not see, and what they write to. The services pass it on to the agents they start."""
+    hidden = dict.fromkeys((str(places.root), str(places.socket_dir)))
+    stored = (cluster.checkpoint_storage or {}).get("host_path")
+    visible = dict.fromkeys(path for path in (cluster.storage, stored) if path)
+    return {
+        "RESOLUTE_AGENT_HIDDEN_PATHS": json.dumps(list(hidden)),
+        "RESOLUTE_AGENT_VISIBLE_PATHS": json.dumps(list(visible)),
     }
 
 

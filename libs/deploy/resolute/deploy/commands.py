@@ -10,10 +10,13 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from resolute.agent import gpus, isolation
 from resolute.config.pools import ResourcePool
 from resolute.deploy import checks, cluster, containers, given, nats_server, plan, postgres, processes, tails
 from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
@@ -49,17 +52,24 @@ def _cluster_up(args: ClusterUp, places: Places, progress: Progress) -> int:
             "cannot use --runtime docker with a pool that starts its own agents: those run trials as processes; "
             "leave `provider` out of the master configuration's pools, or --runtime docker"
         )
+    with _nothing_half_made(places, first=known is None):
+        return _up_from_nothing_running(args, places, known, wanted, password, progress)
+
+
+def _up_from_nothing_running(
+    args: ClusterUp, places: Places, known: Cluster | None, wanted: Cluster, password: str | None, progress: Progress
+) -> int:
     checks.data_directory(places)
     if known is None and not args.delete_db and (aside := postgres.set_aside(places)) is not None:
         progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
     has_history = not args.delete_db and postgres.version_of(postgres.data_dir(places)) is not None
     checks.passwords_are_set(wanted.host, password, has_history)
-    checks.storage_directory(Path(wanted.storage))
+    checks.storage_directory(Path(wanted.storage), own=Path(wanted.storage) == places.storage)
     if args.runtime == "docker":
         wanted = _reached_by_containers(wanted)
     if args.delete_db:
         if known is not None:
-            _stop_tasks(known)
+            _stop_tasks(places, known)
         _forget(places)
     before = marks(places)
     try:
@@ -73,8 +83,19 @@ def _cluster_up(args: ClusterUp, places: Places, progress: Progress) -> int:
         raise
     # The first users have their password now; it need not lie about.
     write_private(places.plan, plan.dump(cluster.children(places, wanted)))
+    for sentence in sorted({note for agent in wanted.agents if (note := isolation_of(places, agent.name))}):
+        progress.say(sentence)
     progress.say(f"cluster {wanted.name!r} is up at {wanted.url}, its data in {places.root}")
     return 0
+
+
+def isolation_of(places: Places, agent: str) -> str:
+    """How far the tasks of an agent are kept apart, in the words of the agent; empty where it has not said."""
+    try:
+        level, _, sentence = (places.agent(agent) / isolation.NOTE).read_text().strip().partition(": ")
+    except OSError:
+        return ""
+    return sentence if level == "users" else f"WARNING: {sentence}"
 
 
 def cluster_down(args: ClusterDown) -> int:
@@ -124,7 +145,7 @@ def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
             "not reach it; start the cluster with `cluster-up --runtime docker`, with --agents 0 if need be"
         )
     own = given.of_agents(given.settings(os.environ))
-    agent = AgentPart(args.agent_name, args.slots, args.gpu, args.runtime, pool, args.autorestart, own)
+    agent = AgentPart(args.agent_name, args.slots, args.gpu is not False, args.runtime, pool, args.autorestart, own)
     if args.runtime == "docker":
         containers.network(known.id)
     changed = cluster.with_agent(known, agent)
@@ -138,6 +159,8 @@ def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
         _change_agents(places, known)
         raise
     print(f"agent {args.agent_name!r} started, for {known.url}")
+    if note := isolation_of(places, agent.name):
+        print(note)
     return 0
 
 
@@ -154,6 +177,7 @@ def _agent_down(args: AgentDown, places: Places, known: Cluster) -> int:
         raise NotFound(f"no agent {args.agent_name!r} here; there are: {', '.join(sorted(names)) or 'none'}")
     changed = cluster.without_agents(known, doomed)
     _change_agents(places, changed)
+    processes.note_planned_end(places, doomed)
     if known.task_host:
         containers.remove(known.id, doomed)
     processes.stop_tasks(known.id, doomed)
@@ -201,6 +225,11 @@ def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> Resource
 def _check_supported(args: ClusterUp | AgentUp) -> None:
     if isinstance(args, ClusterUp) and args.auto_work_dir is not None:
         raise Refused("cannot use --auto-work-dir: bind_mounts and work_dir of an experiment's configuration say more")
+    if args.gpu and not (gpus.nvidia() or gpus.rocm()):
+        raise Refused(
+            "cannot offer GPUs (--gpu): neither nvidia-smi nor rocm-smi finds one here; leave out --gpu, and agents "
+            "offer the GPUs there are, or the processors where there are none"
+        )
     if isinstance(args, AgentUp) and args.agent_config_path is not None:
         raise Refused("cannot use --agent-config-path here: RESOLUTE_AGENT_* variables and options say the same")
 
@@ -219,7 +248,7 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
     master = _master_config(args.master_config_path)
     pool = master.get("default_pool", "default")
     agents = tuple(
-        AgentPart(f"agent-{number}", args.slots, args.gpu, args.runtime, pool, args.autorestart)
+        AgentPart(f"agent-{number}", args.slots, args.gpu is not False, args.runtime, pool, args.autorestart)
         for number in range(1, args.agents + 1)
     )
     storage = args.storage_host_path or places.storage
@@ -272,15 +301,16 @@ def _stop_all(places: Places, known: Cluster) -> bool:
     """Whether anything ran."""
     stopped = processes.stop_supervisor(places)
     left = processes.stop_leftovers(places)
-    tasks = _stop_tasks(known)
+    tasks = _stop_tasks(places, known)
     postgres.remove_socket(places)
     if known.task_host:
         containers.remove_network(known.id)
     return bool(stopped or left or tasks)
 
 
-def _stop_tasks(known: Cluster) -> int:
+def _stop_tasks(places: Places, known: Cluster) -> int:
     """End all trials, wherever they run; how many processes and containers there were."""
+    processes.note_planned_end(places)
     contained = containers.remove(known.id) if known.task_host else 0
     return contained + processes.stop_tasks(known.id)
 
@@ -311,6 +341,19 @@ def _forget(places: Places) -> None:
     for folder in (places.nats, places.root / "agents", places.instances):
         shutil.rmtree(folder, ignore_errors=True)
     make_private(places.nats)
+
+
+@contextmanager
+def _nothing_half_made(places: Places, first: bool) -> Iterator[None]:
+    """A first start that is refused before there is a cluster leaves the directory as it found it."""
+    before = set(places.root.iterdir())
+    try:
+        yield
+    except BaseException:
+        if first and not places.description.exists():
+            for entry in set(places.root.iterdir()) - before:
+                shutil.rmtree(entry, ignore_errors=True)
+        raise
 
 
 def _clear(places: Places) -> str:

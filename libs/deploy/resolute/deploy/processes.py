@@ -10,11 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
 
+from resolute.agent import task_files
 from resolute.agent.inherited import inheritable
+from resolute.agent.runtime import STOPPED
 from resolute.deploy.places import Places, write_private
 
 CLUSTER_VARIABLES = ("DET_CLUSTER_ID", "RESOLUTE_AGENT_CLUSTER_ID")
@@ -88,6 +91,16 @@ def stop_leftovers(places: Places) -> list[str]:
         _wait_or_kill([process])
     places.status.unlink(missing_ok=True)
     return [status.name for status, _ in left]
+
+
+def note_planned_end(places: Places, agents: frozenset[str] | None = None) -> None:
+    """Write down beside every task that runs for these agents, or for all, that its end is planned: the next agent says
+    so in the task's log, where it would report an end that nobody can explain."""
+    named = [places.agent(name) for name in agents] if agents is not None else (places.root / "agents").glob("*")
+    for work_dir in (*named, *(places.instances.glob("*/*") if agents is None else ())):
+        for folder in work_dir.glob("tasks/*"):
+            with suppress(OSError):
+                task_files.open_to_write(folder / STOPPED).close()
 
 
 def stop_tasks(cluster_id: str, agents: frozenset[str] | None = None) -> int:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
 
 
 def is_held(file: Path) -> bool:
-    """Whether some process holds an exclusive lock on `file`; nobody does where there is no file."""
+    """Whether some process holds an exclusive lock on `file`; nobody does where there is no file, or a link."""
     try:
-        lock = os.open(file, os.O_RDWR)
+        lock = os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            return False
+        raise
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

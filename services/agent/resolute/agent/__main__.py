@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 import uvloop
 
+from resolute.agent import isolation, shell
 from resolute.agent import settings as agent_settings
-from resolute.agent import shell
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.service import logs
 
@@ -24,7 +24,9 @@ def main() -> int:
         settings = agent_settings.load(**{name: value for name, value in arguments.items() if value is not None})
         logs.configure("agent", settings.log_level, settings.log_format)
         structlog.contextvars.bind_contextvars(agent_id=settings.id)
-        uvloop.run(shell.run(settings, stop_tasks))
+        seed = shell.seed_of(settings)
+        isolated = isolation.establish(settings)  # before anything starts a thread
+        uvloop.run(shell.run(settings, stop_tasks, isolated, seed))
     except (InvalidConfig, Refused) as error:
         print(f"resolute.agent: {error.message}", file=sys.stderr)
         return 2

@@ -11,7 +11,8 @@ from functools import partial
 
 import structlog
 
-from resolute.agent import containers, environment
+from resolute.agent import accounts, containers, environment
+from resolute.agent.accounts import Account
 from resolute.agent.desk import ANSWER_S, Desk
 from resolute.agent.environment import Site
 from resolute.agent.ledger import Entry, Ledger, entry_for
@@ -190,11 +191,11 @@ class Agent:
     def _launch_of(self, order: StartTask) -> Launch:
         """Raises CannotStart."""
         settings, site, resources_id = self._settings, self._site, order.placement.resources_id
-        folder = self._office.runtime.folder(resources_id)
-        variables, files = environment.by_file(environment.environment(order, site, folder), folder)
+        folder, account = self._office.runtime.folder(resources_id), self._account_of(order)
+        variables, files = environment.by_file(environment.environment(order, site, folder, account), folder)
         command = (settings.python if settings.runtime == "process" else "python3", "-m", "determined.exec.prep")
         if settings.runtime == "process":
-            return Launch(resources_id, command, variables, files=files)
+            return Launch(resources_id, command, variables, files=files, account=account)
         try:
             real = partial(os.path.realpath, strict=True)
             container = containers.container(order, settings.id, site.cluster_id, site.slots, settings, real)
@@ -203,6 +204,12 @@ class Agent:
         except OSError as error:
             raise CannotStart(f"bind_mounts, checkpoint_storage: {error}") from error
         return Launch(resources_id, command, variables, replace(container, trusted=site.trusted), files)
+
+    def _account_of(self, order: StartTask) -> Account | None:
+        if not self._site.own_users:
+            return None
+        homes = self._settings.work_dir.absolute() / "homes"
+        return accounts.of(order.spec.owner, order.spec.agent_user, self._site.cluster_id, homes)
 
     def _slots_taken(self, entry: Entry) -> bool:
         """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from resolute.agent.accounts import Account
 from resolute.agent.containers import device_kind
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Slot, StartTask
@@ -43,6 +44,8 @@ class Site:
     """Where tasks find the certificate by which they know the gateway; empty where they need none."""
     master_cert_name: str = ""
     """The name that certificate is for, where that is not the gateway's address."""
+    own_users: bool = False
+    """Whether tasks run as users of their own."""
     trusted: str = ""
     """Its text, where they have to be given it."""
 
@@ -54,8 +57,10 @@ def harness_directory() -> str:
     return str(Path(next(iter(found.submodule_search_locations))).parent)
 
 
-def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
+def environment(order: StartTask, site: Site, folder: str, account: Account | None = None) -> dict[str, str]:
     """Everything the task sees. What the user's configuration sets wins over the host, and the cluster over both."""
+    if account is not None:
+        site = replace(site, inherited=account.inherited(site.inherited))
     slots = [slot for slot in site.slots if slot.id in order.placement.slot_ids]
     chosen = _chosen(order.spec, device_kind(slots))
     return {

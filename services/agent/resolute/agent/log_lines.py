@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 
 from resolute.agent.ledger import Entry
-from resolute.agent.runtime import Exit, Line
+from resolute.agent.runtime import WITH_ITS_CLUSTER, Exit, Line
 from resolute.proto.pool import LogLine
 
 _RANK = re.compile(r"\[rank=(\d{1,9})\] ?")
@@ -95,6 +95,8 @@ def last_words(found: Exit, stop_reason: str, began: bool = True) -> str:
     """The line that closes a task's log; empty for a task that ended well."""
     if found.code == 0:
         return ""
+    if found.reason == WITH_ITS_CLUSTER:
+        return f"INFO: the task was stopped: {WITH_ITS_CLUSTER}"
     if not began and found.code is not None:
         return f"{'INFO' if stop_reason else 'ERROR'}: the task could not be started: {found.reason}"
     if stop_reason:

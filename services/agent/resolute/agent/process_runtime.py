@@ -14,12 +14,15 @@ from pathlib import Path
 
 import psutil
 
-from resolute.agent import shim, spool
+from resolute.agent import shim, spool, task_files
+from resolute.agent.accounts import as_user, give, make_home
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch
+from resolute.agent.task_files import open_to_write
 from resolute.agent.warm import WarmParents
 from resolute.service.locks import is_held
 
 LOOK_AGAIN_S = 0.002
+COMPLAINT_BYTES_MAX = 64 * 1024
 FORK_S = 10.0
 """How long a warm parent may take to fork."""
 
@@ -45,9 +48,7 @@ class ProcessRuntime:
         if await self.attach(launch.resources_id):
             raise CannotStart(f"{launch.resources_id} was started before")
         try:
-            (folder / "run" / "workdir").mkdir(parents=True, mode=0o700, exist_ok=True)
-            for name, content in launch.files.items():
-                (folder / "run" / name).write_text(content)
+            _make_folders(folder, launch)
             if not await self._fork(launch, folder):
                 self._spawn(launch, folder)
                 if not await self._came_up(folder):
@@ -74,7 +75,7 @@ class ProcessRuntime:
     def _spawn(self, launch: Launch, folder: Path) -> None:
         if (folder / "log").exists():
             return  # a forked shim began, and ended at once: nobody knows what it started
-        with _new_lock(folder) as lock, (folder / "shim.err").open("wb") as complaints:
+        with _new_lock(folder) as lock, open_to_write(folder / "shim.err") as complaints:
             self._shims[launch.resources_id] = subprocess.Popen(
                 [*shim.program(), folder, str(lock), str(self._grace_s), *launch.command],
                 env=dict(launch.environment),
@@ -84,6 +85,7 @@ class ProcessRuntime:
                 stderr=complaints,
                 pass_fds=[lock],
                 start_new_session=True,
+                **as_user(launch.account),
             )
 
     async def _came_up(self, folder: Path) -> bool:
@@ -126,7 +128,7 @@ class ProcessRuntime:
         if self._warm is not None and launch is not None:
             self._warm.ended(launch, folder / "run" / "imported")
         try:
-            code, _, *unsaid = (float(told) for told in (folder / "exit").read_bytes().split())
+            code, _, *unsaid = (float(told) for told in task_files.read(folder / "exit").split())
         except FileNotFoundError:
             await _end_strays(resources_id)
             return Exit(None, "the process that supervised it was killed")
@@ -137,13 +139,15 @@ class ProcessRuntime:
         return Exit(int(code), lost=shim.lost_lines(int(unsaid[0]), *unsaid[1:]) if len(unsaid) == 3 else "")
 
     def _open_shim(self, resources_id: str) -> int | None:
-        """A descriptor of a shim that is alive. It holds its lock after we hold it, so its id is nobody else's."""
+        """A descriptor of a shim that is alive. It holds its lock after we hold it, so its id is nobody else's; and it
+        runs as the task does, or the task has written down another process for the agent to signal."""
         folder = self._path(resources_id)
         try:
-            pidfd = os.pidfd_open(int((folder / "pid").read_text().split()[0]))
-        except (FileNotFoundError, ProcessLookupError):
+            pid = int(task_files.read(folder / "pid").split()[0])
+            pidfd = os.pidfd_open(pid)
+        except (OSError, ValueError, IndexError, OverflowError):
             return None
-        if is_held(folder / "lock"):
+        if is_held(folder / "lock") and os.stat(folder).st_uid == _owner_of(pid):
             return pidfd
         os.close(pidfd)
         return None
@@ -191,8 +195,27 @@ async def _readable(pidfd: int) -> None:
         loop.remove_reader(pidfd)
 
 
+def _make_folders(folder: Path, launch: Launch) -> None:
+    """The task's own, with the files it is to find there."""
+    folders = (folder, folder / "run", folder / "run" / "workdir")
+    for one in folders:
+        one.mkdir(mode=0o700, exist_ok=True)
+    files = [folder / "run" / name for name in launch.files]
+    for path, content in zip(files, launch.files.values(), strict=True):
+        path.write_text(content)
+    make_home(launch.account)
+    give((*files, *reversed(folders)), launch.account)
+
+
+def _owner_of(pid: int) -> int | None:
+    try:
+        return psutil.Process(pid).uids().real
+    except psutil.Error:
+        return None
+
+
 def _complaint(folder: Path) -> str:
-    lines = (folder / "shim.err").read_text(errors="replace").splitlines()
+    lines = task_files.read(folder / "shim.err", COMPLAINT_BYTES_MAX).decode(errors="replace").splitlines()
     return lines[-1] if lines else "it said nothing"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from resolute.agent.accounts import Account
 from resolute.agent.containers import Container
 from resolute.proto.errors import ResoluteError
 
@@ -32,6 +33,8 @@ class Launch:
     """What it runs in, where the runtime is one of containers."""
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Texts by their names, which are in the task's folder before it starts."""
+    account: Account | None = None
+    """Whom it runs as, where that is not the agent's own user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,11 @@ class Exit:
     """Whether starting it again would end the same way, whatever its code is."""
     lost: str = ""
     """What its log should say of lines that were lost, where the log itself could not be written any more."""
+
+
+STOPPED = "stopped"
+"""A file in a task's folder, written by the command that ends the cluster's tasks: the end was planned."""
+WITH_ITS_CLUSTER = "its cluster or its agent was taken down"
 
 
 class TaskRuntime(Protocol):

@@ -55,6 +55,13 @@ class AgentSettings(DockerSettings):
     task_variables: tuple[str, ...] = ()
     """Further variables of the agent's own environment that tasks inherit; a JSON list of names, with `*` for any
     letters (`["AWS_*"]`). Without it they inherit what programs need and no secrets: see `inherited.py`."""
+    isolation: bool = True
+    """Whether tasks that run as processes are kept from the cluster and from each other as far as this host allows:
+    see `isolation.py`."""
+    hidden_paths: tuple[Path, ...] = ()
+    """Directories that tasks do not see where the agent is not root; a JSON list."""
+    visible_paths: tuple[Path, ...] = ()
+    """Directories that tasks write to, checkpoint storage above all, wherever they are; a JSON list."""
     cluster_id: str = "resolute"
     host: str = ""
     """The address at which the tasks of other agents reach this host; left empty: the one NATS is reached from."""

@@ -7,7 +7,7 @@ import fcntl
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from resolute.agent import containers, environment, slots
 from resolute.agent.agent import Agent
 from resolute.agent.environment import Site
 from resolute.agent.inherited import inheritable
+from resolute.agent.isolation import NOT_ISOLATED, NOTE, Isolation
 from resolute.agent.ledger import Ledger
 from resolute.agent.process_runtime import ProcessRuntime
 from resolute.agent.runtime import TaskRuntime
@@ -33,19 +34,19 @@ from resolute.service.loop_watchdog import LoopWatch
 log_ = structlog.get_logger()
 
 
-def make(bus: Bus, settings: AgentSettings) -> Agent:
+def make(bus: Bus, settings: AgentSettings, isolation: Isolation = NOT_ISOLATED) -> Agent:
     return Agent(
         bus,
         _runtime(settings),
         Ledger(settings.work_dir.absolute() / "ledger"),
         settings,
-        _site(settings),
+        _site(settings, isolation),
         settings.host or host_towards(settings.nats_url),
         version("resolute"),
     )
 
 
-def _site(settings: AgentSettings) -> Site:
+def _site(settings: AgentSettings, isolation: Isolation) -> Site:
     contained, cert = settings.runtime == "docker", settings.master_cert_file
     return Site(
         agent_id=settings.id,
@@ -59,6 +60,7 @@ def _site(settings: AgentSettings) -> Site:
         contained=contained,
         master_cert="" if cert is None else containers.MASTER_CERT if contained else str(cert.absolute()),
         master_cert_name=settings.master_cert_name,
+        own_users=isolation.level == "users",
         trusted=_text(cert) if cert is not None else "",
     )
 
@@ -97,17 +99,18 @@ async def serve(bus: Bus, settings: AgentSettings, on_ready: Callable[[str], Non
         await make(bus, settings).run(lambda: on_ready("agent"))
 
 
-async def run(settings: AgentSettings, stop_tasks: bool) -> None:
-    """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well."""
+async def run(settings: AgentSettings, stop_tasks: bool, isolation: Isolation, seed: str | None) -> None:
+    """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well; `seed`: of the agent's own key."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     with _alone_in(settings) as lock, LoopWatch():
-        bus = await _open(settings, stopping)
+        _say_how_isolated(settings, isolation)
+        bus = await _open(settings, seed, stopping)
         if bus is None:
             return
         try:
-            await _work(make(bus, settings), bus, settings, stopping, stop_tasks, lock)
+            await _work(make(bus, settings, isolation), bus, settings, stopping, stop_tasks, lock)
         finally:
             await bus.close()
 
@@ -136,12 +139,24 @@ async def _work(
             log_.info("stopped")
 
 
-async def _open(settings: AgentSettings, stopping: asyncio.Event) -> NatsBus | None:
-    """The bus, waited for; None when told to stop first."""
+def seed_of(settings: AgentSettings) -> str | None:
+    """The agent's own key, which is read before its file may be hidden. Raises InvalidConfig."""
     try:
-        seed = settings.nats_seed_file.read_text().strip() if settings.nats_seed_file else None
+        return settings.nats_seed_file.read_text().strip() if settings.nats_seed_file else None
     except OSError as error:
         raise InvalidConfig(f"nats_seed_file: cannot read {settings.nats_seed_file}: {error.strerror}") from error
+
+
+def _say_how_isolated(settings: AgentSettings, isolation: Isolation) -> None:
+    if settings.runtime == "process":
+        say = log_.info if isolation.level == "users" else log_.warning
+        say("isolation of tasks", level=isolation.level, what=isolation.sentence)
+        with suppress(OSError):  # a full disk is no reason to stop
+            (settings.work_dir / NOTE).write_text(f"{isolation.level}: {isolation.sentence}\n")
+
+
+async def _open(settings: AgentSettings, seed: str | None, stopping: asyncio.Event) -> NatsBus | None:
+    """The bus, waited for; None when told to stop first."""
     credentials = agent_credentials(settings.id, seed) if seed else None
     connect = partial(NatsBus.open, credentials=credentials, authority=settings.nats_ca_file, timeout_s=5.0)
     patience = Patience()

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from resolute.agent.runtime import Chunk, Line
+from resolute.agent.task_files import open_to_read
 
 CHUNK_BYTES_MAX = 256 * 1024
 TAIL_BYTES = 4096
@@ -36,7 +37,7 @@ class End:
 def read(file: Path, mark: int, limit: int) -> Chunk:
     """Up to `limit` lines from the byte `mark` on."""
     try:
-        with file.open("rb") as log:
+        with open_to_read(file) as log:
             log.seek(mark)
             data = log.read(CHUNK_BYTES_MAX)
     except FileNotFoundError:
@@ -54,7 +55,7 @@ def read(file: Path, mark: int, limit: int) -> Chunk:
 def is_up(file: Path) -> bool:
     """Whether the shim that writes it has given its sign of life, which comes first."""
     try:
-        with file.open("rb") as log:
+        with open_to_read(file) as log:
             first = log.readline()
     except FileNotFoundError:
         return False
@@ -64,7 +65,7 @@ def is_up(file: Path) -> bool:
 def end(file: Path) -> End | None:
     """None for a shim that was killed before it could tell: it writes this last."""
     try:
-        with file.open("rb") as log:
+        with open_to_read(file) as log:
             before = max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES)
             log.seek(before)
             tail = log.read()

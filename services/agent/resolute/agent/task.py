@@ -19,7 +19,16 @@ import structlog
 from resolute.agent.desk import Desk
 from resolute.agent.ledger import Entry, Ledger
 from resolute.agent.log_lines import Tracebacks, last_words, read_lines
-from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line, TaskRuntime
+from resolute.agent.runtime import (
+    STOPPED,
+    WITH_ITS_CLUSTER,
+    CannotStart,
+    Chunk,
+    Exit,
+    Launch,
+    Line,
+    TaskRuntime,
+)
 from resolute.agent.settings import AgentSettings
 from resolute.proto.pool import LogBatch, TaskReport
 
@@ -125,9 +134,16 @@ class Task:
         if found is None:
             address = await self._office.runtime.address(self.entry.resources_id)
             await self._report("started", address=address or self._office.address)
-            found = await self._office.runtime.exit(self.entry.resources_id)
+            found = self._planned(await self._office.runtime.exit(self.entry.resources_id))
         words = (found.lost, last_words(found, self.entry.stop_reason, self._begun))
         self._write(replace(self.entry, found=found, last_words="\n".join(filter(None, words))))
+        return found
+
+    def _planned(self, found: Exit) -> Exit:
+        """A task that is ended with its cluster cannot write down how; the command that ends it notes that it does."""
+        folder = self._office.settings.work_dir / "tasks" / self.entry.resources_id
+        if found.code is None and (folder / STOPPED).exists():
+            return Exit(None, WITH_ITS_CLUSTER)
         return found
 
     async def _begin(self, launch: Callable[[], Awaitable[Launch]] | None) -> Exit | None:

@@ -23,7 +23,9 @@ from pathlib import Path
 import structlog
 
 from resolute.agent import shim
+from resolute.agent.accounts import Account, as_user
 from resolute.agent.runtime import Launch
+from resolute.agent.task_files import open_to_read
 
 log_ = structlog.get_logger()
 
@@ -149,7 +151,8 @@ class WarmParents:
             return None
         if any(place and not os.path.isabs(place) for place in launch.environment.get("PYTHONPATH", "").split(":")):
             return None  # a path that begins where the task does
-        return tuple(sorted(_shared(launch.environment).items()))
+        owner = "" if launch.account is None else str(launch.account.uid)
+        return (("", owner), *sorted(_shared(launch.environment).items()))
 
     def _begin(self, key: Key, launch: Launch, imports: tuple[str, ...]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -161,12 +164,13 @@ class WarmParents:
             process = subprocess.Popen(
                 [*AS_TASKS_DO, settings.python, "-m", "determined.exec.warm", *words],
                 env=_parents_own(launch.environment),
-                cwd=settings.folder,
+                cwd=_working_directory(settings.folder, launch.account),
                 stdin=subprocess.DEVNULL,
                 stdout=complaints,
                 stderr=complaints,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
+                **as_user(launch.account),
             )
         self._parents[key] = Parent(process, ours, imports)
         asyncio.get_running_loop().add_reader(ours, self._heard, key)
@@ -198,9 +202,18 @@ class WarmParents:
         loop.run_in_executor(None, parent.process.wait)
 
 
+def _working_directory(folder: Path, account: Account | None) -> Path:
+    """One that the parent may enter, and finds nothing in."""
+    if account is None:
+        return folder
+    own = folder / str(account.uid)
+    own.mkdir(exist_ok=True)
+    return own
+
+
 def _names_in(file: Path) -> set[str]:
     try:
-        with file.open("rb") as names:
+        with open_to_read(file) as names:
             return set(names.read(NAMES_BYTES_MAX).decode(errors="replace").split("\n"))
     except OSError:
         return set()

@@ -14,7 +14,7 @@ def cluster_up(args: Namespace) -> int:
 
 
 def master_up(args: Namespace) -> int:
-    args.slots, args.gpu, args.runtime = None, True, "process"
+    args.slots, args.gpu, args.runtime = None, None, "process"
     return _up(args, agents=0)
 
 

@@ -16,8 +16,8 @@ _RUNTIME = arg(
 _SLOTS = arg("--slots", type=int, help="slots that each agent offers; counted from the host when left out")
 _DELETE_DB = flag("--delete-db", help="forget everything the cluster remembers")
 _GPU = (
-    flag("--gpu", dest="gpu", default=True, help="offer the GPUs of this host"),
-    arg("--no-gpu", dest="gpu", action="store_false", help="offer CPUs only"),
+    flag("--gpu", dest="gpu", default=None, help="offer the GPUs of this host, and refuse to start without one"),
+    arg("--no-gpu", dest="gpu", action="store_false", default=None, help="offer CPUs only"),
 )
 _NO_AUTORESTART = flag("--no-autorestart", help="leave what stops by itself stopped")
 _REPLICAS = arg(

@@ -32,7 +32,8 @@ class DirectoryStorageManager(StorageManager):
     @contextlib.contextmanager
     def staging(self, storage_id: str) -> Iterator[pathlib.Path]:
         folder = self._unfinished(storage_id)
-        folder.mkdir(parents=True, exist_ok=True)
+        _make_for_all(self.root)
+        folder.mkdir(exist_ok=True)
         yield folder
 
     def upload(self, source: pathlib.Path, storage_id: str, paths: Collection[str]) -> None:
@@ -76,6 +77,7 @@ class DirectoryStorageManager(StorageManager):
 
     def put(self, source: pathlib.Path, target: str) -> None:
         place = self.root / target
+        _make_for_all(_shared_part(self.root, place.parent))
         place.parent.mkdir(parents=True, exist_ok=True)
         fresh = place.with_name(f".{place.name}.{os.getpid()}")
         shutil.copyfile(source, fresh)
@@ -86,6 +88,25 @@ class DirectoryStorageManager(StorageManager):
         if not folder.is_dir():
             raise errors.CheckpointNotFound(f"no finished checkpoint {storage_id} in {self.root}")
         return folder
+
+
+def _make_for_all(folder: pathlib.Path) -> None:
+    """A folder that trials of several owners put theirs into, each run by a user of its own: everybody may add to it,
+    and delete only what is theirs. What is there already is left as it is."""
+    if not folder.is_dir():
+        _make_for_all(folder.parent)
+        try:
+            folder.mkdir()
+            folder.chmod(0o1777)
+        except FileExistsError:  # another trial was first
+            return
+
+
+def _shared_part(root: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """The part of a path that experiments have in common: up to the first number, which is that of one experiment."""
+    names = folder.relative_to(root).parts
+    own = next((place for place, name in enumerate(names) if name.isdigit()), len(names))
+    return root.joinpath(*names[:own])
 
 
 def _plain(storage_id: str) -> str:
