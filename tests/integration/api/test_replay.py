@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from resolute.api import replay
+from resolute.api import asking, replay
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Event
@@ -25,11 +25,11 @@ async def test_every_answer_is_the_same_after_the_tables_are_dropped_and_grown_a
         await admin.post("/api/v1/workspaces", {"name": "vision"})
         await admin.post("/api/v1/workspaces/2/projects", {"name": "digits", "workspaceId": 2})
         read = cluster.gateway.read
-        before = await replay.answers(cluster.gateway)
+        before = await asking.answers(cluster.gateway)
         await read.drop()
         await read.prepare()
         await read.catch_up()
-        after = await replay.answers(cluster.gateway)
+        after = await asking.answers(cluster.gateway)
         assert len(before) > 50
         assert [path for path in before if before[path] != after.get(path)] == []
         broken = {path: answer for path, answer in before.items() if answer.startswith(b"5")}
@@ -57,6 +57,30 @@ async def test_the_check_names_what_was_tampered_with(postgres_dsn: str, tmp_pat
         paths = [difference.path for difference in report.differences]
         assert "/api/v1/experiments/1" in paths
         assert "/api/v1/users" not in paths
+        [table] = report.tables
+        assert (table.table, "forged" in table.shown[0], "digits" in table.rebuilt[0]) == ("experiments", True, True)
+
+
+async def test_where_there_are_more_answers_than_are_compared_every_row_is_and_a_part_of_every_route(
+    postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "ASKED_MOST", 60)
+    async with running(postgres_dsn) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        gateway = cluster.gateway
+        await gateway.read.value("DELETE FROM read_v1.checkpoints WHERE uuid = $1", a_search.DROPPED)
+        noted: dict[str, tuple[int, int]] = {}
+        report = await replay.compare(
+            gateway.settings, cluster.log, gateway.pool, lambda what, done, of: noted.update({what: (done, of)})
+        )
+        assert report.answers < report.questions
+        assert [(table.table, table.shown, len(table.rebuilt)) for table in report.tables] == [("checkpoints", (), 1)]
+        assert noted["answers compared"] == (report.answers, report.answers)
+        whole = await replay.compare(gateway.settings, cluster.log, gateway.pool, every_answer=True)
+        assert whole.answers == whole.questions
+        assert any(
+            a_search.DROPPED in difference.path or "checkpoints" in difference.path for difference in whole.differences
+        )
 
 
 async def test_tables_of_another_version_are_left_as_they_are(postgres_dsn: str, tmp_path: Path) -> None:

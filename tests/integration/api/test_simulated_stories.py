@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from resolute.api import replay
+from resolute.api import asking
 from resolute.api.readmodel import ReadModel
 from resolute.config.pools import ResourcePool
 from resolute.eventlog import MemoryEventLog
@@ -58,12 +58,12 @@ async def test_tables_that_lived_through_a_story_show_what_the_whole_log_tells(p
     async with running(postgres_dsn, pools=pools) as cluster:
         await relive(ended.events, cluster, Random(seed))
         assert cluster.log.aside == []
-        before = await replay.answers(cluster.gateway)
+        before = await asking.answers(cluster.gateway)
         read = cluster.gateway.read
         await read.drop()
         await read.prepare()
         await read.catch_up()
-        after = await replay.answers(cluster.gateway)
+        after = await asking.answers(cluster.gateway)
     assert len(before) > 50
     assert [path for path in before if before[path] != after.get(path)] == []
     assert {path: answer for path, answer in before.items() if answer.startswith(b"5")} == {}

@@ -6,10 +6,10 @@ The event log and the gateway bring these commands themselves; here the words be
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 
 from resolute.cli.errors import CliError
+from resolute.cli.progress import progress
 
 
 def tail(args: Namespace) -> int:
@@ -56,9 +56,8 @@ def replay(args: Namespace) -> int:
     import resolute.api.replay as replaying
 
     database = database_url(args)
-    if sys.stderr.isatty():
-        print("Growing the read model anew beside the one in use, and asking both every question …", file=sys.stderr)
-    return replaying.check(database)
+    with progress() as note:
+        return replaying.check(database, note, every_answer=args.every_answer)
 
 
 def database_url(args: Namespace) -> str:

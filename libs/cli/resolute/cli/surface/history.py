@@ -87,7 +87,8 @@ REPLAY = Command(
     "replay the event log",
     run="history:replay",
     args=(
-        flag("--check", help="rebuild the read models beside the live ones and compare every answer"),
+        flag("--check", help="rebuild the read models beside the live ones and compare every row, and answers"),
+        flag("--every-answer", help="with --check: compare every answer there is, however many"),
         arg(
             "--policy",
             choices=("priority", "fair_share", "fifo"),
