@@ -118,7 +118,7 @@ async def test_tables_that_were_dropped_are_not_taken_for_an_empty_cluster_and_g
 
 async def test_what_came_through_another_gateway_a_moment_ago_is_found(postgres_dsn: str, tmp_path: Path) -> None:
     log = SlowLog()
-    async with running(postgres_dsn, log) as cluster:
+    async with running(postgres_dsn, log, persistence_s=20) as cluster:
         user = await cluster.nobody.login("determined")
         with mock.patch.object(cluster.gateway.read, "reached"):  # the test's own writes are not waited for
             log.may_read.clear()

@@ -32,6 +32,7 @@ class Master:
         self.tokens: set[str] = set()
         self.connections: set[Any] = set()
         self.statuses: list[int] = []
+        self.retry_after = ""
         self.answers: dict[str, tuple[int, Any]] = {}
         self.refused_steps: set[int] = set()
         self.context = b""
@@ -87,7 +88,8 @@ class Master:
         if self.statuses and not request.path.endswith("/preemption"):
             status = self.statuses.pop(0)
             if status != 200:
-                return web.json_response({"error": {"error": "asked to fail"}}, status=status)
+                headers = {"Retry-After": self.retry_after} if self.retry_after else None
+                return web.json_response({"error": {"error": "asked to fail"}}, status=status, headers=headers)
         self.calls.append((request.method, request.path_qs, body))
         for ending, (status, answer) in self.answers.items():
             if request.path.endswith(ending):

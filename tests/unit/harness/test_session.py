@@ -10,7 +10,7 @@ import time
 import pytest
 
 from determined.common import api
-from determined.common.api._retry import ONCE, RetryPolicy, policy_of
+from determined.common.api._retry import ONCE, RetryPolicy, policy_of, seconds_of
 
 QUICK = RetryPolicy(give_up_after_s=5.0, pause_s=0.01)
 
@@ -52,6 +52,38 @@ def test_an_answer_is_an_answer_and_not_asked_for_again(master, session, status,
     with pytest.raises(error):
         session.get("/api/v1/me")
     assert master.statuses == [status]
+
+
+def test_a_session_that_had_been_let_in_and_is_not_known_asks_again(master, session):
+    """A gateway whose tables lag knows nobody for a moment; a trial must not end of that."""
+    session.get("/api/v1/me")
+    master.statuses = [401, 401, 401]
+    session.post("/api/v1/checkpoints", {"uuid": "a"}, retry=ONCE)
+    assert master.posted("/checkpoints") == [{"uuid": "a"}]
+
+
+def test_a_session_that_stays_unknown_is_told_so_in_the_end(master, session, monkeypatch):
+    session.get("/api/v1/me")
+    monkeypatch.setattr("determined.common.api._session.READMISSION_S", 0.2)
+    master.statuses = [401] * 100
+    with pytest.raises(api.errors.UnauthenticatedException):
+        session.get("/api/v1/me")
+    assert 0 < len(master.statuses) < 99
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_s"),
+    [("2", 2.0), (None, 0.0), ("100000", 30.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0), ("-1", 0.0)],
+)
+def test_what_the_master_asks_to_wait_has_a_bound(header, wait_s):
+    assert seconds_of(header) == wait_s
+
+
+def test_a_master_that_says_when_to_come_again_is_not_asked_sooner(master, session):
+    master.statuses, master.retry_after = [503], "1"
+    began = time.monotonic()
+    session.get("/api/v1/me")
+    assert time.monotonic() - began >= 1
 
 
 GIVEN_UP = """

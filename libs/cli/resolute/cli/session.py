@@ -25,6 +25,7 @@ Query = Mapping[str, Any]
 _RETRIES = 5
 _BACKOFF_S = 0.5
 _AWAY = (502, 503, 504)
+_RETRY_AFTER_MAX_S = 30.0
 _PATIENCE_S = 120.0  # for an ordinary answer; a stream may be silent for as long as it likes
 
 
@@ -120,22 +121,24 @@ class Session:
     ) -> Any:
         """Ask, and ask again with growing pauses while the master is away and asking twice does no harm."""
         for attempt in range(_RETRIES + 1):
-            last = attempt == _RETRIES
+            last, asked_for_s = attempt == _RETRIES, 0.0
             try:
-                status, content = self._exchange(method, path, query, payload, once)
+                status, content, asked_for_s = self._exchange(method, path, query, payload, once)
             except Unreachable as error:
                 if last or not _may_repeat(method, error.__cause__):
                     raise
             else:
                 if status not in _AWAY or last:
                     return answers.document_of(status, content)
-            time.sleep(_BACKOFF_S * 2**attempt)
+            time.sleep(max(_BACKOFF_S * 2**attempt, asked_for_s))
         raise AssertionError("the last attempt returns or raises")
 
     def _exchange(
         self, method: str, path: str, query: Query | None, payload: bytes | None, once: Mapping[str, str]
-    ) -> tuple[int, bytes]:
-        """One request over the kept connection; a server that hung up while we were idle is called again."""
+    ) -> tuple[int, bytes, float]:
+        """One request over the kept connection; a server that hung up while we were idle is called again.
+
+        Status, body, and how many seconds the master asks to wait before the next attempt."""
         fresh = self._kept is None
         connection = self._kept or self._connect(_PATIENCE_S)
         try:
@@ -149,7 +152,7 @@ class Session:
                 return self._exchange(method, path, query, payload, once)
             raise self._unreachable(error) from error
         self._kept = None if response.will_close else connection
-        return response.status, content
+        return response.status, content, _seconds_of(response.getheader("Retry-After"))
 
     @contextmanager
     def _opened(
@@ -201,6 +204,12 @@ class Session:
             f"no answer from the master at {self.master} ({error}). "
             "Is it running? `det deploy local cluster-up` starts one here; -m or DET_MASTER names another"
         )
+
+
+def _seconds_of(retry_after: str | None) -> float:
+    """What a Retry-After header asks for, within bounds; 0 where there is none, or a date."""
+    text = (retry_after or "").strip()
+    return min(float(text), _RETRY_AFTER_MAX_S) if text.isdecimal() and len(text) < 10 else 0.0
 
 
 def encode_query(query: Query) -> str:

@@ -10,6 +10,20 @@ from typing import NamedTuple
 PATIENCE_S = 600.0
 
 
+# A gateway that does not know a task which had been let in may be one whose tables lag. So long it is asked again; a
+# task whose host went away is given up after the pool's agent_reconnect_wait, 25 s unless it is set.
+READMISSION_S = 60.0
+
+# A gateway says by Retry-After when it may answer. No task waits longer for that before it asks again.
+RETRY_AFTER_MAX_S = 30.0
+
+
+def seconds_of(retry_after: str | None) -> float:
+    """What a Retry-After header asks for, within bounds; 0 where there is none, or a date."""
+    text = (retry_after or "").strip()
+    return min(float(text), RETRY_AFTER_MAX_S) if text.isdecimal() and len(text) < 10 else 0.0
+
+
 # Not a dataclass: every task starts with this module, and `dataclasses` alone would take it 5 ms.
 class RetryPolicy(NamedTuple):
     """Attempts go on until `give_up_after_s`, with pauses that double from `pause_s` up to `pause_s_max`."""

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from determined import util
 from determined.common.api import errors
-from determined.common.api._retry import RetryPolicy, policy_of
+from determined.common.api._retry import READMISSION_S, RetryPolicy, policy_of, seconds_of
 
 if TYPE_CHECKING:
     import ssl
@@ -35,8 +35,9 @@ class Session:
     """Calls to one master with one task's token.
 
     Calls that repeat safely are repeated while the master is away (connection errors, 502, 503, 504) as the
-    policy allows; any other status is an answer and is raised at once. All methods may be called from any
-    thread.
+    policy allows, and no sooner than the master's Retry-After says; any other status is an answer and is raised at
+    once. A 401 is an answer only to a session that was never let in: else the call is repeated for a minute. All
+    methods may be called from any thread.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Session:
         self._every: set[http.client.HTTPConnection] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        self._let_in = False
 
     def get(
         self,
@@ -112,15 +114,17 @@ class Session:
         policy = retry or self._retry
         sent = {**self._headers, **headers} if headers else self._headers
         started = time.monotonic()
-        attempt = 0
+        attempt, asked_for_s = 0, 0.0
         while True:
-            if self._closed.wait(policy.pause_before(attempt)):
+            if self._closed.wait(max(policy.pause_before(attempt), asked_for_s)):
                 raise errors.MasterNotFoundException("the session was closed")
-            status, text, problem = self._attempt(method, path, body, timeout_s, sent)
-            if status is not None and status not in policy.statuses:
+            status, text, problem, retry_after = self._attempt(method, path, body, timeout_s, sent)
+            waited_s, asked_for_s = time.monotonic() - started, seconds_of(retry_after)
+            shut_out = status == 401 and self._let_in and waited_s < READMISSION_S
+            if status is not None and status not in policy.statuses and not shut_out:
                 return self._answered(status, text)
             attempt += 1
-            if not policy.allows(attempt, time.monotonic() - started):
+            if not shut_out and not policy.allows(attempt, waited_s + asked_for_s):
                 break
             if attempt == 3:
                 logger.warning("no answer from the master (%s); still trying", problem or f"HTTP {status}")
@@ -132,29 +136,32 @@ class Session:
 
     def _answered(self, status: int, text: str) -> Any:
         try:
-            return _answer(status, text)
+            answer = _answer(status, text)
         except errors.RunGivenUpException as problem:
             if self._on_given_up is not None:
                 self._on_given_up(problem.message)
             raise
+        self._let_in = True
+        return answer
 
     def _attempt(
         self, method: str, path: str, body: bytes | None, timeout_s: float, headers: Mapping[str, str]
-    ) -> tuple[int | None, str, Exception | None]:
+    ) -> tuple[int | None, str, Exception | None, str | None]:
+        """Status and body of an answer, or what went wrong; and the answer's Retry-After."""
         connection, kept = self._connection(timeout_s)
         try:
-            return (*self._exchange(connection, method, path, body, headers), None)
+            return self._exchange(connection, method, path, body, headers)
         except _GONE as problem:
             self._drop(connection)
             if not kept or isinstance(problem, TimeoutError) or self._closed.is_set():
-                return None, "", problem
+                return None, "", problem, None
         # The server may simply have closed a connection that lay idle: that is no reason to wait.
         connection, _ = self._connection(timeout_s)
         try:
-            return (*self._exchange(connection, method, path, body, headers), None)
+            return self._exchange(connection, method, path, body, headers)
         except _GONE as problem:
             self._drop(connection)
-            return None, "", problem
+            return None, "", problem, None
 
     def _exchange(
         self,
@@ -163,10 +170,11 @@ class Session:
         path: str,
         body: bytes | None,
         headers: Mapping[str, str],
-    ) -> tuple[int, str]:
+    ) -> tuple[int, str, None, str | None]:
         connection.request(method, self._prefix + path, body=body, headers=headers)
         response = connection.getresponse()
-        return response.status, response.read().decode("utf-8", "replace")
+        text = response.read().decode("utf-8", "replace")
+        return response.status, text, None, response.getheader("Retry-After")
 
     def _connection(self, timeout_s: float) -> tuple[http.client.HTTPConnection, bool]:
         """This thread's connection, and whether it was open already."""
