@@ -59,6 +59,9 @@ torture: venv           ## thousands of seeds, over all cores; goes on where it 
 attack: venv            ## blows on a real cluster, drawn from a seed: make attack SEED=7 BLOWS=300
 	$(BIN)/python -m tests.attack $(or $(SEED),1) --blows $(or $(BLOWS),100)
 
+fuzz: venv              ## hostile requests to a real gateway, from a seed: make fuzz REQUESTS=10000 SEED=7
+	$(BIN)/python -m tests.fuzz --requests $(or $(REQUESTS),100000) --seed $(SEED)
+
 integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
 	$(BIN)/pytest tests/integration
 

@@ -32,8 +32,8 @@ async def test_errors_and_what_no_route_knows_are_protected_too(postgres_dsn: st
         for method, path, status in (
             ("GET", "/nothing", 404),
             ("GET", "/api/v1/nothing/%3Cscript%3E", 404),
-            ("PUT", "/info", 501),
-            ("OPTIONS", "/api/v1/me", 501),
+            ("PUT", "/info", 405),
+            ("OPTIONS", "/api/v1/me", 405),
             ("GET", "/api/v1/me", 401),
             ("POST", "/api/v1/auth/login", 401),
         ):

@@ -52,6 +52,10 @@ class Agent:
 
     async def join(self) -> None:
         await self.bus.listen(subjects.agent(self.name, "orders"), AgentOrders, self._order)
+        await self.hello()
+
+    async def hello(self) -> None:
+        """Says that it is there, and hears again what it should be doing."""
         slots = tuple(Slot(number, "cpu") for number in range(self.slots))
         hello = AgentHello(self.name, self.pool, slots, self.name, "0.38.1", ())
         await self._order(await self.bus.ask(subjects.agent(self.name, "hello"), hello, AgentOrders))

@@ -21,15 +21,46 @@ from resolute.proto.errors import InvalidConfig
         ("CreateExperiment", {"modelDefinition": {"a": 1}}, "modelDefinition: expected a list"),
         ("CreateExperiment", {"modelDefinition": [{"path": []}]}, "modelDefinition[0].path: expected text"),
         ("CreateExperiment", {"activate": "yes"}, "activate: expected true or false; found 'yes'"),
-        ("CreateExperiment", {"parentId": "three"}, "parentId: expected a whole number; found 'three'"),
+        (
+            "CreateExperiment",
+            {"parentId": "three"},
+            "parentId: expected a whole number from 0 to 2147483647; found 'three'",
+        ),
         ("DeleteCheckpoints", {"checkpointUuids": ["a", 7]}, "checkpointUuids[1]: expected text; found 7"),
         ("PatchExperiment", {"resources": {"weight": "heavy"}}, "resources.weight: expected a number"),
         ("ActivateExperiments", {"filters": {"states": ["STATE_LOST"]}}, "filters.states[0]: expected one of"),
+        ("ActivateExperiments", {"filters": {"states": [99]}}, "filters.states[0]: expected one of"),
+        (
+            "KillExperiments",
+            {"experimentIds": [2.0**64]},
+            "experimentIds[0]: expected a whole number from 1 to 2147483647",
+        ),
+        ("KillExperiments", {"experimentIds": [None]}, "experimentIds[0]: expected a whole number"),
+        (
+            "KillExperiments",
+            {"experimentIds": [1] * 10_001},
+            "experimentIds: expected at most 10000 elements; found 10001",
+        ),
+        ("PatchUsers", {"userIds": [None]}, "userIds[0]: expected a whole number"),
+        ("PatchUsers", {"userIds": [True]}, "userIds[0]: expected a whole number"),
+        ("PostUserSetting", {"settings": [None]}, "settings[0]: expected an object; found None"),
+        ("PostTaskLogs", {"logs": [{"rankId": "x"}]}, "logs[0].rankId: expected a whole number"),
+        ("PostTaskLogs", {"logs": [{"rankId": [1]}]}, "logs[0].rankId: expected a whole number"),
+        ("PostTaskLogs", {"logs": [{"rankId": float("nan")}]}, "logs[0].rankId: expected a whole number"),
+        ("PostTaskLogs", {"logs": [{"timestamp": "0001-01-01T00:00:00+14:00"}]}, "logs[0].timestamp: expected an RFC"),
+        (
+            "AllocationAllGather",
+            {"requestUuid": "a" * 5000},
+            "requestUuid: expected at most 255 characters; found 5000",
+        ),
+        ("PostWorkspace", {"name": "a\0"}, "name: expected text without the character NUL"),
+        ("PostWorkspace", {"name": "\ud800"}, "name: expected text in Unicode"),
+        ("ReportTrialProgress", {"progress": float("nan")}, "progress: expected a number from 0 to 1"),
     ],
 )
 def test_what_is_wrong_is_named(operation: str, body: Any, told: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
-        bodies.check(operation, body)
+        bodies.read(operation, body)
     assert refused.value.message.startswith(told)
 
 
@@ -44,7 +75,39 @@ def test_what_is_wrong_is_named(operation: str, body: Any, told: str) -> None:
     ],
 )
 def test_what_clients_send_passes(operation: str, body: Any) -> None:
-    bodies.check(operation, body)
+    bodies.read(operation, body)
+
+
+def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
+    body = {"projectId": "7", "experimentIds": [1.0, "2"], "filters": {"states": [1, "paused", "STATE_ERROR"]}, "x": 1}
+    assert bodies.read("KillExperiments", body) == {
+        "projectId": 7,
+        "experimentIds": [1, 2],
+        "filters": {"states": ["STATE_ACTIVE", "STATE_PAUSED", "STATE_ERROR"]},
+    }
+    assert bodies.read_path("GetTrial", {"trialId": "007"}) == {"trialId": "7"}
+    query = {"states": ["ACTIVE", "", "3"], "limit": ["-1"], "unheard": ["x"]}
+    assert bodies.read_query("GetExperiments", query) == {
+        "states": ["STATE_ACTIVE", "STATE_STOPPING_COMPLETED"],
+        "limit": ["-1"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"limit": ["9" * 40]}, "limit: expected a whole number from -2 to 2147483647"),
+        ({"limit": ["１"]}, "limit: expected a whole number"),
+        ({"archived": ["perhaps"]}, "archived: expected true or false; found 'perhaps'"),
+        ({"name": ["\0"]}, "name: expected text without the character NUL"),
+        ({"states": ["STATE_LOST"]}, "states: expected one of STATE_UNSPECIFIED, STATE_ACTIVE"),
+        ({"userIds": ["1"] * 1_001}, "userIds: expected at most 1000 elements"),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_named(query: dict[str, list[str]], told: str) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        bodies.read_query("GetExperiments", query)
+    assert refused.value.message.startswith(told)
 
 
 DOCUMENTS = st.recursive(
@@ -59,4 +122,4 @@ def test_no_body_is_met_with_anything_but_a_verdict(operation: str, body: dict[s
     fields = schemas.messages().get(schemas.operations()[operation].get("body") or "", {}).get("fields", {})
     renamed = dict(zip((name.rstrip("?") for name in fields), body.values(), strict=False)) or body
     with suppress(InvalidConfig):
-        bodies.check(operation, renamed)
+        bodies.read(operation, renamed)

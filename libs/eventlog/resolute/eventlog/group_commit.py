@@ -90,14 +90,14 @@ class GroupCommit:
                 else:
                     last = max(last, wishes.answer(wish, outcome))
             self._committed(last)
+        except (InvalidConfig, asyncpg.PostgresError) as error:
+            await self._one_by_one(batch, error)
         except ResoluteError as error:
             wishes.fail(batch, error)
-        except asyncpg.PostgresError as error:
-            await self._one_by_one(batch, error)
         except Exception as error:  # noqa: BLE001  a bug, which must reach whoever waits: nobody else would notice
             wishes.fail(batch, error)
 
-    async def _one_by_one(self, batch: list[Wish], error: asyncpg.PostgresError) -> None:
+    async def _one_by_one(self, batch: list[Wish], error: Exception) -> None:
         """Something in the batch is not to be stored; nothing of it was. The others must not suffer from it."""
         if len(batch) == 1:
             where = f"{batch[0].stream}: {', '.join(batch[0].types)}"

@@ -1,4 +1,5 @@
-"""Outages are weather: what counts as one, and waiting one out with growing patience."""
+"""What an error of Postgres means: an outage, which is waited out, or a value that the database cannot hold, which is
+the caller's mistake. One function decides, for the log and for the gateway alike."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from resolute.proto.errors import Unavailable
+from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
 
 T = TypeVar("T")
 
@@ -27,15 +28,35 @@ OUTAGES: tuple[type[BaseException], ...] = (
 )
 
 
-def as_unavailable(error: BaseException) -> Unavailable:
-    return Unavailable(f"Postgres is away: {type(error).__name__}: {error}")
+VALUES: tuple[type[BaseException], ...] = (
+    asyncpg.DataError,  # out of range, an invalid byte sequence, NUL in a text, a broken regular expression
+    asyncpg.ProgramLimitExceededError,  # an index row that is too large, a statement that is too complex
+)
+
+
+def is_about_a_value(error: BaseException) -> bool:
+    """Whether Postgres, or asyncpg before it sent anything, refused a value that a statement was given."""
+    # asyncpg's own DataError (a value that does not fit its column's type) is an InterfaceError, as a closed
+    # connection is; that it is a ValueError too tells them apart.
+    return isinstance(error, VALUES) or (isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError))
+
+
+def classified(error: BaseException) -> ResoluteError | None:
+    """InvalidConfig for a value that the database cannot hold, Unavailable for an outage; None for a bug."""
+    if is_about_a_value(error):
+        return InvalidConfig(f"a value is not one that the database can hold or look for: {error}")
+    if isinstance(error, asyncpg.ClientConfigurationError | asyncpg.UnsupportedClientFeatureError):
+        return None  # InterfaceErrors by birth, though no waiting mends them
+    if isinstance(error, OUTAGES):
+        return Unavailable(f"the database is away: {type(error).__name__}: {error}")
+    return None
 
 
 async def patiently(work: Callable[[], Awaitable[T]], patience_s: float, attempt_s: float) -> T:
     """What `work` answers; it is tried again through an outage, with growing pauses, for `patience_s`.
 
     No attempt takes longer than `attempt_s`. Only for work that may be done twice. Raises Unavailable when patience
-    ends.
+    ends, and InvalidConfig at once for a value that the database cannot hold.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience_s
@@ -44,10 +65,11 @@ async def patiently(work: Callable[[], Awaitable[T]], patience_s: float, attempt
         try:
             async with asyncio.timeout(attempt_s):
                 return await work()
-        except OUTAGES as error:
-            if isinstance(error, asyncpg.ClientConfigurationError | asyncpg.UnsupportedClientFeatureError):
-                raise  # an InterfaceError by birth, though no waiting mends it
-            if loop.time() + pause_s > deadline:
-                raise as_unavailable(error) from error
+        except Exception as error:
+            meant = classified(error)
+            if meant is None:
+                raise
+            if not isinstance(meant, Unavailable) or loop.time() + pause_s > deadline:
+                raise meant from error
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, 1.0)

@@ -165,14 +165,15 @@ def _public(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def _trial(spec: TaskSpec) -> dict[str, str]:
+    """Objects are sorted by name, as the wire has them, whatever order the database keeps them in."""
     interface = (spec.config.get("environment") or {}).get("dtrain_network_interface") if spec.config else None
     return {
         "DET_EXPERIMENT_ID": str(spec.experiment_id),
         "DET_TRIAL_ID": str(spec.trial_id),
         "DET_TRIAL_RUN_ID": str(spec.run_id),
         "DET_TRIAL_SEED": str(spec.seed),
-        "DET_EXPERIMENT_CONFIG": json.dumps(_public(spec.config)),
-        "DET_HPARAMS": json.dumps(spec.hparams),
+        "DET_EXPERIMENT_CONFIG": json.dumps(_public(spec.config), sort_keys=True),
+        "DET_HPARAMS": json.dumps(spec.hparams, sort_keys=True),
         "DET_STEPS_COMPLETED": str(spec.steps_completed),
         **({"DET_LATEST_CHECKPOINT": spec.checkpoint} if spec.checkpoint else {}),
         **({"DET_INTER_NODE_NETWORK_INTERFACE": interface} if interface else {}),

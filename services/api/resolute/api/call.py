@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import asyncpg
 import structlog
 from aiohttp import web
 
 from resolute.api import access, wire
 from resolute.api.request_body import RequestBody
 from resolute.api.routing import Principal
-from resolute.proto.errors import Failed, InvalidConfig, ResoluteError, Unavailable
+from resolute.eventlog.outages import classified
+from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
 from resolute.service import Patience
 
@@ -37,13 +37,19 @@ SENT_AT_ONCE = 65_536
 NOBODY = Principal(user_id=0, username="")
 
 
-class Query:
-    """The query string; keys are found in camelCase and in snake_case alike."""
+def given(request: web.Request) -> dict[str, list[str]]:
+    """What the query string says, by parameter; keys may come in camelCase and in snake_case."""
+    found: dict[str, list[str]] = {}
+    for key, value in request.query.items():
+        found.setdefault(wire.camel(key), []).append(value)
+    return found
 
-    def __init__(self, request: web.Request) -> None:
-        self._values: dict[str, list[str]] = {}
-        for key, value in request.query.items():
-            self._values.setdefault(wire.camel(key), []).append(value)
+
+class Query:
+    """The query string, read as the operation declares it."""
+
+    def __init__(self, values: Mapping[str, list[str]]) -> None:
+        self._values = values
 
     def text(self, key: str, default: str = "") -> str:
         return self._values.get(key, [default])[-1]
@@ -52,28 +58,14 @@ class Query:
         return [value for value in self._values.get(key, []) if value != ""]
 
     def number(self, key: str, default: int = 0) -> int:
-        return _int(self.text(key) or default, key)
+        return int(self.text(key) or default)
 
     def numbers(self, key: str) -> list[int]:
-        return [_int(value, key) for value in self.texts(key)]
+        return [int(value) for value in self.texts(key)]
 
     def flag(self, key: str) -> bool | None:
         value = self.text(key).lower()
-        if value in ("", "null"):
-            return None
-        if value not in ("true", "false", "1", "0"):
-            raise InvalidConfig(f"{key}: {value!r} is neither true nor false")
-        return value in ("true", "1")
-
-
-def _int(value: Any, name: str) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        raise InvalidConfig(f"{name}: {value!r} is not a whole number") from None
-    if not -(2**31) <= number < 2**31:
-        raise InvalidConfig(f"{name}: {value!r} is out of range; use 32 bits")
-    return number
+        return None if value in ("", "null") else value in ("true", "1")
 
 
 @dataclass(slots=False, eq=False)
@@ -82,20 +74,17 @@ class Call:
     request: web.Request
     path: dict[str, str]
     body: dict[str, Any] = field(repr=False)
-    """The parsed JSON object, its keys in camelCase; empty when there was none."""
+    """The JSON object that came, as the operation declares it, its keys in camelCase; empty when there was none."""
     read: RequestBody = field(repr=False)
     """The body as it came."""
     principal: Principal = NOBODY
+    query: Query = field(default_factory=lambda: Query({}))
     sent: bool = False
     """Whether a command was sent on its way, or the body is gone: the handler cannot be called once more."""
 
-    @cached_property
-    def query(self) -> Query:
-        return Query(self.request)
-
     def int(self, name: str) -> int:
         """The whole number in the path under `name`."""
-        return _int(self.path[name], name)
+        return int(self.path[name])
 
     @cached_property
     def cause(self) -> Cause:
@@ -198,8 +187,8 @@ def told(error: Exception) -> tuple[wire.Code, str]:
         return wire.UNAVAILABLE, "a service met an error of its own, and its log says more; asking again is safe"
     if isinstance(error, ResoluteError):
         return wire.code_of(error), error.message
-    if isinstance(error, asyncpg.DataError):
-        log_.warning("the database takes no such value", error=str(error))
-        return wire.INVALID_ARGUMENT, f"a value of the request cannot be looked for: {error}"
+    if (meant := classified(error)) is not None:
+        log_.warning("an error of the database", error=str(error))
+        return wire.code_of(meant), meant.message
     log_.error("a handler failed", exc_info=error)
     return wire.INTERNAL, "the gateway met an error of its own; its log says more"

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import asyncpg
 from aiohttp import web
 
-from resolute.api import access, schemas, wire
+from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.body_kinds import FROM_STRANGERS
-from resolute.api.call import NOBODY, TRACEPARENT, Call, told
+from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
 from resolute.api.directory import Directory
 from resolute.api.edge import headers, origins
 from resolute.api.edge.callers import recognise
@@ -187,12 +187,12 @@ class Gateway:
     async def _handled(
         self, route: Route, request: web.Request, principal: Principal | None, read: RequestBody
     ) -> dict[str, Any] | web.StreamResponse:
-        body = {} if route.raw_body else await read.parsed()
-        path = dict(request.match_info)
-        document = await read.document() if route.names_in_raw_body else body
+        path = bodies.read_path(route.operation, request.match_info)
+        query = Query(bodies.read_query(route.operation, given(request)))
+        body = {} if route.raw_body else await read.declared(route.operation)
+        document = await read.document(route.operation) if route.names_in_raw_body else body
         await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
-        await read.check(route.operation, body)
-        call = Call(self, request, path, body, read, principal or NOBODY)
+        call = Call(self, request, path, body, read, principal or NOBODY, query)
         del body, document  # the call has them, and a handler that waits lets go of them
         return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
 
@@ -278,8 +278,10 @@ def _strangers(gateway: Gateway) -> Any:
             return await handler(request)
         except web.HTTPNotFound:
             return gateway.failure(request, wire.NOT_FOUND, f"api not found: {request.method} {request.path}")
-        except web.HTTPMethodNotAllowed:
-            message = f"{request.path} does not take {request.method}"
-            return gateway.failure(request, wire.UNIMPLEMENTED, message)
+        except web.HTTPMethodNotAllowed as error:
+            message = f"{request.path} does not take {request.method}; use {', '.join(sorted(error.allowed_methods))}"
+            response = gateway.failure(request, wire.METHOD_NOT_ALLOWED, message)
+            response.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
+            return response
 
     return middleware

@@ -31,10 +31,7 @@ async def post_task_logs(call: Call) -> dict[str, Any]:
 
 async def post_bare_task_logs(call: Call) -> dict[str, Any]:
     """The older route, a bare array; used by runs outside the cluster."""
-    records = await asyncio.to_thread(wire.loads, call.read.raw)
-    if not isinstance(records, list):
-        raise InvalidConfig("body: expected a list of log records")
-    return await _store(call, [wire.normalised(record) for record in records[: LINES_MAX + 1]])
+    return await _store(call, await call.read.document("LegacyTaskLogs"))
 
 
 async def _store(call: Call, records: Sequence[Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from resolute.proto.experiment import ReportValidation
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
+SECONDS_MOST = 2**31 - 1
+
 
 async def report_trial_metrics(call: Call) -> dict[str, Any]:
     report = call.body.get("metrics"), str(call.body.get("group") or "")
@@ -80,15 +82,11 @@ def row_from(trial_id: int, report: Any, group: str, now: datetime, where: str =
     if not isinstance(values, dict) or not isinstance(values.get("avgMetrics"), dict):
         raise InvalidConfig(f"{where}metrics.metrics.avgMetrics: expected an object of metrics by name")
     reported_at = wire.instant(report.get("reportTime"), f"{where}metrics.reportTime") or now
-    steps = report.get("stepsCompleted")
-    if steps is None:
-        # System metrics carry a time and no step: the second since 2020 stands in, and orders them.
-        steps = int((reported_at - EPOCH).total_seconds())
     return MetricRow(
         trial_id=trial_id,
         run_id=_whole(report.get("trialRunId") or 0, f"{where}metrics.trialRunId"),
         kind=group,
-        steps=_whole(steps, f"{where}metrics.stepsCompleted"),
+        steps=_steps(report, group, reported_at, where),
         metrics=values["avgMetrics"],
         batch_metrics=values.get("batchMetrics") or None,
         reported_at=reported_at,
@@ -102,6 +100,23 @@ def _of_the_run(row: MetricRow, call: Call, where: str) -> MetricRow:
     if row.run_id not in (0, run_id):
         raise InvalidConfig(f"{where}metrics.trialRunId: expected {run_id}, the run that reports; found {row.run_id}")
     return replace(row, run_id=run_id)
+
+
+def _steps(report: dict[str, Any], group: str, reported_at: datetime, where: str) -> int:
+    """The step of a report. System metrics carry a time and no step: the second since 2020 stands in and orders them,
+    counted up to zero from below, so that it is not taken for a number of batches."""
+    steps = report.get("stepsCompleted")
+    if steps is not None or group in ("training", "validation"):
+        return _whole(steps or 0, f"{where}metrics.stepsCompleted")
+    seconds = int((reported_at - EPOCH).total_seconds())
+    if not 0 <= seconds < SECONDS_MOST:
+        raise InvalidConfig(f"{where}metrics.reportTime: expected an instant from 2020 to 2087; found {reported_at}")
+    return seconds - SECONDS_MOST
+
+
+def batches_of(steps: int) -> int:
+    """What readers are shown of a report's step: a number of batches, 0 where none was reported."""
+    return max(steps, 0)
 
 
 def _whole(value: Any, field: str) -> int:
@@ -196,7 +211,7 @@ def _report_view(row: Stored) -> dict[str, Any]:
         "trialId": row.trial_id,
         "endTime": wire.timestamp(row.reported_at),
         "metrics": values,
-        "totalBatches": row.steps,
+        "totalBatches": batches_of(row.steps),
         "archived": False,
         "id": row.id,
         "trialRunId": row.run_id,
@@ -250,7 +265,7 @@ def _most(asked: int) -> int:
 
 def _point_view(point: Point, names: set[str]) -> dict[str, Any]:
     values = {name: value for name, value in point.metrics.items() if not names or name in names}
-    return {"batches": point.steps, "values": values, "time": wire.timestamp(point.reported_at)}
+    return {"batches": batches_of(point.steps), "values": values, "time": wire.timestamp(point.reported_at)}
 
 
 async def trial_workloads(call: Call) -> dict[str, Any]:
@@ -289,7 +304,7 @@ def workload_view(row: Stored) -> dict[str, Any]:
         "endTime": wire.timestamp(row.reported_at),
         "metrics": {"avgMetrics": row.metrics, "batchMetrics": []},
         "numInputs": 0,
-        "totalBatches": row.steps,
+        "totalBatches": batches_of(row.steps),
     }
 
 

@@ -6,23 +6,35 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from resolute.api import schemas
+from resolute.api import kinds, schemas
 from resolute.api.routing import ANYONE, Route
 from resolute.api.settings import VERSION
 
-ERROR = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "code": {"type": "integer"},
-                "reason": {"type": "string"},
-                "error": {"type": "string"},
-            },
-        }
-    },
+
+def _object(**properties: str) -> dict[str, Any]:
+    shown = {name: kinds.swagger(kinds.parse(kind)) for name, kind in properties.items()}
+    return {"type": "object", "required": list(shown), "properties": shown, "additionalProperties": False}
+
+
+def _inside(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": [name], "properties": {name: schema}, "additionalProperties": False}
+
+
+ERRORS = {
+    "error": _inside("error", _object(code="int", reason="string", error="string")),
+    "streamError": _inside(
+        "error", _object(grpcCode="int", httpCode="int", message="string", httpStatus="string", details="[any]")
+    ),
+    "plainError": _object(message="string"),
 }
+"""The forms of failures: of a call under /api/v1, of a stream, and of everything else."""
+
+
+def error_form(route: Route) -> str:
+    """Which of `ERRORS` the failures of a route have."""
+    if schemas.is_stream(route.operation):
+        return "streamError"
+    return "error" if route.path.startswith("/api/v1/") else "plainError"
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -37,7 +49,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "produces": ["application/json"],
         "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "Authorization", "in": "header"}},
         "paths": paths,
-        "definitions": {**schemas.definitions(), "error": ERROR},
+        "definitions": {**schemas.definitions(), **ERRORS},
     }
 
 
@@ -52,24 +64,27 @@ def callers(route: Route) -> str:
 
 
 def operation(route: Route) -> dict[str, Any]:
-    declared = schemas.operations().get(route.operation, {})
+    declared = schemas.operations()[route.operation]
     answer = swagger_answer(declared)
-    return {
+    produced = {"produces": [declared["produces"]]} if "produces" in declared else {}
+    return produced | {
         "operationId": route.operation,
-        "tags": [declared.get("tag", "Other")],
+        "tags": [declared["tag"]],
         "summary": summary(route),
         "description": f"For {callers(route)}.",
         "parameters": [*_in_path(route), *_in_query(declared), *_in_body(declared)],
         "security": [] if route.access.callers == ANYONE.callers else [{"BearerToken": []}],
         "responses": {
             "200": {"description": _described(declared), "schema": answer},
-            "default": {"description": "What went wrong.", "schema": {"$ref": "#/definitions/error"}},
+            "default": {"description": "What went wrong.", "schema": {"$ref": f"#/definitions/{error_form(route)}"}},
         },
     }
 
 
 def swagger_answer(declared: Mapping[str, Any]) -> dict[str, Any]:
     response = declared.get("response")
+    if "produces" in declared:
+        return {"type": "file"}
     return schemas.swagger_type(response) if response else {"type": "object"}
 
 
@@ -79,7 +94,7 @@ def _described(declared: Mapping[str, Any]) -> str:
 
 def _in_path(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "path", "required": True, "type": "string"}
+        {"name": name, "in": "path", "required": True} | kinds.swagger(schemas.path_kinds()[name])
         for name in re.findall(r"{(\w+)}", route.documented_path)
     ]
 
@@ -90,12 +105,16 @@ def _in_query(declared: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _query(name: str, kind: str) -> dict[str, Any]:
     """OpenAPI 2 takes no references here: enums are written out, arrays are repeated keys."""
-    many = kind.startswith("[")
-    single = kind.strip("[]")
-    message = schemas.messages().get(single)
-    shown = {"type": "string", **message} if message and "enum" in message else schemas.swagger_type(single)
-    place = {"name": name.rstrip("?"), "in": "query", "required": not name.endswith("?")}
-    return place | ({"type": "array", "items": shown, "collectionFormat": "multi"} if many else shown)
+    declared = kinds.parse(kind)
+    shown = _written_out(kinds.swagger(declared))
+    if declared.element is not None:
+        shown |= {"items": _written_out(kinds.swagger(declared.element)), "collectionFormat": "multi"}
+    return {"name": name.rstrip("?"), "in": "query", "required": not name.endswith("?")} | shown
+
+
+def _written_out(shown: dict[str, Any]) -> dict[str, Any]:
+    name = str(shown.get("$ref", "")).rpartition("/")[2]
+    return {"type": "string", **schemas.messages()[name]} if name else shown
 
 
 def _in_body(declared: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -22,8 +22,7 @@ OPERATION = "CreateExperiment"
 
 def pack(source: Path, archive: Path) -> dict[str, Any]:
     try:
-        body = parsed(source.read_bytes())
-        bodies.check(OPERATION, body)
+        body = bodies.read(OPERATION, parsed(source.read_bytes()))
         return {"packed": _packed(body.pop("modelDefinition", None) or [], archive), "body": body}
     except InvalidConfig as error:
         return {"error": error.message}

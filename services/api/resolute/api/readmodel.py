@@ -20,7 +20,7 @@ from resolute.api.database import outages
 from resolute.api.projections import DDL, SCHEMA, VERSION, WRITTEN_FOR, project
 from resolute.api.projections.batches import groups
 from resolute.eventlog import EventLog
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import Unavailable
 from resolute.proto.message import Recorded
 
 log_ = structlog.get_logger()
@@ -122,7 +122,7 @@ class ReadModel:
     async def _handle(self, batch: Sequence[Recorded]) -> None:
         try:
             await self._apply(batch)
-        except ResoluteError:
+        except Unavailable:
             raise
         except Exception as error:
             if len(batch) > 1:

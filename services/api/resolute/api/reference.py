@@ -25,11 +25,16 @@ as an OpenAPI document at `/api/v1/api.swagger.json`.
 - 64-bit integers are strings; instants are RFC 3339 in UTC; NaN and the infinities are strings.
 - Lists take `limit` and `offset` (negative: from the end) and answer with `pagination`. Limit 0 is the operation's
   own default, -1 everything, -2 the page's numbers alone.
-- A failure is `{"error": {"code", "reason", "error"}}` under its HTTP status: 400 for input that is wrong, 401
-  without a valid token, 403 for somebody else's doors, 404, 409 where the state does not allow it, 413 for a body
-  over the limit, 408 for a request that came too slowly, 414 and 431 for a path or a header that is too long, 421
-  for a name that is not the gateway's, 429 for too many failed logins or connections, 503 while a service or the
-  database is away.
+- Every value has a type, a range and a length, which the OpenAPI document shows. Where it shows none, a whole
+  number has 32 bits, a text at most 65,536 characters and a list at most 100,000 elements; texts hold no NUL, and
+  documents of your own are nested at most 64 deep. What does not fit is refused with the path of the field. Objects
+  are answered sorted by name.
+- A failure is `{"error": {"code", "reason", "error"}}` (of a stream `{"error": {"grpcCode", "httpCode", "message",
+  …}}`, outside /api/v1 `{"message"}`) under its HTTP status: 400 for input that is wrong, 401 without a valid
+  token, 403 for somebody else's doors, 404, 405 for a wrong method, 409 where the state does not allow it, 413 for
+  a body over the limit, 408 for a request that came too slowly, 414 and 431 for a path or a header that is too
+  long, 421 for a name that is not the gateway's, 429 for too many failed logins or connections, 503 while a service
+  or the database is away.
 - A stream is one `{"result": …}` a line; a failure half-way is a last line `{"error": …}`.
 - The same request under the same `Idempotency-Key` is carried out once.
 - `?pretty` indents.
@@ -41,7 +46,7 @@ COLUMNS = "| operation | route | for | answer | what it does |\n| --- | --- | --
 
 def markdown(routes: Iterable[Route]) -> str:
     def area(route: Route) -> str:
-        return str(schemas.operations().get(route.operation, {}).get("tag", "Outside /api/v1"))
+        return str(schemas.operations()[route.operation]["tag"])
 
     parts = [HEAD]
     for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
@@ -53,7 +58,7 @@ def markdown(routes: Iterable[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    declared = schemas.operations().get(route.operation, {})
+    declared = schemas.operations()[route.operation]
     response = declared.get("response")
     answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
     permission = f" (`{route.access.permission}`)" if route.access.permission else ""

@@ -45,16 +45,16 @@ class RequestBody:
             return parsed(self.raw)
         return await asyncio.to_thread(parsed, self.raw)
 
-    async def document(self) -> Any:
-        """What a body that need not be an object says, with keys in camelCase."""
-        return await asyncio.to_thread(_document, self.raw)
-
-    async def check(self, operation: str, body: dict[str, Any]) -> None:
-        """Raises InvalidConfig for values that are not what the operation declares."""
+    async def declared(self, operation: str) -> dict[str, Any]:
+        """The same, as the operation declares it. Raises InvalidConfig for values that do not fit."""
+        body = await self.parsed()
         if len(self.raw) <= AT_ONCE_BYTES:
-            bodies.check(operation, body)
-        else:
-            await asyncio.to_thread(bodies.check, operation, body)
+            return bodies.read(operation, body)
+        return await asyncio.to_thread(bodies.read, operation, body)
+
+    async def document(self, operation: str) -> Any:
+        """What a body that need not be an object says, as the operation declares it, with keys in camelCase."""
+        return await asyncio.to_thread(_document, operation, self.raw)
 
     def forget(self) -> None:
         """For a call that has read it and waits."""
@@ -98,8 +98,8 @@ async def read_body(request: web.Request, kind: BodyKind, uploads: Uploads) -> R
     return RequestBody(b"" if upload else b"".join(parts), digest.hexdigest(), upload)
 
 
-def _document(raw: bytes) -> Any:
-    return wire.normalised(wire.loads(raw)) if raw.strip() else {}
+def _document(operation: str, raw: bytes) -> Any:
+    return bodies.read_document(operation, wire.normalised(wire.loads(raw)))
 
 
 def parsed(raw: bytes) -> dict[str, Any]:

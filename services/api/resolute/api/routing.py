@@ -226,7 +226,7 @@ class Route:
     handler: Handler
     access: Access
     raw_body: bool = False
-    """The handler reads `call.raw` itself: for bodies that are not JSON objects."""
+    """The handler reads `call.read.raw` itself: for bodies that are not JSON objects."""
     body: BodyKind = ORDINARY
     """Which kind of body it takes, and so how large a one."""
 

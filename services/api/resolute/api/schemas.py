@@ -1,8 +1,9 @@
 """The messages of the wire: what each operation is asked with, and what it answers.
 
-`schemas.json` says it in short: a name with a question mark may be absent or null; `[T]` is an array, `{T}` an object
-with string keys; `string(int64)`, `string(date-time)` and `string(base64)` say how a string is meant. The OpenAPI
-document is made of it, and the contract tests hold every answer against it.
+`schemas.json` says it in short: a name with a question mark may be absent or null; types, ranges and lengths are
+written as `kinds.py` reads them. `operations` and `schemas` are those of Determined; `ours` are operations that
+Determined's clients do not know, and `path` the kinds of what stands in paths. Requests are read by these declarations
+(`bodies.py`), the OpenAPI document is made of them, and the contract tests hold every answer against them.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from resolute.api import kinds
+
 FILE = Path(__file__).with_name("schemas.json")
 
 
 @cache
-def _declared() -> dict[str, dict[str, dict[str, Any]]]:
-    declared: dict[str, dict[str, dict[str, Any]]] = json.loads(FILE.read_text())
+def _declared() -> dict[str, dict[str, Any]]:
+    declared: dict[str, dict[str, Any]] = json.loads(FILE.read_text())
     return declared
 
 
+@cache
 def operations() -> Mapping[str, dict[str, Any]]:
     """By name: method and path, query, body and response, and whether the response is a stream of such."""
-    return _declared()["operations"]
+    return {**_declared()["operations"], **_declared()["ours"]}
 
 
 def is_stream(operation: str) -> bool:
@@ -36,18 +40,15 @@ def messages() -> Mapping[str, dict[str, Any]]:
     return _declared()["schemas"]
 
 
+@cache
+def path_kinds() -> Mapping[str, kinds.Kind]:
+    """By name: the kind of a parameter in a path."""
+    return {name: kinds.parse(text) for name, text in _declared()["path"].items()}
+
+
 def swagger_type(kind: str) -> dict[str, Any]:
     """A type in OpenAPI's words."""
-    if kind.startswith("["):
-        return {"type": "array", "items": swagger_type(kind[1:-1])}
-    if kind.startswith("{"):
-        return {"type": "object", "additionalProperties": swagger_type(kind[1:-1])}
-    if kind in messages():
-        return {"$ref": f"#/definitions/{kind}"}
-    name, _, meaning = kind.rstrip(")").partition("(")
-    plain = {"int": "integer", "bool": "boolean", "float": "number", "string": "string", "object": "object"}
-    shown: dict[str, Any] = {"type": plain[name]} if name in plain else {}
-    return shown | ({"format": {"base64": "byte"}.get(meaning, meaning)} if meaning else {})
+    return kinds.swagger(kinds.parse(kind))
 
 
 def definitions() -> dict[str, Any]:

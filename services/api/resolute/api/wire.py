@@ -40,7 +40,7 @@ PERMISSION_DENIED = Code(7, "PermissionDenied", 403)
 RESOURCE_EXHAUSTED = Code(8, "ResourceExhausted", 429)
 ABORTED = Code(10, "Aborted", 409)
 GONE = Code(10, "Aborted", 410)
-UNIMPLEMENTED = Code(12, "Unimplemented", 501)
+METHOD_NOT_ALLOWED = Code(12, "Unimplemented", 405)
 INTERNAL = Code(13, "Internal", 500)
 UNAVAILABLE = Code(14, "Unavailable", 503)
 UNAUTHENTICATED = Code(16, "Unauthenticated", 401)
@@ -123,9 +123,14 @@ def instant(value: Any, field: str) -> datetime | None:
         return None
     try:
         at = datetime.fromisoformat(str(value))
-    except ValueError:
-        raise InvalidConfig(f"{field}: {value!r} is no RFC 3339 instant; write 2026-01-31T12:00:00Z") from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        at.astimezone(UTC)  # near the years 1 and 9999 not every time zone's instant has a form in UTC
+    except (ValueError, OverflowError):
+        shown = ascii(str(value)[:60])
+        raise InvalidConfig(
+            f"{field}: expected an RFC 3339 instant, such as 2026-01-31T12:00:00Z; found {shown}"
+        ) from None
+    return at
 
 
 def number(value: float | None) -> float | str | None:
@@ -140,7 +145,7 @@ def whole(value: Any, path: str) -> int:
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidConfig(f"{path}: expected a whole number; found {value!r}") from None
+        raise InvalidConfig(f"{path}: expected a whole number; found {ascii(value)[:60]}") from None
 
 
 def finite(document: Any) -> Any:
@@ -177,8 +182,18 @@ def _loads(raw: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         if b"NaN" in raw or b"Infinity" in raw:
             with suppress(ValueError, RecursionError):
-                return json.loads(raw)
-        raise InvalidConfig(f"the body is no JSON: {error}") from None
+                return _as_strict(json.loads(raw))
+        raise InvalidConfig(f"the body is no JSON: {str(error)!a}") from None
+
+
+def _as_strict(document: Any) -> Any:
+    """`document`, which Python's own parser read. Raises ValueError for what orjson would not have let in: that parser
+    lets lone surrogates pass, whole numbers of any length, and deeper nesting."""
+    try:
+        orjson.dumps(document)
+    except TypeError as error:  # orjson's word for all of these
+        raise ValueError(str(error)) from error
+    return document
 
 
 def _check_nesting(document: Any) -> None:
@@ -194,9 +209,10 @@ def _check_nesting(document: Any) -> None:
 
 
 def dumps(document: Any, *, pretty: bool = False) -> bytes:
+    """JSON, with the keys of every object sorted: users' own documents too, whose order the database does not keep."""
     if pretty:  # four spaces of indent, which orjson does not have
         return json.dumps(orjson.loads(dumps(document)), indent=4, ensure_ascii=False).encode()
-    return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SORT_KEYS)
 
 
 def json_response(document: Any, *, status: int = 200, pretty: bool = False) -> web.Response:

@@ -33,19 +33,15 @@ FIT_TIMEOUT_S = 2.0
 """A scheduler that is away keeps nobody from submitting: it will say what cannot fit when it is back."""
 
 
-async def admitted(config: ExperimentConfig, call: Call, *, managed: bool = True) -> ExperimentConfig:
+async def admitted(config: ExperimentConfig, call: Call) -> ExperimentConfig:
     """`config` as it will run: a trial to start from has become that trial's latest checkpoint, and where nobody chose
     a priority, it is the pool's.
 
     Raises InvalidConfig or NotFound, with the path of the field, for what this cluster cannot do.
     """
-    settings, resources = call.gateway.settings, config.resources
-    if managed:
-        await check_resources(call, resources)
-    else:  # what runs elsewhere takes no slots here
-        check_pool("resources.resource_pool", resources.resource_pool, settings)
+    await check_resources(call, config.resources)
     open_storage(config.checkpoint_storage)
-    return _with_source(_with_priority(config, settings), await _source(config, call.gateway.read))
+    return _with_source(_with_priority(config, call.gateway.settings), await _source(config, call.gateway.read))
 
 
 def check_pool(path: str, name: str, settings: ApiSettings) -> None:

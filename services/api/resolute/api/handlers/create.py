@@ -62,12 +62,16 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         raise InvalidConfig("config: the experiment's configuration, as YAML text, is missing")
     if body.get("template"):
         raise InvalidConfig(f"template: there is no template named {body['template']!r}")
+    if body.get("unmanaged"):
+        raise InvalidConfig(
+            "unmanaged: expected false; found true. Trials that run outside the cluster cannot be made here yet: such "
+            "an experiment would never have one"
+        )
     parent = await _parent(call, body.get("parentId"))
-    unmanaged = bool(body.get("unmanaged"))
     given = await asyncio.to_thread(load_yaml, text)
     defaults = await cluster_defaults(call, given)
-    config = await asyncio.to_thread(parse_experiment, given, defaults, managed=not unmanaged)
-    config = await admitted(config, call, managed=not unmanaged)
+    config = await asyncio.to_thread(parse_experiment, given, defaults)
+    config = await admitted(config, call)
     project = await _project(call, config, parent)
     code = await _code(call, config, parent)
     warnings = await launch_warnings(call, config)
@@ -90,7 +94,6 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         activate=body.get("activate") is not False,
         model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
         parent_id=parent.experiment_id if parent else None,
-        unmanaged=unmanaged,
         external_id=config.merged.get("external_experiment_id"),
         agent_user=await agent_user_of(call.gateway.read, call.principal.user_id),
     )

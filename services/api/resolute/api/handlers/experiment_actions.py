@@ -12,7 +12,7 @@ from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, SIGNED_IN, Handler, Owned, Route, Verdict, decide
-from resolute.api.views.experiments import COUNT, STATES, row_of
+from resolute.api.views.experiments import COUNT, STATES, kept_as, row_of
 from resolute.api.views.listing import Where, pattern, state_names
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
@@ -58,6 +58,12 @@ SAYING: Mapping[Make, str] = {
 PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
 FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
 
+ALL_PROJECTS = -1
+"""In the path of an action on many."""
+
+KNOWN = """SELECT id FROM read_v1.experiments
+WHERE id = ANY($1::bigint[]) AND ($2 = -1 OR project_id = $2)"""
+
 ENDED = ("COMPLETED", "CANCELED", "ERROR")
 
 
@@ -86,8 +92,9 @@ async def _its_owner(call: Call, experiment_id: int) -> None:
 
 
 async def _each(call: Call, make: Make, allowed: Allowed | None = None) -> dict[str, Any]:
+    chosen, outside = await _chosen(call)
     results = []
-    for experiment_id in await _chosen(call):
+    for experiment_id in chosen:
         try:
             if allowed is not None:
                 await allowed(call, experiment_id)
@@ -95,29 +102,49 @@ async def _each(call: Call, make: Make, allowed: Allowed | None = None) -> dict[
             results.append({"id": experiment_id, "error": ""})
         except ResoluteError as error:
             results.append({"id": experiment_id, "error": error.message})
-    return {"results": results}
+    missing = [{"id": one, "error": f"experiment {one} not found{_where(call)}"} for one in outside]
+    return {"results": results + missing}
 
 
-async def _chosen(call: Call) -> Sequence[int]:
-    """The experiments named by number, or those that the filters find in the project."""
-    filters = call.body.get("filters")
-    if not filters:
-        return [int(value) for value in call.body.get("experimentIds") or []]
+def _where(call: Call) -> str:
+    project_id = call.int("projectId")
+    return "" if project_id == ALL_PROJECTS else f" in project {project_id}"
+
+
+async def _chosen(call: Call) -> tuple[Sequence[int], Sequence[int]]:
+    """The experiments to act on, named by number or found by filters, in the project of the path; and those that were
+    named and are not there."""
+    if filters := call.body.get("filters"):
+        return await _found(call, filters), ()
+    named = list(dict.fromkeys(call.body.get("experimentIds") or []))
+    known = await _known(call, named)
+    if len(known) < len(named):
+        await call.gateway.read.catch_up()  # one may have been made a moment ago, at another gateway
+        known = await _known(call, named)
+    return [one for one in named if one in known], [one for one in named if one not in known]
+
+
+async def _known(call: Call, named: Sequence[int]) -> frozenset[int]:
+    return frozenset(row["id"] for row in await call.gateway.read.rows(KNOWN, named, call.int("projectId")))
+
+
+async def _found(call: Call, filters: Mapping[str, Any]) -> Sequence[int]:
     where = Where()
-    where.add("e.project_id = ?", call.int("projectId"))
+    for project_id in {call.int("projectId"), filters.get("projectId") or ALL_PROJECTS} - {ALL_PROJECTS}:
+        where.add("e.project_id = ?", project_id)
     if filters.get("archived") is not None:
-        where.add("e.archived = ?", bool(filters["archived"]))
+        where.add("e.archived = ?", filters["archived"])
     for column in ("name", "description"):
         if text := filters.get(column):
-            where.add(f"e.{column} ILIKE ?", pattern(str(text)))
+            where.add(f"e.{column} ILIKE ?", pattern(text))
     if labels := filters.get("labels"):
-        where.add("e.labels @> ?::text[]", list(labels))
+        where.add("e.labels @> ?::text[]", labels)
     if user_ids := filters.get("userIds"):
-        where.add("e.owner_id = ANY(?::int[])", [int(value) for value in user_ids])
+        where.add("e.owner_id = ANY(?::int[])", user_ids)
     if excluded := filters.get("excludedExperimentIds"):
-        where.add("e.id <> ALL(?::bigint[])", [int(value) for value in excluded])
+        where.add("e.id <> ALL(?::bigint[])", excluded)
     if states := state_names(filters.get("states") or [], STATES):
-        where.add("e.state = ANY(?::text[])", states)
+        where.add("e.state = ANY(?::text[])", kept_as(states))
     found = await call.gateway.read.rows(COUNT.replace("count(*)", "e.id") + where.sql + " ORDER BY e.id", *where.args)
     return [row["id"] for row in found]
 

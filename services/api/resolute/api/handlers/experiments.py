@@ -15,6 +15,7 @@ from resolute.api.views.experiments import (
     STATES,
     TRIAL_IDS,
     experiment_json,
+    kept_as,
     row_of,
 )
 from resolute.api.views.jobs import job_summary
@@ -91,8 +92,7 @@ def _wanted(call: Call) -> Where:
     if project_id := query.number("projectId"):
         where.add("e.project_id = ?", project_id)
     if states := state_names(query.texts("states"), STATES):
-        active = {"QUEUED", "PULLING", "STARTING", "RUNNING"}
-        where.add("e.state = ANY(?::text[])", sorted({"ACTIVE" if name in active else name for name in states}))
+        where.add("e.state = ANY(?::text[])", kept_as(states))
     for name, operator in RANGES.items():
         if query.text(f"experimentIdFilter.{name}"):
             where.add(f"e.id {operator} ?", query.number(f"experimentIdFilter.{name}"))

@@ -19,7 +19,7 @@ SORT = {
     "SORT_BY_STATE": "phase",
     "SORT_BY_BEST_VALIDATION_METRIC": "t.best_metric",
     "SORT_BY_LATEST_VALIDATION_METRIC": "t.latest_metric",
-    "SORT_BY_BATCHES_PROCESSED": "(SELECT max(m.steps) FROM measures.metrics m WHERE m.trial_id = t.id)",
+    "SORT_BY_BATCHES_PROCESSED": "(SELECT max(m.steps) FROM measures.metrics m WHERE m.trial_id = t.id AND steps >= 0)",
     "SORT_BY_DURATION": "t.ended_at - t.started_at",
     "SORT_BY_RESTARTS": "t.restarts",
     "SORT_BY_CHECKPOINT_SIZE": "k.bytes",

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.wire import timestamp
+from resolute.api.wire import instant, timestamp
 from resolute.proto.errors import InvalidConfig
 
 DAILY = "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY"
@@ -188,12 +188,10 @@ def _is_monthly(call: Call) -> bool:
 
 
 def _instant(call: Call, name: str) -> datetime:
-    text = call.query.text(name)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidConfig(f"{name}: expected an instant, as in 2026-01-31T12:00:00Z; found {text!r}") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    found = instant(call.query.text(name), name)
+    if found is None:
+        raise InvalidConfig(f"{name}: expected an instant, such as 2026-01-31T12:00:00Z; found none")
+    return found
 
 
 def _day(call: Call, name: str) -> datetime:

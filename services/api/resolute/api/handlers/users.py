@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.api import passwords
+from resolute.api import bodies, passwords
 from resolute.api.call import Call
 from resolute.api.identity import check_agent_user
 from resolute.api.routing import ADMIN, SELF, SIGNED_IN, Route
@@ -115,9 +115,8 @@ async def patch_user(call: Call) -> dict[str, Any]:
 
 async def set_user_password(call: Call) -> dict[str, Any]:
     """The body is the password as a bare JSON string, or nothing at all for a blank one."""
-    password = loads(call.read.raw) if call.read.raw.strip() else ""
-    if not isinstance(password, str):
-        raise InvalidConfig("the body must be the new password, as a JSON string")
+    raw = call.read.raw
+    password = bodies.read_document("SetUserPassword", loads(raw)) if raw.strip() else ""
     _check_blank(call, password)
     position = await _store_password(call, call.int("userId"), password)
     await call.gateway.read.reached(position)

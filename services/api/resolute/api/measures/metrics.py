@@ -145,7 +145,7 @@ SERIES = """
 SELECT steps, metrics, reported_at FROM (
     SELECT m.*, row_number() OVER (ORDER BY steps) - 1 AS place, count(*) OVER () AS points FROM (
         SELECT DISTINCT ON (steps) steps, metrics, reported_at FROM measures.metrics
-        WHERE trial_id = $1 AND kind = $2 AND steps >= $3 AND ($4 = 0 OR steps <= $4)
+        WHERE trial_id = $1 AND kind = $2 AND ($3 = 0 OR steps >= $3) AND ($4 = 0 OR steps <= $4)
         ORDER BY steps, run_id DESC) m
     WHERE cardinality($5::text[]) = 0 OR metrics ?| $5) p
 WHERE points <= $6 OR ($6 = 1 AND place = points - 1)
@@ -194,7 +194,7 @@ class MetricStore:
 
     async def read(self, trial_id: int, kind: str, page: int = PAGE) -> AsyncIterator[list[Stored]]:
         """A trial's rows of one kind in order of steps, in pages."""
-        after = -1
+        after = -(2**31)  # system metrics, which have no steps, are kept below zero
         while True:
             with outages():
                 rows = await self._pool.fetch(READ, trial_id, kind, after, page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -52,6 +52,12 @@ STATES = (
 )
 
 TRIAL_IDS = "SELECT id FROM read_v1.trials WHERE experiment_id = $1 ORDER BY id"
+
+
+def kept_as(states: Collection[str]) -> list[str]:
+    """The states that experiments are kept under: how far the trials of an active one have come is not among them."""
+    active = {"QUEUED", "PULLING", "STARTING", "RUNNING"}
+    return sorted({"ACTIVE" if name in active else name for name in states})
 
 
 async def row_of(read: ReadModel, experiment_id: int) -> asyncpg.Record:
