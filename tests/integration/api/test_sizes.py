@@ -18,6 +18,7 @@ import orjson
 import pytest
 
 from resolute.api.body_kinds import CONFIGURATION, METRICS, ORDINARY, SUBMISSION
+from resolute.config import OPEN_TRIALS_MAX
 from resolute.service.loop_watchdog import LoopWatch
 from tests.integration.api.running import Client, running
 from tests.integration.api.whole import whole
@@ -134,6 +135,15 @@ async def test_no_configuration_holds_the_gateway_up(postgres_dsn: str, more: st
         )
         assert answered == status, answer
         assert said in json.dumps(answer)
+
+
+async def test_a_paused_search_of_100_000_trials_is_created_at_once_and_holds_nobody_up(postgres_dsn: str) -> None:
+    searcher = "{name: random, metric: loss, max_trials: 100000, max_concurrent_trials: 0, max_length: {batches: 1}}"
+    text = CONFIG.replace("{name: single, metric: loss, max_length: {batches: 100}}", searcher)
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        status, answer = await unheld(post, someone, "/api/v1/experiments", submission(text, {"train.py": b"pass"}))
+        assert (status, answer["experiment"]["numTrials"]) == (200, OPEN_TRIALS_MAX), answer
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from resolute.config import OPEN_TRIALS_MAX
 from resolute.proto.experiment import (
     ExperimentEnded,
     ExperimentStopping,
@@ -73,3 +74,11 @@ def test_a_single_search_with_invalid_hyperparameters_is_an_error() -> None:
     story = given(created()).when(ReportEarlyExit(EXPERIMENT, 1, "INVALID_HP")).exits(1)
     assert story.experiment.state.name == "ERROR"
     assert "invalid" in story.experiment.reason
+
+
+def test_a_search_without_a_limit_opens_so_many_trials_and_another_for_each_that_ends() -> None:
+    story = given(created("random", max_trials=5_000, max_concurrent_trials=0))
+    assert len(story.experiment.open) == OPEN_TRIALS_MAX
+    story = story.exits(1).then_kinds(TrialRunEnded, TrialEnded, TrialCreated, TrialTargetSet, TrialRunRequested)
+    assert len(story.experiment.open) == OPEN_TRIALS_MAX
+    assert story.experiment.trials[OPEN_TRIALS_MAX + 1].hparams != story.experiment.trials[1].hparams

@@ -18,13 +18,14 @@ from .lengths import Length
 from .masking import masked, masked_yaml
 from .merge import merge
 from .rungs import most_apart, most_rungs, rung_lengths
-from .searcher import HALVING, SearcherConfig
+from .searcher import HALVING, OPEN_TRIALS_MAX, SearcherConfig
 from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
 from .slots import Slots, slots_of
 
 __all__ = [
     "HALVING",
     "MASK",
+    "OPEN_TRIALS_MAX",
     "VARIABLES_NAME",
     "ClusterDefaults",
     "ExperimentConfig",

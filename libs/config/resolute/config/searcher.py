@@ -25,6 +25,10 @@ _PLANNED = _PARALLEL | {"single"}
 MOST_TRIALS = 100_000
 """Each is a handful of events, and all of an experiment's are one stream."""
 
+OPEN_TRIALS_MAX = 1_000
+"""Trials of a random or grid search that are open at once, whatever `max_concurrent_trials` says, and with which a
+halving search begins: creating, pausing, activating and killing a search takes as long as it has open trials."""
+
 MOST_RUNGS = 100
 """Doubling from 1 comes to the longest length there is in 53."""
 
@@ -113,6 +117,11 @@ class SearcherConfig:
         return cls(**given)
 
     @property
+    def at_once(self) -> int:
+        """How many trials are open at once: `max_concurrent_trials`, where 0 sets no limit, within the bound."""
+        return min(self.max_concurrent_trials or OPEN_TRIALS_MAX, OPEN_TRIALS_MAX)
+
+    @property
     def longest(self) -> int | None:
         """Where the top rung is: max_length in its own unit, or max_time."""
         return self.max_length.value if self.max_length else self.max_time
@@ -131,6 +140,9 @@ def check_searcher(searcher: Mapping[str, Any], space: Space, problems: Problems
         problems.add("searcher.num_rungs", "missing. Say in how many rounds async_halving thins trials out.")
     if name in HALVING:
         _check_halving(searcher, problems)
+    if (searcher.get("max_concurrent_trials") or 0) > OPEN_TRIALS_MAX:
+        text = f"works as {OPEN_TRIALS_MAX:,}: at most so many trials of a search are open at once; others follow"
+        problems.warn("searcher.max_concurrent_trials", text)
     if name == "grid":
         _check_grid(space, problems)
     _check_size(searcher, space, problems)

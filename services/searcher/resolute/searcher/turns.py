@@ -22,7 +22,7 @@ QUEUED = ("random", "grid")
 
 def limit(settings: Settings) -> int | None:
     """How many may run at once; None when nothing says so."""
-    return settings.searcher.max_concurrent_trials or None if settings.searcher.name in QUEUED else None
+    return settings.searcher.at_once if settings.searcher.name in QUEUED else None
 
 
 def room(experiment: Experiment) -> int | None:

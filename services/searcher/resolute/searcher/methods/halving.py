@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from resolute.config import rung_lengths
+from resolute.config import OPEN_TRIALS_MAX, rung_lengths
 from resolute.proto.experiment import (
     SearchOperationsPosted,
     TrialCreated,
@@ -53,7 +53,7 @@ def _ladder(settings: Settings, rungs: int, max_trials: int, at_once: int) -> La
         lengths=tuple(rung_lengths(searcher.longest, searcher.divisor, rungs)),
         divisor=searcher.divisor,
         max_trials=max_trials,
-        at_once=at_once,
+        at_once=min(at_once, OPEN_TRIALS_MAX),
         sign=1 if searcher.smaller_is_better else -1,
         sets_targets=searcher.max_length is not None,
     )

@@ -36,8 +36,7 @@ class ParallelSearch(ABC):
         return False
 
     def start(self) -> list[Operation]:
-        at_once = self._settings.searcher.max_concurrent_trials or self._trials  # 0 sets no limit
-        return [self._draw(index) for index in range(min(at_once, self._trials))]
+        return [self._draw(index) for index in range(min(self._settings.searcher.at_once, self._trials))]
 
     def next(self, event: Told) -> list[Operation]:
         if not isinstance(event, TrialEnded):
