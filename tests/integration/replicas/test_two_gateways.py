@@ -129,8 +129,10 @@ async def test_lines_shipped_to_both_are_stored_once_and_followed_at_either(pair
     following = [asyncio.create_task(results(who, "/api/v1/trials/1/logs", follow="true")) for who in (here, there)]
     for number in range(20):
         line = {"taskId": order.spec.task_id, "timestamp": f"2026-01-02T03:04:{number:02d}Z", "log": f"line {number}"}
+        same = {"Idempotency-Key": f"line-{number}"}  # a request that is repeated at the other gateway
         for shipped_to in (trial, at(other, trial)):
-            await shipped_to.post("/api/v1/task/logs", {"logs": [line]})
+            answer = await shipped_to.call("POST", "/api/v1/task/logs", {"logs": [line]}, headers=same)
+            assert answer.status == 200
     await agent.report(order, "exited", exit_code=0)
     for told in await asyncio.wait_for(asyncio.gather(*following), 30):
         assert [line["log"].rstrip("\n") for line in told] == [f"line {number}" for number in range(20)]
