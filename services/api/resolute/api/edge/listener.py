@@ -22,7 +22,7 @@ from prometheus_client import Counter, Gauge
 from resolute.api import wire
 from resolute.api.client_address import Network, counted_as, is_in, parsed
 from resolute.api.edge.admission import Admission, Entry, Kind
-from resolute.api.edge.limits import ConnectionLimits, files_allowed, rooms
+from resolute.api.edge.limits import FILES_OF_OTHERS, ConnectionLimits, files_allowed, rooms
 from resolute.api.edge.protocol import EdgeProtocol, Wait, refusal
 
 log_ = structlog.get_logger()
@@ -63,7 +63,14 @@ class Listener:
         """`shared`: networks of proxies, whose address many clients share. `options` are aiohttp's, of a connection."""
         self._server, self._secure, self._shared, self._options = server, secure, shared, options
         self.limits, self.strict_transport_s = limits, strict_transport_s
-        self.admission = Admission(limits, rooms(limits, files_allowed()))
+        files = files_allowed()
+        self.admission = Admission(limits, rooms(limits, files))
+        if files < limits.max + FILES_OF_OTHERS:
+            log_.warning(
+                "fewer connections than api.connections.max: the system allows too few open files (ulimit -n)",
+                wanted=limits.max,
+                open_files=files,
+            )
         self._sockets: list[socket.socket] = []
         self._opening: set[asyncio.Task[None]] = set()
         self._links: dict[Connection, None] = {}
