@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from resolute.proto.errors import InvalidConfig
+
 from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml
 
 
@@ -17,8 +19,14 @@ def masked(config: Mapping[str, Any], *, variables: bool = True) -> dict[str, An
 
 
 def masked_yaml(text: str, *, variables: bool = True) -> str:
-    """A configuration as somebody wrote it, in which every secret that is set reads `********`."""
-    return changed_yaml(text, lambda name, value: _mask(name, value, variables))
+    """A configuration as somebody wrote it, in which every secret that is set reads `********`.
+
+    All of a text that was accepted before there were bounds, and is beyond one, reads so.
+    """
+    try:
+        return changed_yaml(text, lambda name, value: _mask(name, value, variables))
+    except InvalidConfig:
+        return MASK
 
 
 def _mask(name: str, value: Any, variables: bool) -> Any:
