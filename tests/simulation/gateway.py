@@ -64,6 +64,13 @@ class Answer:
 
 
 @dataclass(eq=False)
+class Unsent:
+    """What was written of an answer: nothing, for the answer here is a value."""
+
+    output_size: int = 0
+
+
+@dataclass(eq=False)
 class Request:
     """As far as the gateway looks at one."""
 
@@ -76,6 +83,7 @@ class Request:
     cookies: Mapping[str, str] = field(default_factory=dict)
     protocol: None = None
     """There is no connection, and so nothing that limits it."""
+    writer: Unsent = field(default_factory=Unsent)
 
     @property
     def path_qs(self) -> str:
