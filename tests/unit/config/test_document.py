@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resolute.config import ClusterDefaults, load_yaml, parse_experiment
+from resolute.config import ClusterDefaults, load_yaml, masked_yaml, parse_experiment
 from resolute.proto.errors import InvalidConfig
 
 
@@ -130,3 +130,7 @@ entrypoint: train
 
 def test_a_block_of_text_may_begin_with_a_tab_which_libyaml_alone_refuses() -> None:
     assert load_yaml("entrypoint: |\n  \tmake train\n") == {"entrypoint": "\tmake train\n"}
+
+
+def test_a_text_from_before_the_bounds_is_hidden_whole_where_secrets_are_hidden() -> None:
+    assert masked_yaml("data: {secrets: {token: hush}}\nlabels: [" + "l," * 40_000 + "]") == "********"
