@@ -33,6 +33,10 @@ class Embedded:
     def down(self) -> None:
         det("deploy", "local", "cluster-down", "--data-dir", str(self.data))
 
+    def forget(self) -> None:
+        """Down, and nothing left of it: as root its database lies outside its directory."""
+        det("deploy", "local", "cluster-down", "--delete-db", "--data-dir", str(self.data))
+
     def det(self, *arguments: str) -> str:
         return det("-m", f"http://127.0.0.1:{self.port}", *arguments)
 
@@ -72,5 +76,5 @@ def embedded() -> Iterator[Embedded]:
     try:
         yield cluster
     finally:
-        cluster.down()
+        cluster.forget()
         shutil.rmtree(folder, ignore_errors=True)
