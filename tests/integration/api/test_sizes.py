@@ -196,7 +196,7 @@ async def test_batches_of_metrics_and_lines_hold_nobody_up(postgres_dsn: str, na
         for count, why in (
             (METRICS.limit_bytes // 3 - 10, "more than 150,000"),
             (149_990, "expected at most 100000 elements"),
-            (99_000, "a list of reports"),
+            (99_000, "expected an object"),
         ):
             many_lists = b'{"reports": [' + b"[]," * count + b"[]]}"
             status, answer = await unheld(post, trial, "/api/v1/trials/1/metrics/batch", many_lists)
