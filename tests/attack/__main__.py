@@ -32,12 +32,14 @@ def main() -> int:
 
 def report(outcome: Outcome) -> str:
     dealt = ", ".join(f"{count} {kind.lower()}" for kind, count in sorted(outcome.dealt.items()))
+    hostile = ", ".join(f"{count} times {kind}" for kind, count in sorted(outcome.hostile.items()))
     memory = ", ".join(f"{name} {mib}" for name, mib in outcome.most_mib.items())
     lines = [
         f"seed {outcome.seed}: {sum(outcome.dealt.values())} blows in {outcome.took_s:.0f} s ({dealt})",
         f"{outcome.experiments} searches of {outcome.trials} trials in all ended; "
         f"{outcome.acknowledged} requests acknowledged, {outcome.unanswered} to be asked again; "
         f"longest time without an answer {outcome.longest_silence_s:.1f} s",
+        f"unkind neighbours sent meanwhile: {hostile}",
         f"most memory, MiB: {memory}",
         *(f"FAULT: {fault}" for fault in outcome.faults or ()),
         f"{len(outcome.faults)} faults" if outcome.faults else "nothing was lost, nothing doubled",

@@ -1,4 +1,4 @@
-"""One attack: searches run, a clerk asks, blows fall; then every promise is checked against what is left."""
+"""One attack: searches run, a clerk asks, neighbours are unkind, blows fall; then every promise is checked."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.attack.attacker import Attacker
 from tests.attack.blows import Kind, blows
 from tests.attack.clerk import Clerk
 from tests.attack.memory import MIB, MemoryWatch
+from tests.attack.neighbours import Neighbours
 from tests.integration.cluster.local import LocalCluster, until
 
 MODEL = Path(__file__).parents[1] / "integration" / "cluster" / "model"
@@ -41,6 +42,8 @@ class Outcome:
     trials: int = 0
     acknowledged: int = 0
     unanswered: int = 0
+    hostile: Counter[str] = field(default_factory=Counter)
+    """What unkind neighbours sent meanwhile."""
     longest_silence_s: float = 0.0
     most_mib: dict[str, int] = field(default_factory=dict)
     took_s: float = 0.0
@@ -52,8 +55,9 @@ def attack(cluster: LocalCluster, seed: int, count: int, say: Callable[[str], No
     began = time.monotonic()
     undisturbed = _undisturbed(cluster)
     attacker, clerk, memory = Attacker(cluster, seed), Clerk(cluster.url), MemoryWatch(cluster.children)
+    neighbours = Neighbours("127.0.0.1", cluster.port, seed)
     experiments: list[int] = []
-    with clerk.at_work(), memory.at_work():
+    with clerk.at_work(), memory.at_work(), neighbours.at_work():
         for number, blow in enumerate(blows(seed, count), 1):
             if not experiments or _over(cluster, experiments[-1]):
                 experiments.append(_create(cluster))
@@ -64,7 +68,8 @@ def attack(cluster: LocalCluster, seed: int, count: int, say: Callable[[str], No
     outcome.acknowledged, outcome.unanswered = len(clerk.acknowledged), clerk.unanswered
     outcome.longest_silence_s = round(clerk.longest_silence_s, 1)
     outcome.most_mib = {name: size // MIB for name, size in sorted(memory.most_bytes.items())}
-    outcome.faults += clerk.faults
+    outcome.hostile = neighbours.sent
+    outcome.faults += clerk.faults + neighbours.faults
     outcome.faults += [f"acknowledged and not listed once: {name}" for name in clerk.missing()]
     outcome.faults += [f"experiment {e} ended as {s}" for e, s in zip(experiments, states, strict=True) if s != DONE]
     for experiment_id in experiments:
