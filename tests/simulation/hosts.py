@@ -46,8 +46,9 @@ class Host:
     on_bug: Callable[[str, BaseException], None]
     tasks: dict[str, Task] = field(default_factory=dict)
     """By resources_id, until their exit has been reported."""
-    known: set[str] = field(default_factory=set)
-    """resources_ids of all it ever ran since it was switched on: an order that comes late starts nothing twice."""
+    known: dict[str, str] = field(default_factory=dict)
+    """All that it ever ran since it was switched on, allocations by resources_id: an order that comes late starts
+    nothing twice."""
     _stopping: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -59,7 +60,7 @@ class Host:
         assert not taken & set(order.placement.slot_ids), f"{self.agent_id}: two tasks on one slot"
         resources_id = order.placement.resources_id
         self.diary.started.append(resources_id)
-        self.known.add(resources_id)
+        self.known[resources_id] = order.spec.allocation_id
         task = Task(order, asyncio.create_task(self.train(order).run()))
         task.work.add_done_callback(lambda work: self._exited(task, work))
         self.tasks[resources_id] = task
@@ -82,11 +83,12 @@ class Host:
             soon.add_done_callback(self._stopping.discard)
 
     def lose_power(self) -> list[str]:
-        """Every task is gone, with all notes of it. Answers whose."""
-        victims = [task.order.spec.allocation_id for task in self.tasks.values()]
+        """Every task is gone, and all notes of those that ever ran here. Answers whose: an order that comes late may
+        start one of them once more, even if its end was reported before."""
+        victims = list(self.known.values())
         for task in self.tasks.values():
             task.work.cancel()
-        self.tasks, self.known = {}, set()
+        self.tasks, self.known = {}, {}
         return victims
 
 
