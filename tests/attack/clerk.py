@@ -7,55 +7,44 @@ be there at once, at every later look, and at the end exactly once. One that was
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-EVERY_S = 0.1
+from tests.attack.background import Background
+
 ANSWER_S = 15.0
 WAITS = frozenset({429, 503})
 """Answers that say: try again later. Anything else that is no success is a fault of the cluster."""
 
 
-class Clerk:
+class Clerk(Background):
+    every_s = 0.1
+
     def __init__(self, url: str) -> None:
+        super().__init__()
         self._url, self._token = url, ""
-        self._stop = threading.Event()
+        self._number, self._answered_at_s = 0, time.monotonic()
         self.acknowledged: list[str] = []
         self.faults: list[str] = []
-        self.answered = self.unanswered = 0
+        self.unanswered = 0
         self.longest_silence_s = 0.0
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._work, name="clerk", daemon=True)
-        thread.start()
+    def round(self) -> None:
+        self._number += 1
         try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join(2 * ANSWER_S)
+            self._create(f"attacked {self._number}")
+        except (OSError, HTTPException, ValueError):
+            self.unanswered += 1
+            return
+        now_s = time.monotonic()
+        self.longest_silence_s = max(self.longest_silence_s, now_s - self._answered_at_s)
+        self._answered_at_s = now_s
 
-    def _work(self) -> None:
-        number, answered_at = 0, time.monotonic()
-        while not self._stop.wait(EVERY_S):
-            number += 1
-            try:
-                self._one_round(f"attacked {number}")
-            except (OSError, HTTPException, ValueError):
-                self.unanswered += 1
-                continue
-            self.answered += 1
-            self.longest_silence_s = max(self.longest_silence_s, time.monotonic() - answered_at)
-            answered_at = time.monotonic()
-
-    def _one_round(self, name: str) -> None:
+    def _create(self, name: str) -> None:
         """Creates one workspace and looks whether it is there; notes a fault where it is not."""
         self._ask("POST", "/api/v1/workspaces", {"name": name})
         self.acknowledged.append(name)

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import psutil
 
-EVERY_S = 0.5
+from tests.attack.background import Background
+
 MIB = 1024 * 1024
 
 
-class MemoryWatch:
+class MemoryWatch(Background):
     """`most_bytes`: of each process of the cluster, by name, the largest resident size seen."""
 
+    every_s = 0.5
+
     def __init__(self, children: Callable[[], Mapping[str, int]]) -> None:
+        super().__init__()
         self._children = children
-        self._stop = threading.Event()
         self.most_bytes: dict[str, int] = {}
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._work, name="memory watch", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join()
-
-    def _work(self) -> None:
-        while not self._stop.wait(EVERY_S):
-            with suppress(OSError, ValueError, KeyError):  # the status file is being replaced, or the cluster is down
-                for name, size in resident_bytes(self._children()).items():
-                    self.most_bytes[name] = max(size, self.most_bytes.get(name, 0))
+    def round(self) -> None:
+        with suppress(OSError, ValueError, KeyError):  # the status file is being replaced, or the cluster is down
+            for name, size in resident_bytes(self._children()).items():
+                self.most_bytes[name] = max(size, self.most_bytes.get(name, 0))
 
 
 def resident_bytes(children: Mapping[str, int]) -> dict[str, int]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import random
 import re
 import socket
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 
 from resolute.api.routing import Caller
 from resolute.api.table import ROUTES
+from tests.attack.background import Background
 
-EVERY_S = 0.05
 ANSWER_S = 15.0
 HALF_SENT_MAX = 200
 """Connections with half a request that are held open at once."""
@@ -39,33 +37,26 @@ HOSTILE_BODIES: tuple[tuple[str, bytes], ...] = (
 )
 
 
-class Neighbours:
+class Neighbours(Background):
     """What they sent, how it was answered, and what should not have happened."""
 
+    every_s = 0.05
+
     def __init__(self, host: str, port: int, seed: int) -> None:
+        super().__init__()
         self._host, self._port = host, port
         self._chance = random.Random(f"neighbours {seed}")
-        self._stop = threading.Event()
         self._half_sent: list[socket.socket] = []
         self.sent: Counter[str] = Counter()
         self.faults: list[str] = []
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._work, name="neighbours", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join(2 * ANSWER_S)
-            for connection in self._half_sent:
-                connection.close()
+    def round(self) -> None:
+        with suppress(OSError, HTTPException):  # the gateway may be away, and may hang up on any of this
+            self._chance.choice((self._walk_a_route, self._send_a_body, self._send_half))()
 
-    def _work(self) -> None:
-        while not self._stop.wait(EVERY_S):
-            with suppress(OSError, HTTPException):  # the gateway may be away, and may hang up on any of this
-                self._chance.choice((self._walk_a_route, self._send_a_body, self._send_half))()
+    def finish(self) -> None:
+        for connection in self._half_sent:
+            connection.close()
 
     def _walk_a_route(self) -> None:
         """As a stranger, whoever the route is for."""
