@@ -103,6 +103,7 @@ class Target:
     async def _begin(self) -> None:
         """An experiment with a running trial, reports, log lines and a checkpoint; and an older one that has ended."""
         user = self._cluster.user
+        await self._end_what_requests_created()
         ended = await self._cluster.submit(config=CONFIG)
         await user.post(f"/api/v1/experiments/{ended}/kill")
         self._agent = await self._cluster.agent(slots=1)
@@ -161,6 +162,13 @@ class Target:
             "endDate": ["2026-02-01"],
             "name": [f"name {uuid[:8]}"],
         }
+
+    async def _end_what_requests_created(self) -> None:
+        """Hundreds of experiments may stand in the queue by now, and the one that is wanted would wait behind them."""
+        there = await self._cluster.user.get("/api/v1/experiments", limit=-1)
+        for experiment in there["experiments"]:
+            if not experiment.get("endTime"):
+                await self._cluster.user.call("POST", f"/api/v1/experiments/{experiment['id']}/kill")
 
     async def _checkpoint(self, task: Any, uuid: str, task_id: str, allocation: str) -> None:
         section = {"type": "shared_fs", "host_path": str(self._storage)}
