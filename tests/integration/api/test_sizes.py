@@ -119,7 +119,7 @@ VALUES = "data: {values: [" + "1,\n" * 19_000 + "]}"
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
-        (LABELS, 400, "config: expected at most 1048576 characters; found 3889040"),
+        (LABELS, 400, "the configuration has 3,889,040 bytes; the limit is 1,048,576"),
         (LABELS[: 2**20 - 1000] + "]", 400, "holds more than 20,000 keys and values"),
         (LABELS[:120_000] + "]", 400, "labels: expected a list of at most 1,000 items"),
         (VALUES, 200, ""),
@@ -195,8 +195,7 @@ async def test_batches_of_metrics_and_lines_hold_nobody_up(postgres_dsn: str, na
             assert status == 200, answer
         for count, why in (
             (METRICS.limit_bytes // 3 - 10, "more than 150,000"),
-            (149_990, "expected at most 100000 elements"),
-            (99_000, "expected an object"),
+            (149_990, "expected an object"),
         ):
             many_lists = b'{"reports": [' + b"[]," * count + b"[]]}"
             status, answer = await unheld(post, trial, "/api/v1/trials/1/metrics/batch", many_lists)

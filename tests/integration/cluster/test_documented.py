@@ -92,7 +92,7 @@ def test_every_command_of_the_page_does_what_it_says(newcomer: Newcomer) -> None
     assert "Created experiment 2\n" in said["det experiment create const.yaml . -f"]
     assert "Validation Metric: loss" in said["det experiment describe 1 --metrics"]
     assert (newcomer.folder / "there" / "steps").read_text() == "100"
-    assert "ExperimentEnded outcome=COMPLETED" in said["resolute log show experiment-1"]
+    assert "the experiment ended COMPLETED" in said["resolute log show experiment-1"]
     assert "whole" in said["resolute log verify"]
 
 
