@@ -115,7 +115,7 @@ def test_a_task_runs_as_its_owners_agent_user(site: Site, tmp_path: Path) -> Non
     try:
         log = told(site, experiment(entrypoint="python3 say.py"), saying(tmp_path, FACTS))
     finally:
-        link(cluster, "--agent-uid", "0", "--agent-gid", "0")
+        link(cluster, "--agent-uid", "0", "--agent-user", "root", "--agent-gid", "0", "--agent-group", "root")
     facts = json.loads(next(line for line in log.splitlines() if '"cwd"' in line).split("INFO: ")[1])
     assert (facts["uid"], facts["gid"], facts["own"]) == (1234, 2345, 1234)
     assert facts["home"] == "/run/determined/workdir"

@@ -44,9 +44,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if info is None or info.task_type != "TRIAL":
         parser.error("this trains a trial on a cluster; try `det experiment create --local --test-mode` here")
     logging.basicConfig(level=logging.DEBUG if info.trial._debug else logging.INFO, format=constants.LOG_FORMAT)
-    if util.rank_of_environment() == 0:
+    if (rank := util.rank_of_environment()) == 0:
         logger.debug("configuration: %s", json.dumps(printable(info.trial._config)))
         logger.warning(DEPRECATED, spec)
+    else:
+        logger.info("rank %d begins", rank)
     try:
         _train(load_trial_class(spec), info)
     except NoSuchTrial as problem:
