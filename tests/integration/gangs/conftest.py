@@ -42,7 +42,6 @@ class Gangs:
                 "resources": {"slots_per_trial": slots},
                 "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 10}},
                 "hyperparameters": hyperparameters,
-                "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.cluster.home)},
                 "environment": environment,
                 "max_restarts": 1,
                 **config,
