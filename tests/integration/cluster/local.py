@@ -142,14 +142,17 @@ class LocalCluster:
         return self.det("trial", "logs", str(trial_id))
 
     def ended(self, experiment_id: int, within_s: float = 120) -> str:
-        """Wait for the experiment's end; its state."""
-        over = ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR")
+        """Wait for the experiment's end; its state. It is asked for once: another gateway may be a moment behind."""
+
+        def outcome() -> str:
+            state: str = self.experiment(experiment_id)["state"]
+            return state if state in ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR") else ""
+
         try:
-            until("the experiment ends", lambda: self.experiment(experiment_id)["state"] in over, within_s)
+            ended: str = until("the experiment ends", outcome, within_s)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story(experiment_id)}") from None
-        state: str = self.experiment(experiment_id)["state"]
-        return state
+        return ended
 
     def story(self, experiment_id: int) -> str:
         """What a person would look at when it hangs."""

@@ -216,33 +216,30 @@ async def _both_show_the_same(dsn: str) -> dict[str, int]:
     connection = await asyncpg.connect(dsn)
     try:
         older, newer = [row[0] for row in await connection.fetch(SCHEMAS)]
-        await _caught_up(connection, older, newer)
-        counts = {}
-        for table in TABLES:
-            shown = [await _rows(connection, schema, table) for schema in (older, newer)]
-            both = shown[0][0].keys() & shown[1][0].keys() if shown[0] and shown[1] else set()
-            rows = [
-                sorted(json.dumps({name: row[name] for name in both}, sort_keys=True) for row in one) for one in shown
-            ]
-            assert rows[0] == rows[1], table
-            counts[table] = len(rows[0])
-        return counts
+        deadline = time.monotonic() + 20
+        while True:  # retention goes on after the experiment: both are read as they were at one moment
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                stands = [await connection.fetchval(f"SELECT position FROM {one}.progress") for one in (older, newer)]
+                if stands == [await connection.fetchval("SELECT position FROM eventlog.log_head")] * 2:
+                    return await _same_rows(connection, older, newer)
+            assert time.monotonic() < deadline, stands
+            await asyncio.sleep(0.1)
     finally:
         await connection.close()
 
 
+async def _same_rows(connection: asyncpg.Connection, older: str, newer: str) -> dict[str, int]:
+    counts = {}
+    for table in TABLES:
+        shown = [await _rows(connection, schema, table) for schema in (older, newer)]
+        both = shown[0][0].keys() & shown[1][0].keys() if shown[0] and shown[1] else set()
+        rows = [sorted(json.dumps({name: row[name] for name in both}, sort_keys=True) for row in one) for one in shown]
+        assert rows[0] == rows[1], table
+        counts[table] = len(rows[0])
+    return counts
+
+
 SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname ~ '^read_v[0-9]+$' ORDER BY nspname"
-
-
-async def _caught_up(connection: asyncpg.Connection, *schemas: str) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        head = await connection.fetchval("SELECT position FROM eventlog.log_head")
-        stands = [await connection.fetchval(f"SELECT position FROM {schema}.progress") for schema in schemas]
-        if stands == [head] * len(schemas):
-            return
-        assert time.monotonic() < deadline, (head, stands)
-        await asyncio.sleep(0.1)
 
 
 async def _rows(connection: asyncpg.Connection, schema: str, table: str) -> list[dict[str, Any]]:
