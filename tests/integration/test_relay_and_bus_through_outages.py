@@ -9,7 +9,7 @@ import pytest
 
 from resolute.bus.nats import NatsBus
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.errors import TooLarge, Unavailable
 from resolute.proto.message import Cause, Command, Recorded, Reply
 from resolute.proto.pool import AgentEnabled, EnableAgent
 from resolute.relay.relay import Relay
@@ -134,7 +134,7 @@ async def test_a_bus_without_nats_says_so(nats_server: Nats) -> None:
 
 
 async def test_a_message_too_big_for_the_bus_is_an_error_of_its_own_and_not_an_outage(bus: NatsBus) -> None:
-    with pytest.raises(InvalidConfig, match=r"has \d+ bytes; the bus carries at most \d+"):
+    with pytest.raises(TooLarge, match=r"has [\d,]+ bytes; NATS carries at most [\d,]+"):
         await bus.request(EnableAgent("default", "a" * 9_000_000), CAUSE)
 
 
