@@ -29,6 +29,9 @@ CALLERS = ("user", "user", "user", "admin", "admin", "admin", "task", "task", "s
 
 LIMIT_BYTES = 2**24
 
+END_S = 20.0
+"""How long the cluster under test may take to end."""
+
 LOG = Path(".resolute/fuzz.log")
 """What the cluster under test logs."""
 
@@ -50,7 +53,10 @@ async def main() -> int:
     finally:
         assert target.stdin is not None, "the target listens"
         target.stdin.close()
-        await target.wait()
+        try:
+            await asyncio.wait_for(target.wait(), END_S)
+        except TimeoutError:  # it hangs over what it was asked last, and that is told by what was raised
+            target.kill()
 
 
 async def _fuzz(target: Process, asked: argparse.Namespace, tally: Tally) -> None:
