@@ -149,6 +149,8 @@ def end_its_gateways(cluster: LocalCluster) -> None:
 def test_an_upgrade_and_a_downgrade_of_the_gateway_are_felt_by_nobody(
     tmp_path: Path, last_release: str, services: str
 ) -> None:
+    if services == "of the last release" and os.geteuid() == 0 and not others_may_enter(Path(sys.prefix)):
+        pytest.skip("the last release cannot start Postgres for root from a directory that others may not enter")
     with cluster_of(tmp_path, last_release if services == "of the last release" else "") as cluster:
         child = next(one for one in load(cluster.data / "run" / "plan.json") if one.name == "api-1")
         old = Gateway(child, last_release, tmp_path / "old.log")
@@ -159,6 +161,10 @@ def test_an_upgrade_and_a_downgrade_of_the_gateway_are_felt_by_nobody(
         finally:
             old.kill()
             new.kill()
+
+
+def others_may_enter(folder: Path) -> bool:
+    return all(one.stat().st_mode & 0o001 for one in (folder, *folder.parents))
 
 
 def upgrade_and_downgrade(cluster: LocalCluster, old: Gateway, new: Gateway) -> None:
