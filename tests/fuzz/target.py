@@ -24,7 +24,6 @@ import asyncpg
 import structlog
 
 from resolute.api.shell import connect
-from resolute.proto.errors import ResoluteError
 from resolute.proto.identity import UserChanged
 from resolute.proto.message import Cause
 from resolute.proto.pool import StartTask
@@ -55,8 +54,6 @@ class Target:
     def __init__(self, cluster: Whole, pool: asyncpg.Pool, storage: Path) -> None:
         self._cluster, self._pool, self._storage = cluster, pool, storage
         self._agent: Agent | None = None
-        self._running: list[StartTask] = []
-        """Orders that the agent has taken, and has not said the end of."""
         self._token, self._trial = "", 0
         self._known: dict[str, list[Any]] = {}
 
@@ -109,15 +106,14 @@ class Target:
         await self._end_what_requests_created()
         ended = await self._cluster.submit(config=CONFIG)
         await user.post(f"/api/v1/experiments/{ended}/kill")
-        agent = await self._free_agent()
+        self._agent = await self._cluster.agent(slots=1)
         experiment = await self._cluster.submit(config=CONFIG)
         while True:
-            order = await _given(agent)
+            order = await _given(self._agent)
             if order.spec.experiment_id == experiment:
                 break
-            await agent.report(order, "exited", 0)
-        self._running.append(order)
-        await agent.report(order, "started")
+            await self._agent.report(order, "exited", 0)
+        await self._agent.report(order, "started")
         task = self._cluster.known_as(order.token)
         self._token, self._trial = order.token, int(order.spec.trial_id or 0)
         allocation, uuid = order.spec.allocation_id, str(uuid4())
@@ -145,7 +141,7 @@ class Target:
             "checkpointUuid": [uuid],
             "uuid": [uuid],
             "jobId": [f"experiment-{experiment}"],
-            "agentId": [agent.name],
+            "agentId": [self._agent.name],
             "slotId": ["0"],
             "userId": [ADMIN, USER],
             "username": ["admin", "determined"],
@@ -166,17 +162,6 @@ class Target:
             "endDate": ["2026-02-01"],
             "name": [f"name {uuid[:8]}"],
         }
-
-    async def _free_agent(self) -> Agent:
-        """The one agent, with nothing to do: one that says nothing would hold its slot until it counts as lost."""
-        if self._agent is None:
-            self._agent = await self._cluster.agent(slots=1)
-        await self._agent.hello()
-        for order in self._running:
-            with suppress(ResoluteError):  # it is over already
-                await self._agent.report(order, "exited", 0)
-        self._running = []
-        return self._agent
 
     async def _end_what_requests_created(self) -> None:
         """Hundreds of experiments may stand in the queue by now, and the one that is wanted would wait behind them."""
