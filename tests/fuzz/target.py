@@ -24,9 +24,10 @@ import asyncpg
 import structlog
 
 from resolute.api.shell import connect
+from resolute.bus import subjects
 from resolute.proto.identity import UserChanged
-from resolute.proto.message import Cause
-from resolute.proto.pool import StartTask
+from resolute.proto.message import Cause, Reply
+from resolute.proto.pool import AgentOrders, StartTask, TaskReport
 from resolute.service import Aggregates
 from resolute.service.loop_watchdog import LoopWatch
 from resolute.storage import open_storage
@@ -34,6 +35,9 @@ from tests.integration.api.whole import Agent, Whole, whole
 from tests.servers import Nats, Postgres
 
 ADMIN, USER = 1, 2
+
+ORDER_WITHIN_S = 45
+"""How long a trial may wait for the agent, with nothing but it to run."""
 
 SESSION = "INSERT INTO api.sessions (session_id, user_id, token_hash, expires_at) VALUES ($1, $2, $3, $4)"
 
@@ -54,6 +58,7 @@ class Target:
     def __init__(self, cluster: Whole, pool: asyncpg.Pool, storage: Path) -> None:
         self._cluster, self._pool, self._storage = cluster, pool, storage
         self._agent: Agent | None = None
+        self._agents = 0
         self._token, self._trial = "", 0
         self._known: dict[str, list[Any]] = {}
 
@@ -104,9 +109,9 @@ class Target:
         """An experiment with a running trial, reports, log lines and a checkpoint; and an older one that has ended."""
         user = self._cluster.user
         await self._end_what_requests_created()
+        self._agent = await self._new_agent()
         ended = await self._cluster.submit(config=CONFIG)
         await user.post(f"/api/v1/experiments/{ended}/kill")
-        self._agent = await self._cluster.agent(slots=1)
         experiment = await self._cluster.submit(config=CONFIG)
         while True:
             order = await _given(self._agent)
@@ -163,6 +168,13 @@ class Target:
             "name": [f"name {uuid[:8]}"],
         }
 
+    async def _new_agent(self) -> Agent:
+        """A request may have disabled the one before, which is lost once it has been silent for a while."""
+        self._agents += 1
+        agent = StoppingAgent(f"agent-{self._agents}", self._cluster.bus, slots=1)
+        await agent.join()
+        return agent
+
     async def _end_what_requests_created(self) -> None:
         """Hundreds of experiments may stand in the queue by now, and the one that is wanted would wait behind them."""
         there = await self._cluster.user.get("/api/v1/experiments", limit=-1)
@@ -190,11 +202,23 @@ class Target:
 
 async def _given(agent: Agent) -> StartTask:
     """The agent's next order; one that was lost on its way is asked for again."""
-    while agent.orders.empty():
-        await agent.hello()
-        with suppress(TimeoutError):
-            return await asyncio.wait_for(agent.orders.get(), 2)
+    async with asyncio.timeout(ORDER_WITHIN_S):
+        while agent.orders.empty():
+            await agent.hello()
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(agent.orders.get(), 2)
     return agent.orders.get_nowait()
+
+
+class StoppingAgent(Agent):
+    """Starts nothing, says that it did, and says so of what it is told to stop: requests kill trials, and one that
+    never ended would hold the agent's slot for good."""
+
+    async def _order(self, orders: AgentOrders) -> None:
+        await super()._order(orders)
+        for stop in orders.stop:
+            ended = TaskReport(self.name, self.pool, stop.allocation_id, stop.resources_id, "exited", exit_code=137)
+            await self.bus.ask(subjects.agent(self.name, "report"), ended, Reply)
 
 
 async def main() -> None:
