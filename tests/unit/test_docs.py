@@ -6,24 +6,40 @@ import importlib.util
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from resolute.cli.parser import parse
 from resolute.cli.surface import DET, RESOLUTE
+from resolute.config.unsupported import RENAMED
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"det": DET, "resolute": RESOLUTE}
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
-def test_the_lives_are_drawn_from_todays_tables() -> None:
-    spec = importlib.util.spec_from_file_location("lifecycles", ROOT / "docs" / "lifecycles.py")
+def generator(name: str) -> Any:
+    """A program under docs/, which writes a page."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    lifecycles = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(lifecycles)
-    assert lifecycles.PAGE.read_text() == lifecycles.page(), "run: python docs/lifecycles.py"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["lifecycles", "master_config"])
+def test_a_page_is_drawn_from_todays_tables(name: str) -> None:
+    module = generator(name)
+    assert module.PAGE.read_text() == module.page(), f"run: python docs/{name}.py"
+
+
+def test_every_key_of_the_master_configuration_either_works_or_is_refused() -> None:
+    master = generator("master_config")
+    assert len(master.KEYS) == 273
+    unclear = [key for key in master.KEYS if (master.refused(key) is None) != (master.known(key) or key in RENAMED)]
+    assert unclear == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

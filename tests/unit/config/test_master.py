@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from resolute.config import parse_experiment
 from resolute.config.durations import seconds
 from resolute.config.master import parse_master
+from resolute.config.unsupported import UNSUPPORTED
 from resolute.proto.errors import InvalidConfig
 
 
 def test_an_empty_file_is_a_working_cluster() -> None:
     config = parse_master({})
-    assert (config.port, config.resource_pools[0].pool_name, config.resource_pools[0].agent_reconnect_wait) == (
+    assert (config.listens_at, config.resource_pools[0].pool_name, config.resource_pools[0].agent_reconnect_wait) == (
         8080, "default", 25.0,
     )  # fmt: skip
     assert config.scheduler_of("default").type == "priority"
@@ -84,3 +88,88 @@ def test_durations_are_written_as_go_writes_them(text: str, span_s: float) -> No
 def test_other_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="such as 30s"):
         seconds(text)
+
+
+# ---------------------------------------------------------------- what is not supported
+
+
+def said(path: str, value: Any) -> dict[str, Any]:
+    """A master configuration that says this alone; `[]` in the path is a list of one item."""
+    name, _, rest = path.partition(".")
+    inner = said(rest, value) if rest else value
+    return {name.removesuffix("[]"): [inner]} if name.endswith("[]") else {name: inner}
+
+
+def harmless() -> Iterator[tuple[str, Any]]:
+    for path, entry in UNSUPPORTED.items():
+        yield from ((path, value) for value in entry.harmless)
+
+
+@pytest.mark.parametrize("path", UNSUPPORTED)
+def test_a_key_that_is_not_supported_is_refused_by_name_with_what_to_do(path: str) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        parse_master(said(path, "something"))
+    assert f"{path.replace('[]', '[0]')}: {UNSUPPORTED[path].why}" in refused.value.message.splitlines()
+
+
+@pytest.mark.parametrize(("path", "value"), list(harmless()))
+def test_a_key_that_asks_for_what_the_cluster_does_anyway_is_let_in(path: str, value: Any) -> None:
+    parse_master(said(path, value))
+
+
+def test_a_section_that_is_switched_off_is_let_in_and_what_else_it_says_is_not() -> None:
+    parse_master({"saml": {"enabled": False}, "oidc": {}, "scim": None})
+    with pytest.raises(InvalidConfig, match="saml: is not supported"):
+        parse_master({"saml": {"enabled": False, "provider": "okta"}})
+
+
+def test_a_pools_own_task_defaults_know_the_same_keys_as_the_clusters() -> None:
+    with pytest.raises(InvalidConfig, match=r"resource_pools\[0\]\.task_container_defaults\.gpu_pod_spec: is for pods"):
+        parse_master({"resource_pools": [{"task_container_defaults": {"gpu_pod_spec": {"spec": {}}}}]})
+
+
+def test_former_names_work_unless_todays_are_there_too() -> None:
+    config = parse_master(
+        {
+            "resource_manager": {"default_gpu_resource_pool": "a", "default_cpu_resource_pool": "b"},
+            "resource_pools": [{"pool_name": "a", "max_cpu_containers_per_agent": 3}, {"pool_name": "b"}],
+        }
+    )
+    manager = config.resource_manager
+    assert (manager.default_compute_resource_pool, manager.default_aux_resource_pool) == ("a", "b")
+    assert config.resource_pools[0].max_aux_containers_per_agent == 3
+    with pytest.raises(InvalidConfig, match="is the former name of max_aux_containers_per_agent, which is there too"):
+        parse_master({"resource_pools": [{"max_cpu_containers_per_agent": 3, "max_aux_containers_per_agent": 4}]})
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"resource_manager": {"type": "kubernetes"}}, "resource_manager.type: kubernetes is not supported"),
+        ({"checkpoint_storage": {"type": "gcs", "bucket": "b"}}, "checkpoint_storage.type: gcs is not supported"),
+        ({"log": {"level": "trace"}}, "log.level: trace is not supported; write debug, info, warn or error"),
+        ({"db": {"host": "h"}}, "db: user, name missing; a cluster without `db` runs a PostgreSQL of its own"),
+        ({"security": {"tls": {"cert": "c.pem"}}}, "security.tls: cert and key go together"),
+    ],
+)
+def test_what_is_not_built_is_refused_at_start(given: dict[str, Any], line: str) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        parse_master(given)
+    assert any(found.startswith(line) for found in refused.value.message.splitlines()), refused.value.message
+
+
+def test_the_port_follows_from_tls_where_it_is_left_open() -> None:
+    tls = {"security": {"tls": {"cert": "c.pem", "key": "k.pem"}}}
+    assert [parse_master(each).listens_at for each in ({"port": 0}, tls, {"port": 9000, **tls})] == [8080, 8443, 9000]
+
+
+def test_the_clusters_startup_hook_is_part_of_every_experiment() -> None:
+    config = parse_master({"task_container_defaults": {"startup_hook": "export A=1"}})
+    asked = {
+        "entrypoint": "true",
+        "searcher": {"name": "single", "metric": "m"},
+        "checkpoint_storage": {"type": "shared_fs", "host_path": "/shared"},
+    }
+    hooked = parse_experiment(asked, config.defaults(created_at_s=5))
+    assert hooked.environment["startup_hook"] == "export A=1"
+    assert "startup_hook" not in parse_experiment(asked, parse_master({}).defaults(created_at_s=5)).environment

@@ -23,7 +23,7 @@ def _environment_as_before():
 def run_hook(tmp_path):
     def run(text: str) -> None:
         (tmp_path / prep.HOOK).write_text(text)
-        prep._run_hook(tmp_path / prep.HOOK)
+        prep._run_hooks({}, tmp_path)
 
     return run
 
@@ -49,6 +49,18 @@ def test_a_hook_that_exits_by_itself_takes_nothing_away(run_hook):
     assert os.environ == before
     with pytest.raises(prep.CannotStart, match="exit code 3"):
         run_hook("exit 3")
+
+
+def test_the_clusters_hook_runs_before_the_one_of_the_context_directory(run_hook, tmp_path):
+    (tmp_path / prep.HOOK).write_text("export ORDER=$ORDER-own")
+    assert prep._run_hooks({"environment": {"startup_hook": "export ORDER=cluster"}}, tmp_path)
+    assert os.environ["ORDER"] == "cluster-own"
+    with pytest.raises(prep.CannotStart, match=r"task_container_defaults\.startup_hook ended with exit code 4"):
+        prep._run_hooks({"environment": {"startup_hook": "exit 4"}}, tmp_path)
+
+
+def test_a_task_without_hooks_runs_none(tmp_path):
+    assert not prep._run_hooks({"environment": {"startup_hook": None}}, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["determined", "determined.py"])

@@ -174,6 +174,7 @@ ENVIRONMENT = Object(
         "drop_capabilities": Field(ListOf(Text()), []),
         # Ours: for an experiment what task_container_defaults has for a cluster or pool.
         "dtrain_network_interface": Field(Text()),
+        "startup_hook": Field(Text(), OMIT),
     },
     remedies={"runtime": "Name an image with environment.image."},
 )

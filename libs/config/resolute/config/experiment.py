@@ -167,10 +167,10 @@ def _from_task_container_defaults(defaults: Config) -> dict[str, Any]:
     environment = ("image", "registry_auth", "force_pull_image", "environment_variables")
     capabilities = ("add_capabilities", "drop_capabilities")
     layer = {k: defaults.get(k) for k in ("bind_mounts", "log_policies", "preemption_timeout", "slurm", "pbs")}
-    interface = defaults.get("dtrain_network_interface") or None
     layer["environment"] = {
         **{key: defaults.get(key) for key in (*environment, *capabilities)},
-        "dtrain_network_interface": interface,
+        "dtrain_network_interface": defaults.get("dtrain_network_interface") or None,
+        "startup_hook": defaults.get("startup_hook") or None,
     }
     layer["resources"] = {"devices": defaults.get("devices"), "shm_size": defaults.get("shm_size_bytes")}
     return layer

@@ -1,33 +1,56 @@
 """The cluster's own settings: port, database, pools, storage and defaults for tasks.
 
-Names are those of Determined's master.yaml, so that a file people have keeps its meaning; sections this cluster
-has no use for are refused by name rather than passed over in silence.
+Names are those of Determined's master.yaml, so that a file people have keeps its meaning. Every key that is accepted
+has an effect; `unsupported.py` has those that are refused by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator, model_validator
+
+from resolute.proto.errors import InvalidConfig
 
 from .experiment import ClusterDefaults
-from .pools import Provider, ResourcePool, Scheduler, Section, TaskContainerDefaults, check_names
+from .pools import DefaultTask, Provider, ResourcePool, Scheduler, Section, TaskContainerDefaults, check_names
 from .problems import Problems, nearest, one_of, quote
-from .storage_fields import STORAGE, check_storage
+from .storage_fields import clusters_storage
+from .unsupported import without_unsupported
 
 __all__ = ["MasterConfig", "Provider", "ResourcePool", "Scheduler", "TaskContainerDefaults", "parse_master"]
 
 
 class ResourceManager(Section):
     type: Literal["agent"] = "agent"
-    cluster_name: str = "default"
     default_compute_resource_pool: str = "default"
     default_aux_resource_pool: str = "default"
     scheduler: Scheduler = Scheduler()
 
+    @field_validator("type", mode="before")
+    @classmethod
+    def _is_built(cls, value: Any) -> Any:
+        if value in ("kubernetes", "slurm", "pbs", "dispatcher"):
+            raise ValueError(f"{value} is not supported by this release; agent runs tasks on agents of the cluster")
+        return value
+
+
+class Log(Section):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("level", mode="before")
+    @classmethod
+    def _has_four_levels(cls, value: Any) -> Any:
+        if value in ("trace", "fatal"):
+            raise ValueError(f"{value} is not supported; write debug, info, warn or error")
+        return "warning" if value == "warn" else value
+
 
 class Database(Section):
+    """A PostgreSQL that is there already, in place of the cluster's own."""
+
     user: str = ""
     password: SecretStr = SecretStr("")
     host: str = ""
@@ -36,9 +59,29 @@ class Database(Section):
     ssl_mode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] = "disable"
     ssl_root_cert: str | None = None
 
+    @model_validator(mode="after")
+    def _says_where(self) -> Database:
+        missing = [name for name in ("user", "host", "name") if not getattr(self, name)]
+        if self.model_fields_set and missing:
+            raise ValueError(f"{', '.join(missing)} missing; a cluster without `db` runs a PostgreSQL of its own")
+        return self
+
+
+class Tls(Section):
+    cert: Path | None = None
+    key: Path | None = None
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Tls:
+        if (self.cert is None) != (self.key is None):
+            raise ValueError("cert and key go together: give both, or neither")
+        return self
+
 
 class Security(Section):
     initial_user_password: SecretStr = SecretStr("")
+    tls: Tls = Tls()
+    default_task: DefaultTask | None = None
 
 
 class RetentionPolicy(Section):
@@ -47,8 +90,13 @@ class RetentionPolicy(Section):
 
 
 class MasterConfig(Section):
-    port: int = Field(default=8080, ge=0, le=65535)
+    port: int = Field(default=0, ge=0, le=65535)
+    """0: 8080, or 8443 with a certificate."""
     cluster_name: str = ""
+    """What the cluster is called where people see it."""
+    launch_error: bool = True
+    """Whether work that no agent of today can hold is refused, rather than warned of."""
+    log: Log = Log()
     db: Database = Database()
     security: Security = Security()
     resource_manager: ResourceManager = ResourceManager()
@@ -68,6 +116,11 @@ class MasterConfig(Section):
                     f"resource_manager.{field}: expected one of the pools ({', '.join(names)}); found {name!r}"
                 )
         return self
+
+    @property
+    def listens_at(self) -> int:
+        """The port of the gateway."""
+        return self.port or (8443 if self.security.tls.cert is not None else 8080)
 
     def scheduler_of(self, pool_name: str) -> Scheduler:
         """The pool's own scheduler, or the cluster's."""
@@ -96,11 +149,13 @@ class MasterConfig(Section):
 def parse_master(raw: Mapping[str, Any]) -> MasterConfig:
     """Raises InvalidConfig with a line for every problem: the path, what was found, what would do."""
     problems = Problems()
-    given = {key: value for key, value in raw.items() if value is not None}
+    given = without_unsupported(raw, problems)
     if "checkpoint_storage" in given:
-        storage = STORAGE.fill(STORAGE.read(given["checkpoint_storage"], "checkpoint_storage", problems))
-        check_storage(storage, problems)
-        given["checkpoint_storage"] = storage
+        try:
+            given["checkpoint_storage"] = clusters_storage(given["checkpoint_storage"])
+        except InvalidConfig as error:
+            problems.lines.extend(error.message.splitlines())
+            del given["checkpoint_storage"]
     try:
         config = MasterConfig.model_validate(given)
     except ValidationError as error:
@@ -114,7 +169,7 @@ def parse_master(raw: Mapping[str, Any]) -> MasterConfig:
 def _report(detail: Mapping[str, Any], problems: Problems) -> None:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
     if detail["type"] == "extra_forbidden":
-        known = _fields_at(detail["loc"][:-1])
+        known = fields_of(".".join(part for part in detail["loc"][:-1] if isinstance(part, str)))
         close = nearest(str(detail["loc"][-1]), known)
         problems.add(path, f"unknown field. {f'Did you mean {close!r}?' if close else one_of(known)}")
     elif detail["type"] == "value_error":
@@ -125,13 +180,13 @@ def _report(detail: Mapping[str, Any], problems: Problems) -> None:
         problems.add(path, f"{detail['msg'].removeprefix('Input ')}; found {found}.")
 
 
-def _fields_at(loc: tuple[Any, ...]) -> list[str]:
-    """The fields of the section at `loc`."""
+def fields_of(path: str) -> tuple[str, ...]:
+    """The keys of the section at `path`, which has `[]` for any item of a list; none where there is no section."""
     section: Any = MasterConfig
-    for part in loc:
-        if isinstance(part, str):
-            section = _section_of(section.model_fields[part].annotation)
-    return list(section.model_fields)
+    for part in path.replace("[]", "").split(".") if path else ():
+        known = section.model_fields.get(part) if section is not None else None
+        section = _section_of(known.annotation) if known is not None else None
+    return tuple(section.model_fields) if section is not None else ()
 
 
 def _section_of(annotation: Any) -> Any:

@@ -5,7 +5,7 @@ Names are those of Determined's master.yaml. The scheduler, the gateway, deploym
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -15,6 +15,9 @@ from .durations import seconds
 
 WEIGHT_MOST = 1_000_000
 """The largest weight of a job. What is beyond is a slip, and sums of such would leave what numbers can hold."""
+
+POSIX_ID_MAX = 2**32 - 2
+"""The largest number of a user or group; the one after it means "leave it as it is" to the system calls."""
 
 
 def _seconds(value: Any) -> Any:
@@ -41,6 +44,15 @@ class Scheduler(Section):
     """fair_share: between whom the slots are shared."""
 
 
+class DefaultTask(Section):
+    """Whom the tasks of users run as that are linked with no user of the host."""
+
+    user: str = Field(default="root", min_length=1)
+    uid: int = Field(default=0, ge=0, le=POSIX_ID_MAX)
+    group: str = Field(default="root", min_length=1)
+    gid: int = Field(default=0, ge=0, le=POSIX_ID_MAX)
+
+
 class TaskContainerDefaults(Section):
     shm_size_bytes: int = Field(default=4 * 2**30, gt=0)
     image: str | dict[str, str] | None = None
@@ -51,13 +63,22 @@ class TaskContainerDefaults(Section):
     drop_capabilities: list[str] = []
     devices: list[Any] = []
     bind_mounts: list[dict[str, Any]] = []
-    network_mode: str = "bridge"
+    network_mode: str = Field(default="bridge", min_length=1)
+    """bridge: a network of the cluster's own. Or the name of a Docker network, `host`, or `container:NAME`."""
     dtrain_network_interface: str = ""
     """Where the containers of one trial talk to each other, on every host; several with commas. Empty: found out."""
-    work_dir: str | None = None
     startup_hook: str = ""
+    """Shell text that every task runs before its own startup-hook.sh."""
     log_policies: list[dict[str, Any]] = []
     preemption_timeout: int = Field(default=3600, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_an_earlier_release(cls, value: Any) -> Any:
+        """Descriptions of clusters that earlier releases kept have a key `work_dir`, which says nothing."""
+        if isinstance(value, Mapping) and value.get("work_dir", value) is None:
+            return {name: inner for name, inner in value.items() if name != "work_dir"}
+        return value
 
 
 class Provider(Section):

@@ -6,6 +6,8 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
+from resolute.proto.checkpoint import STORAGE_BUILT
+
 from .nodes import OMIT, Field, Int, Object, Status, Text
 from .problems import Problems
 
@@ -61,6 +63,20 @@ _REQUIRED = {
     "gcs": "bucket",
     "azure": "container",
 }
+
+
+def clusters_storage(value: Any) -> dict[str, Any]:
+    """A cluster's own `checkpoint_storage`, complete. Raises InvalidConfig for one that no experiment could use."""
+    problems = Problems()
+    storage: dict[str, Any] = STORAGE.fill(STORAGE.read(value, "checkpoint_storage", problems))
+    check_storage(storage, problems)
+    kind = storage.get("type")
+    if kind in TYPES and kind not in STORAGE_BUILT:
+        problems.add(
+            "checkpoint_storage.type", f"{kind} is not supported by this release. Use {' or '.join(STORAGE_BUILT)}."
+        )
+    problems.raise_if_any()
+    return storage
 
 
 def check_storage(storage: Mapping[str, Any], problems: Problems, path: str = "checkpoint_storage") -> None:

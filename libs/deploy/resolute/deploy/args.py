@@ -24,7 +24,8 @@ class ClusterUp:
     """
 
     cluster_name: str = "determined"
-    master_port: int = 8080
+    master_port: int | None = None
+    """None: as the master configuration says, else 8080."""
     agents: int = 1
     slots: int | None = None
     gpu: bool | None = None
@@ -55,7 +56,8 @@ class AgentUp:
     """`agent-up MASTER_HOST`: one more agent on this host, joined to a running cluster."""
 
     master_host: str
-    master_port: int = 8080
+    master_port: int | None = None
+    """None: that of the cluster."""
     cluster_name: str = "determined"
     agent_name: str = "det-agent-vm"
     resource_pool: str | None = None

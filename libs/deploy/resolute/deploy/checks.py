@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import shutil
 import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import asyncpg
 import psutil
 
 from resolute.deploy import postgres
@@ -15,6 +18,8 @@ from resolute.deploy.places import Places, make_private
 from resolute.proto.errors import Refused
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
+DATABASE_S = 10.0
+"""How long a database may take to let somebody in."""
 
 
 def data_directory(places: Places) -> None:
@@ -43,6 +48,29 @@ def data_directory(places: Places) -> None:
             f"cannot use the database in {data}: it was made by PostgreSQL {found}, and this release runs "
             f"{postgres.MAJOR}; use the release that made it, or another directory (--data-dir)"
         )
+
+
+def database_answers(url: str) -> None:
+    """A PostgreSQL that others run lets the cluster in, and is no older than the one that clusters bring."""
+    try:
+        version = asyncio.run(_version_of(url))
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError, ValueError) as error:
+        where = urlsplit(url)
+        at = f" at {where.hostname}:{where.port}" if where.hostname else ""
+        raise Refused(
+            f"cannot use the database{at}: {str(error) or type(error).__name__}; the section `db` of the master "
+            "configuration says where it is and who signs in"
+        ) from error
+    if version < int(postgres.MAJOR):
+        raise Refused(f"cannot use the database: it is PostgreSQL {version}, and this release needs {postgres.MAJOR}")
+
+
+async def _version_of(url: str) -> int:
+    connection = await asyncpg.connect(url, timeout=DATABASE_S)
+    try:
+        return int(connection.get_server_version().major)
+    finally:
+        await connection.close(timeout=DATABASE_S)
 
 
 def port_is_free(host: str, port: int) -> None:

@@ -70,6 +70,10 @@ class Cluster:
     """Of the master configuration; what `storage` says otherwise."""
     task_container_defaults: dict[str, Any] = field(default_factory=dict)
     """Of the master configuration: what was said there, and nothing that was not."""
+    display_name: str = ""
+    """What the cluster is called where people see it; `name` when empty."""
+    database: str = field(default="", repr=False)
+    """The URL, with the password, of a PostgreSQL that others run; empty for one of its own."""
     given: dict[str, str] = field(default_factory=dict)
     """Settings of services and agents, as variables: see `resolute.deploy.given`."""
     format: int = FORMAT
@@ -172,7 +176,7 @@ def children(places: Places, cluster: Cluster, password: str | None = None) -> l
     """In the order of starting. `password`: the initial one of the first users."""
     env = given.passed_on(os.environ, cluster.given)
     parts = [
-        postgres.child(places, env),
+        *(() if cluster.database else (postgres.child(places, env),)),
         nats_server.child(places, env),
         *_services(places, cluster, {**env, **service_environment(places, cluster, password)}),
         *(_agent(places, cluster, agent, env) for agent in cluster.agents),
@@ -180,10 +184,14 @@ def children(places: Places, cluster: Cluster, password: str | None = None) -> l
     return [replace(part, restart=part.restart and cluster.restart) for part in parts]
 
 
+def database_url(places: Places, cluster: Cluster) -> str:
+    return cluster.database or postgres.url(places)
+
+
 def service_environment(places: Places, cluster: Cluster, password: str | None = None) -> dict[str, str]:
     """What every service, the gateway included, is told."""
     storage = cluster.checkpoint_storage or {"type": "shared_fs", "host_path": cluster.storage}
-    secret, database = cluster_secret(places), postgres.url(places)
+    secret, database = cluster_secret(places), database_url(places, cluster)
     return {
         "RESOLUTE_DATABASE_URL": database,
         "RESOLUTE_NATS_URL": cluster.nats_url,
@@ -192,7 +200,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_CLUSTER_ID": cluster.id,
         "RESOLUTE_CLUSTER_SECRET": secret,
         "RESOLUTE_LOG_FORMAT": "json",
-        "RESOLUTE_SCHEDULER_POOLS": json.dumps(cluster.pools),
+        "RESOLUTE_SCHEDULER_POOLS": json.dumps([_without_network(pool) for pool in cluster.pools]),
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
         "RESOLUTE_PROVIDER_WORK_DIR": str(places.instances),
         "RESOLUTE_PROVIDER_LOG_DIR": str(places.logs),
@@ -204,16 +212,16 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_PORT": str(cluster.port),
         "RESOLUTE_API_TASK_HOST": cluster.task_host,
         "RESOLUTE_API_REUSE_PORT": json.dumps(cluster.replicas.get("api", 1) > 1),
-        "RESOLUTE_API_POOLS": json.dumps(cluster.pools),
+        "RESOLUTE_API_POOLS": json.dumps([_without_network(pool) for pool in cluster.pools]),
         "RESOLUTE_API_DEFAULT_POOL": cluster.compute_pool,
         "RESOLUTE_API_DEFAULT_AUX_POOL": cluster.default_aux_pool or cluster.compute_pool,
         "RESOLUTE_API_DATABASE_URL": database,
-        "RESOLUTE_API_CLUSTER_NAME": cluster.name,
+        "RESOLUTE_API_CLUSTER_NAME": cluster.display_name or cluster.name,
         "RESOLUTE_API_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_SECRET": secret,
         "RESOLUTE_API_SEALING_KEYS": str(places.sealing_keys),
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
-        "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(cluster.task_container_defaults),
+        "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(_but_network(cluster.task_container_defaults)),
         **_paths_of_tasks(places, cluster),
         **cluster.given,
         **({given.PASSWORD: password} if password else {}),
@@ -238,7 +246,7 @@ def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dic
         **_trusting(cluster, agent),
         **given.of_agents(cluster.given),
         **agent.given,
-        **(_of_containers(cluster) if agent.runtime == "docker" else {}),
+        **(_of_containers(cluster, agent) if agent.runtime == "docker" else {}),
     }
 
 
@@ -266,15 +274,34 @@ def _trusting(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
     }
 
 
-def _of_containers(cluster: Cluster) -> dict[str, str]:
-    """All agents are on one host: their tasks meet on the cluster's network. They may mount what the cluster's own
-    configuration mounts, and nothing else."""
+def _without_network(pool: Any) -> Any:
+    """A pool as services are told of it: agents alone need to know the network of its tasks."""
+    defaults = None if isinstance(pool, str) else pool.get("task_container_defaults")
+    return pool if defaults is None else {**pool, "task_container_defaults": _but_network(defaults)}
+
+
+def _but_network(defaults: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in defaults.items() if name != "network_mode"}
+
+
+def _network_of(cluster: Cluster, agent: AgentPart) -> str:
+    """The Docker network of the agent's tasks, as its pool says, or else the cluster: its own, where both say nothing.
+    All agents are on one host, and their tasks meet on that network."""
+    pools = (pool for pool in cluster.pools if not isinstance(pool, str) and pool["pool_name"] == agent.pool)
+    of_pool = [pool.get("task_container_defaults") or {} for pool in pools]
+    said = (defaults.get("network_mode") for defaults in (*of_pool, cluster.task_container_defaults))
+    chosen = next(filter(None, said), "bridge")
+    return containers.network_of(cluster.id) if chosen == "bridge" else str(chosen)
+
+
+def _of_containers(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
+    """Tasks may mount what the cluster's own configuration mounts, and nothing else."""
     administrators = cluster.task_container_defaults.get("bind_mounts") or ()
     allowed = [cluster.storage, *(mount["host_path"] for mount in administrators)]
     if cluster.checkpoint_storage and "host_path" in cluster.checkpoint_storage:
         allowed.append(cluster.checkpoint_storage["host_path"])
     return {
-        "RESOLUTE_AGENT_DOCKER_NETWORK": containers.network_of(cluster.id),
+        "RESOLUTE_AGENT_DOCKER_NETWORK": _network_of(cluster, agent),
         given.MOUNTS: json.dumps([*allowed, *json.loads(cluster.given.get(given.MOUNTS, "[]"))]),
         "RESOLUTE_AGENT_HOST": cluster.given.get("RESOLUTE_AGENT_HOST", cluster.task_host),
     }

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from resolute.agent import gpus, isolation
 from resolute.config.pools import ResourcePool
-from resolute.deploy import checks, cluster, containers, given, nats_server, plan, postgres, processes, tails
+from resolute.deploy import checks, cluster, containers, given, master, nats_server, plan, postgres, processes, tails
 from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
@@ -47,6 +46,7 @@ def _cluster_up(args: ClusterUp, places: Places, progress: Progress) -> int:
         progress.say(f"stopped what an earlier supervisor left behind: {', '.join(left)}")
     wanted, password = _described(args, places, known)
     checks.port_is_free(wanted.host, wanted.port)
+    _check_database(wanted, known, args.delete_db)
     if args.runtime == "docker" and wanted.elastic_agents:
         raise Refused(
             "cannot use --runtime docker with a pool that starts its own agents: those run trials as processes; "
@@ -60,9 +60,12 @@ def _up_from_nothing_running(
     args: ClusterUp, places: Places, known: Cluster | None, wanted: Cluster, password: str | None, progress: Progress
 ) -> int:
     checks.data_directory(places)
-    if known is None and not args.delete_db and (aside := postgres.set_aside(places)) is not None:
+    own = not wanted.database
+    if own and known is None and not args.delete_db and (aside := postgres.set_aside(places)) is not None:
         progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
     has_history = not args.delete_db and postgres.version_of(postgres.data_dir(places)) is not None
+    # What is in another's database is not known yet: the gateway does not start where blank passwords are in it.
+    has_history = has_history or not own
     checks.passwords_are_set(wanted.host, password, has_history)
     checks.storage_directory(Path(wanted.storage), own=Path(wanted.storage) == places.storage)
     if args.runtime == "docker":
@@ -108,6 +111,8 @@ def _cluster_down(args: ClusterDown, places: Places, progress: Progress) -> int:
     known = cluster.load(places)
     if known is None:
         raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
+    if args.delete_db and known.database:
+        raise _not_ours_to_delete()
     was_up = _stop_all(places, known)
     progress.say(f"cluster {known.name!r} is down" if was_up else f"cluster {known.name!r} was not running")
     if args.delete_db:
@@ -127,10 +132,10 @@ def agent_up(args: AgentUp) -> int:
 
 
 def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
-    if not checks.is_loopback(args.master_host) or args.master_port != known.port:
+    if not checks.is_loopback(args.master_host) or args.master_port not in (None, known.port):
         raise Refused(
-            f"cannot join {args.master_host}:{args.master_port}: an agent of an embedded cluster runs on its host, and "
-            f"{known.name!r} is at {known.url}"
+            f"cannot join {args.master_host}:{args.master_port or known.port}: an agent of an embedded cluster runs on "
+            f"its host, and {known.name!r} is at {known.url}"
         )
     if any(agent.name == args.agent_name for agent in known.agents):
         raise Refused(
@@ -198,7 +203,8 @@ def logs(args: Logs) -> int:
 def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
     """The log's database of an embedded cluster; None where there is none."""
     places = Places.of(cluster_name, data_dir)
-    return postgres.url(places) if places.description.exists() else None
+    known = cluster.load(places)
+    return cluster.database_url(places, known) if known is not None else None
 
 
 def sealing_keys(cluster_name: str, data_dir: Path | None) -> tuple[Path, bytes]:
@@ -220,6 +226,26 @@ def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> Resource
         raise NotFound(f"--pool: no pool {name!r}; there are {', '.join(known.pool_names)}")
     found = known.pools[known.pool_names.index(name)]
     return ResourcePool(pool_name=found) if isinstance(found, str) else ResourcePool.model_validate(found)
+
+
+def _check_database(wanted: Cluster, known: Cluster | None, delete_db: bool) -> None:
+    """A cluster's history is in one database: its own, or one that others run."""
+    if known is not None and bool(known.database) != bool(wanted.database):
+        raise Refused(
+            f"cannot start cluster {wanted.name!r} with another database than it has: the section `db` of the master "
+            f"configuration has to {'stay' if known.database else 'be left out'}, or --data-dir to name a new cluster"
+        )
+    if delete_db and wanted.database:
+        raise _not_ours_to_delete()
+    if wanted.database:
+        checks.database_answers(wanted.database)
+
+
+def _not_ours_to_delete() -> Refused:
+    return Refused(
+        "cannot delete the database (--delete-db): the section `db` of the master configuration names one that this "
+        "cluster does not run; drop it there, and leave out --delete-db"
+    )
 
 
 def _check_supported(args: ClusterUp | AgentUp) -> None:
@@ -245,8 +271,10 @@ def _running(cluster_name: str, places: Places) -> Cluster:
 
 def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[Cluster, str | None]:
     """The cluster that was asked for, with the identity of the one that is there, and the first password."""
-    master = _master_config(args.master_config_path)
-    pool = master.get("default_pool", "default")
+    config = master.read(args.master_config_path)
+    master.check_runtime(config, args.runtime)
+    said = master.of_cluster(config) if args.master_config_path else {}
+    pool = said.get("default_pool", "default")
     agents = tuple(
         AgentPart(f"agent-{number}", args.slots, args.gpu is not False, args.runtime, pool, args.autorestart)
         for number in range(1, args.agents + 1)
@@ -255,7 +283,7 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
     wanted = Cluster(
         name=args.cluster_name,
         host=os.environ.get(given.HOST, "127.0.0.1"),
-        port=args.master_port,
+        port=config.listens_at if args.master_port is None else args.master_port,
         storage=str(storage.expanduser().absolute()),
         agents=agents,
         separate=bool(args.replicas) or os.environ.get(given.SEPARATE, "") not in ("", "0"),
@@ -263,11 +291,11 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
         restart=args.autorestart,
         nats_port=checks.free_port(known.nats_port if known else 0),
         health_port=checks.free_port(known.health_port if known else 0),
-        given=given.settings(os.environ),
-        **master,
+        given={**master.variables(config), **given.settings(os.environ)},
+        **said,
     )
     told = args.initial_user_password or os.environ.get(given.PASSWORD)
-    password = told or master_password(args.master_config_path)
+    password = told or config.security.initial_user_password.get_secret_value() or None
     return (replace(wanted, id=known.id) if known else wanted), password
 
 
@@ -284,10 +312,11 @@ def _reached_by_containers(wanted: Cluster) -> Cluster:
 
 def _start(places: Places, wanted: Cluster, password: str | None, progress: Progress) -> subprocess.Popen[bytes]:
     make_private(places.run)
-    first = postgres.version_of(postgres.data_dir(places)) is None
-    postgres.prepare(places)
-    if first:
-        progress.say("database made")
+    if not wanted.database:
+        first = postgres.version_of(postgres.data_dir(places)) is None
+        postgres.prepare(places)
+        if first:
+            progress.say("database made")
     for agent in wanted.agents:
         make_private(places.agent(agent.name))
     write_private(nats_server.config_file(places), cluster.nats_config(places, wanted))
@@ -370,40 +399,3 @@ def _clear(places: Places) -> str:
     except OSError as error:
         return f"something that cannot be removed ({error.strerror})"
     return ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-
-
-def _master_config(path: Path | None) -> dict[str, Any]:
-    """What a master configuration says about the cluster, by the names of `Cluster`."""
-    if path is None:
-        return {}
-    config = _parsed(path)
-    manager = config.resource_manager
-    return {
-        # Each with its scheduler, so that the scheduler and the gateway cannot take it for two different ones.
-        "pools": tuple(
-            pool.model_copy(update={"scheduler": config.scheduler_of(pool.pool_name)}).model_dump(mode="json")
-            for pool in config.resource_pools
-        ),
-        "default_pool": manager.default_compute_resource_pool,
-        "default_aux_pool": manager.default_aux_resource_pool,
-        "checkpoint_storage": config.checkpoint_storage,
-        "task_container_defaults": config.task_container_defaults.model_dump(exclude_unset=True),
-    }
-
-
-def master_password(path: Path | None) -> str | None:
-    secret = _parsed(path).security.initial_user_password.get_secret_value() if path else ""
-    return secret or None
-
-
-def _parsed(path: Path) -> Any:
-    import yaml
-
-    from resolute.config.master import parse_master
-
-    try:
-        return parse_master(yaml.load(path.read_text(), Loader=yaml.CSafeLoader) or {})
-    except OSError as error:
-        raise Refused(f"cannot read the master configuration {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise Refused(f"cannot read the master configuration {path}: {error}") from error

@@ -28,6 +28,7 @@ logger = logging.getLogger("determined.exec.prep")
 
 RENDEZVOUS_S = 600.0
 HOOK = "startup-hook.sh"
+CLUSTERS_HOOK = "task_container_defaults.startup_hook"
 
 
 class CannotStart(Exception):
@@ -43,11 +44,11 @@ def main(words: Sequence[str], warm: bool = False) -> NoReturn:
     python_settings = _python_settings()
     inherited = len(sys.modules) if warm else 0
     try:
-        job = prepare(words)
+        job, hooks = prepare(words)
     except CannotStart as reason:
         _give_up(reason)
     # A hook may have changed what only the start of an interpreter takes note of, or packages that are imported.
-    hooked = _python_settings() != python_settings or (warm and os.path.isfile(HOOK))
+    hooked = _python_settings() != python_settings or (warm and hooks)
     may_inline = not hooked and not (warm and _inline.hides_a_module(os.getcwd()))
     if may_inline:
         _inline.look_again()
@@ -77,8 +78,9 @@ def _python_settings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("PYTHON") or name == "PATH"}
 
 
-def prepare(words: Sequence[str]) -> _entrypoint.Command | _entrypoint.TrialClass:
-    """Everything up to user code. Afterwards the working directory holds the model definition."""
+def prepare(words: Sequence[str]) -> tuple[_entrypoint.Command | _entrypoint.TrialClass, bool]:
+    """Everything up to user code: the job, and whether hooks have run. Afterwards the working directory holds the
+    model definition."""
     info = _info.read_cluster_info(os.environ)
     if info is None:
         raise CannotStart("this is the start of a cluster task, and DET_MASTER and DET_SESSION_TOKEN are not set")
@@ -97,8 +99,8 @@ def prepare(words: Sequence[str]) -> _entrypoint.Command | _entrypoint.TrialClas
     _refuse_to_be_hidden(workdir)
     os.chdir(workdir)
     _write_info_files(info)
-    _run_hook(workdir / HOOK)
-    return _job(words, info, slots)
+    hooks = _run_hooks(_config_of(info), workdir)
+    return _job(words, info, slots), hooks
 
 
 def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = True) -> NoReturn:
@@ -128,9 +130,8 @@ def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = Tr
 
 
 def _job(words: Sequence[str], info: _info.ClusterInfo, slots: int) -> _entrypoint.Command | _entrypoint.TrialClass:
-    config = info.trial._config if info.task_type == "TRIAL" else {}
     try:
-        entrypoint = _entrypoint.from_command_line(words, config.get("entrypoint"))
+        entrypoint = _entrypoint.from_command_line(words, _config_of(info).get("entrypoint"))
         python = os.environ.get("DET_PYTHON_EXECUTABLE") or "python3"
         job = _entrypoint.interpret(entrypoint, slots, python, _launcher() if slots > 1 else "")
     except ValueError as problem:
@@ -138,6 +139,10 @@ def _job(words: Sequence[str], info: _info.ClusterInfo, slots: int) -> _entrypoi
     if isinstance(job, _entrypoint.Command) and (what := _entrypoint.missing(job.argv)):
         raise CannotStart(f"entrypoint: {what}", 127, hopeless=True)
     return job
+
+
+def _config_of(info: _info.ClusterInfo) -> Mapping[str, Any]:
+    return info.trial._config if info.task_type == "TRIAL" else {}
 
 
 def _launcher() -> str:
@@ -215,10 +220,22 @@ def _write_info_files(info: _info.ClusterInfo) -> None:
                 json.dump(contents, file)
 
 
-def _run_hook(hook: pathlib.Path) -> None:
-    """Source the hook in a shell; what it exports is there for the program."""
-    if not hook.is_file():
-        return
+def _run_hooks(config: Mapping[str, Any], workdir: pathlib.Path) -> bool:
+    """The cluster's hook, and then the one of the context directory. Whether there was any."""
+    clusters, own = (config.get("environment") or {}).get("startup_hook"), workdir / HOOK
+    if clusters:
+        with os.fdopen(os.memfd_create("hook"), "wb") as file:
+            file.write(clusters.encode())
+            file.flush()
+            _run_hook(f"/proc/self/fd/{file.fileno()}", CLUSTERS_HOOK, (file.fileno(),))
+    if own.is_file():
+        _run_hook(str(own), HOOK)
+    return bool(clusters) or own.is_file()
+
+
+def _run_hook(hook: str, name: str, inherited: tuple[int, ...] = ()) -> None:
+    """Source the hook in a shell; what it exports is there for the program. `name` is for errors; the shell inherits
+    the descriptors `inherited`."""
     import subprocess
 
     # Not a pipe: what the hook leaves running would hold it open.
@@ -226,13 +243,13 @@ def _run_hook(hook: pathlib.Path) -> None:
         # Not `set -e`: the hook is the user's own script; only how it ends decides.
         script = f'. "$0"; code=$?; env -0 >&{exported.fileno()}; exit $code'
         try:
-            code = subprocess.call(["bash", "-c", script, str(hook)], pass_fds=[exported.fileno()])
+            code = subprocess.call(["bash", "-c", script, hook], pass_fds=[exported.fileno(), *inherited])
         except FileNotFoundError as problem:
-            raise CannotStart(f"{HOOK} needs bash, which is not installed here", 127, hopeless=True) from problem
+            raise CannotStart(f"{name} needs bash, which is not installed here", 127, hopeless=True) from problem
         exported.seek(0)
         variables = exported.read()
     if code != 0:
-        raise CannotStart(f"{HOOK} ended with exit code {code}", code if code > 0 else 128 - code)
+        raise CannotStart(f"{name} ended with exit code {code}", code if code > 0 else 128 - code)
     if not variables:  # it left by `exit 0`
         return
     fresh = dict(entry.partition(b"=")[::2] for entry in variables.split(b"\0") if entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.storage.archive import tar_chunks, zip_chunks
-from resolute.storage.backends import SUPPORTED, open_storage
+from resolute.storage.backends import open_storage
 from resolute.storage.storage import Storage, check_path, check_uuid
 
-__all__ = ["SUPPORTED", "Storage", "check_path", "check_uuid", "open_storage", "tar_chunks", "zip_chunks"]
+__all__ = ["Storage", "check_path", "check_uuid", "open_storage", "tar_chunks", "zip_chunks"]

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from resolute.proto.checkpoint import STORAGE_BUILT
 from resolute.proto.errors import InvalidConfig
 from resolute.storage.directory import DirectoryStorage
 from resolute.storage.storage import Storage
-
-SUPPORTED = ("shared_fs", "directory")
 
 
 def open_storage(section: Mapping[str, Any]) -> Storage:
@@ -26,5 +25,5 @@ def open_storage(section: Mapping[str, Any]) -> Storage:
         case "directory":
             return DirectoryStorage(Path(section["container_path"]))
         case other:
-            wanted = " or ".join(SUPPORTED)
+            wanted = " or ".join(STORAGE_BUILT)
             raise InvalidConfig(f"checkpoint_storage.type: expected {wanted} in this release; found {other!r}")

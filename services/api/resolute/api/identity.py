@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from resolute.config.pools import POSIX_ID_MAX
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.identity import (
     PasswordChanged,
@@ -28,9 +29,6 @@ USERNAME = re.compile(r"[A-Za-z0-9_.@+$-]{1,64}")
 
 RESERVED = frozenset({"admin", "determined"})
 """The first users' names: nobody else is shown under one of them."""
-
-POSIX_ID_MAX = 2**32 - 2
-"""The largest number of a user or group; the one after it means "leave it as it is" to the system calls."""
 
 NAME_CHARS_MAX = 80
 

@@ -12,7 +12,15 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, Setting
 from resolute.api.client_address import Network, read_networks
 from resolute.api.edge.limits import ConnectionLimits
 from resolute.api.edge.origins import read_urls
-from resolute.config.pools import ResourcePool, Scheduler, TaskContainerDefaults, check_names, read_pools
+from resolute.config.pools import (
+    DefaultTask,
+    ResourcePool,
+    Scheduler,
+    TaskContainerDefaults,
+    check_names,
+    read_pools,
+)
+from resolute.config.storage_fields import clusters_storage
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
 
@@ -73,6 +81,11 @@ class ApiSettings(BaseSettings):
     """Where those of them go that need no slots; `default_pool` when empty."""
     task_container_defaults: TaskContainerDefaults = TaskContainerDefaults()
     """What configurations that leave it open are completed with; a pool's own go before these."""
+    launch_error: bool = True
+    """Whether work that needs more slots than the agents of its pool have today is refused, rather than warned of."""
+    default_task: DefaultTask | None = None
+    """Whom the tasks of users run as that are linked with no user of the host; None: each user's tasks as a user made
+    for them, or as their image says."""
     session_lifetime_days: float = 30
     task_token_grace_s: float = 60
     """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
@@ -84,13 +97,29 @@ class ApiSettings(BaseSettings):
     pool_connections_max: int = 10
     unused_tables_days: float = Field(default=7, gt=0)
     """Tables of a version of the read model that no gateway has used for so long are dropped."""
-    telemetry_enabled: bool = False
 
     @field_validator("pools")
     @classmethod
     def _each_once(cls, pools: tuple[ResourcePool, ...]) -> tuple[ResourcePool, ...]:
         check_names(pools)
         return pools
+
+    @field_validator("pools", "task_container_defaults")
+    @classmethod
+    def _networks_are_the_agents(cls, value: Any) -> Any:
+        sections = [pool.task_container_defaults for pool in value] if isinstance(value, tuple) else [value]
+        if any(section is not None and "network_mode" in section.model_fields_set for section in sections):
+            raise ValueError(
+                "task_container_defaults.network_mode has no effect here: the agents say which network their tasks are "
+                "in (RESOLUTE_AGENT_DOCKER_NETWORK)"
+            )
+        return value
+
+    @field_validator("checkpoint_storage")
+    @classmethod
+    def _can_be_used(cls, value: dict[str, Any]) -> dict[str, Any]:
+        clusters_storage(value)
+        return value
 
     @field_validator("default_pool", "default_aux_pool")
     @classmethod

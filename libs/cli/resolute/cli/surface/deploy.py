@@ -9,7 +9,7 @@ from resolute.cli.tree import Arg, Command, OneOf, arg, flag, one_of
 
 _CLUSTER_NAME = arg("--cluster-name", default="determined", help="which cluster, if there are several")
 _DATA_DIR = arg("--data-dir", type=Path, help="where the cluster keeps everything it remembers")
-_PORT = arg("--master-port", type=int, default=8080, help="port that the master listens on")
+_PORT = arg("--master-port", type=int, help="port that the master listens on: 8080, or as its configuration says")
 _RUNTIME = arg(
     "--runtime", choices=("process", "docker"), default="process", help="run trials as processes or in containers"
 )

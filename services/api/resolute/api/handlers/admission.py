@@ -33,15 +33,16 @@ FIT_TIMEOUT_S = 2.0
 """A scheduler that is away keeps nobody from submitting: it will say what cannot fit when it is back."""
 
 
-async def admitted(config: ExperimentConfig, call: Call) -> ExperimentConfig:
+async def admitted(config: ExperimentConfig, call: Call) -> tuple[ExperimentConfig, bool]:
     """`config` as it will run: a trial to start from has become that trial's latest checkpoint, and where nobody chose
-    a priority, it is the pool's.
+    a priority, it is the pool's. And whether its pool could hold a trial: see `check_fit`.
 
     Raises InvalidConfig or NotFound, with the path of the field, for what this cluster cannot do.
     """
-    await check_resources(call, config.resources)
+    fits = await check_resources(call, config.resources)
     open_storage(config.checkpoint_storage)
-    return _with_source(_with_priority(config, call.gateway.settings), await _source(config, call.gateway.read))
+    complete = _with_source(_with_priority(config, call.gateway.settings), await _source(config, call.gateway.read))
+    return complete, fits
 
 
 def check_pool(path: str, name: str, settings: ApiSettings) -> None:
@@ -50,27 +51,29 @@ def check_pool(path: str, name: str, settings: ApiSettings) -> None:
         raise InvalidConfig(f"{path}: no pool {name!r}; there are {', '.join(settings.pool_names)}")
 
 
-async def check_resources(call: Call, resources: Resources) -> None:
-    """Raises InvalidConfig for a pool that is not there, or that could never hold a trial."""
+async def check_resources(call: Call, resources: Resources) -> bool:
+    """Whether the pool could hold a trial: see `check_fit`. Raises InvalidConfig for a pool that is not there."""
     pool, slots = resources.resource_pool, Slots(resources.slots_min, resources.slots_per_trial)
     check_pool("resources.resource_pool", pool, call.gateway.settings)
-    await check_fit(call, "resources.slots_per_trial", pool, slots, single_agent=resources.is_single_node)
+    return await check_fit(call, "resources.slots_per_trial", pool, slots, single_agent=resources.is_single_node)
 
 
-async def check_fit(call: Call, path: str, pool: str, slots: Slots, *, single_agent: bool = False) -> None:
-    """Raises InvalidConfig, saying what would fit, for more than the pool could hold even when idle."""
+async def check_fit(call: Call, path: str, pool: str, slots: Slots, *, single_agent: bool = False) -> bool:
+    """Whether the pool could hold it when it is idle. Where it could not, this raises InvalidConfig, saying what would
+    fit, unless the setting `launch_error` lets such work in."""
     question = CheckFit(pool, slots.most, single_agent, slots_min=slots.least)
     cause = call.cause.then(f"fit/{pool}/{slots.least}/{slots.most}")
     try:
         reply = await call.gateway.context.bus.request(question, cause, FIT_TIMEOUT_S)
     except (Unavailable, Failed) as error:
         log_.warning("nobody could say whether it fits", pool=pool, slots=slots.least, why=error.message)
-        return
+        return True
     fit = codec.load(Fit, reply.data)
-    if not fit.fits:
+    if not fit.fits and call.gateway.settings.launch_error:
         remedy = f"; {fit.would_fit}" if fit.would_fit else ""
         asked = slots.most if slots.least == slots.most else f"{slots.least} to {slots.most}"
         raise InvalidConfig(f"{path}: {asked} slots can never run in pool {pool!r}: {fit.why}{remedy}")
+    return fit.fits
 
 
 def _with_priority(config: ExperimentConfig, settings: ApiSettings) -> ExperimentConfig:

@@ -31,13 +31,12 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     current, _ = await call.gateway.vault.opened(orjson.loads(row["config"]))
     defaults, given = await cluster_defaults(call), _unmasked(changes, current)
     config = await asyncio.to_thread(override, current, given, defaults, managed=managed)
-    if changes.get("resources"):
-        await check_resources(call, config.resources)
+    fits = await check_resources(call, config.resources) if changes.get("resources") else True
     sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})
     async with call.gateway.vault.unless_refused(sealed):
         await call.send(ContinueExperiment(int(experiment_id), sealed.config))
     experiment = await experiment_for(call, int(experiment_id))
-    return {"experiment": experiment, **await launch_warnings(call, config)}
+    return {"experiment": experiment, **await launch_warnings(call, config, fits)}
 
 
 def _unmasked(changes: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:

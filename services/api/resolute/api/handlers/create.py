@@ -71,10 +71,10 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     given = await asyncio.to_thread(load_yaml, text)
     defaults = await cluster_defaults(call, given)
     config = await asyncio.to_thread(parse_experiment, given, defaults)
-    config = await admitted(config, call)
+    config, fits = await admitted(config, call)
     project = await _project(call, config, parent)
     code = await _code(call, config, parent)
-    warnings = await launch_warnings(call, config)
+    warnings = await launch_warnings(call, config, fits)
     if body.get("validateOnly"):
         return {
             "experiment": (checked := _only_checked(call, config, project, text)),
@@ -95,7 +95,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
         parent_id=parent.experiment_id if parent else None,
         external_id=config.merged.get("external_experiment_id"),
-        agent_user=await agent_user_of(call.gateway.read, call.principal.user_id),
+        agent_user=await agent_user_of(call.gateway.read, call.principal.user_id, call.gateway.settings.default_task),
     )
     async with call.gateway.vault.unless_refused(sealed):
         reply = await call.send(command)
@@ -181,9 +181,10 @@ async def _stored(call: Call, code: bytes | Packed) -> str:
     return await blobs.put_file(code) if isinstance(code, Packed) else await blobs.put(code)
 
 
-async def launch_warnings(call: Call, config: ExperimentConfig) -> dict[str, Any]:
+async def launch_warnings(call: Call, config: ExperimentConfig, fits: bool) -> dict[str, Any]:
+    """`fits`: whether the pool could hold a trial when it is idle."""
     slots = await call.gateway.read.value(SLOTS, config.resources.resource_pool)
-    return {"warnings": [TOO_WIDE] if config.resources.slots_min > slots else []}
+    return {"warnings": [TOO_WIDE] if config.resources.slots_min > slots or not fits else []}
 
 
 def _only_checked(call: Call, config: ExperimentConfig, project: Any, text: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ async def info(call: Call) -> dict[str, Any]:
         "master_id": settings.cluster_id,
         "cluster_id": settings.cluster_id,
         "cluster_name": settings.cluster_name,
-        "telemetry": {"enabled": settings.telemetry_enabled, "otel_enabled": False, "otel_endpoint": ""},
+        "telemetry": {"enabled": False, "otel_enabled": False, "otel_endpoint": ""},
         "sso_providers": None,
     }
 
@@ -36,7 +36,7 @@ async def get_master(call: Call) -> dict[str, Any]:
         "masterId": settings.cluster_id,
         "clusterId": settings.cluster_id,
         "clusterName": settings.cluster_name,
-        "telemetryEnabled": settings.telemetry_enabled,
+        "telemetryEnabled": False,
         "ssoProviders": [],
         "externalLoginUri": "",
         "externalLogoutUri": "",
@@ -52,7 +52,7 @@ async def get_master(call: Call) -> dict[str, Any]:
 
 async def get_telemetry(call: Call) -> dict[str, Any]:
     """Whether anything is reported to anyone."""
-    return {"enabled": call.gateway.settings.telemetry_enabled, "segmentKey": ""}
+    return {"enabled": False, "segmentKey": ""}
 
 
 async def get_master_config(call: Call) -> dict[str, Any]:
@@ -73,7 +73,7 @@ async def get_master_config(call: Call) -> dict[str, Any]:
             "resource_pools": [
                 masked(pool.model_dump(mode="json", exclude_none=True, exclude_unset=True)) for pool in settings.pools
             ],
-            "telemetry": {"enabled": settings.telemetry_enabled},
+            "telemetry": {"enabled": False},
             "security": {"session_lifetime_days": settings.session_lifetime_days},
         }
     }

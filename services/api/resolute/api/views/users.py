@@ -9,6 +9,7 @@ import orjson
 
 from resolute.api.readmodel import ReadModel
 from resolute.api.wire import timestamp
+from resolute.config.pools import DefaultTask
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import AgentUser
 
@@ -40,11 +41,11 @@ async def user_of(read: ReadModel, user_id: int) -> dict[str, Any]:
     return user_json(row)
 
 
-async def agent_user_of(read: ReadModel, user_id: int) -> AgentUser | None:
-    """Whom the user's tasks run as, where an administrator has said so."""
+async def agent_user_of(read: ReadModel, user_id: int, default: DefaultTask | None) -> AgentUser | None:
+    """Whom the user's tasks run as: the user of the host that an administrator has linked, or `default`."""
     row = await read.row(f"{SELECT} WHERE id = $1", user_id)
     group = orjson.loads(row["agent_user_group"]) if row is not None and row["agent_user_group"] else {}
     uid, gid = group.get("agentUid"), group.get("agentGid")
     if uid is None or gid is None:
-        return None
+        return AgentUser(default.user, default.uid, default.group, default.gid) if default is not None else None
     return AgentUser(group.get("agentUser") or "", uid, group.get("agentGroup") or "", gid)

@@ -1,0 +1,110 @@
+"""What a master configuration (master.yaml) says of an embedded cluster, in the words of `Cluster` and of settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from resolute.config.master import Database, MasterConfig, parse_master
+from resolute.config.pools import TaskContainerDefaults
+from resolute.deploy import given
+from resolute.proto.errors import Refused
+
+FOR_CONTAINERS = (
+    "image", "registry_auth", "force_pull_image", "add_capabilities", "drop_capabilities", "devices", "bind_mounts",
+    "shm_size_bytes",
+)  # fmt: skip
+"""Keys of `task_container_defaults` that mean something to containers alone."""
+ANY_RUNTIME = ("bridge", "host")
+"""Networks that a task may ask for whatever it runs as: a process is on the host's."""
+
+
+def read(path: Path | None) -> MasterConfig:
+    """Raises Refused for a file that cannot be read, and InvalidConfig, naming the keys, for what it says."""
+    if path is None:
+        return MasterConfig()
+    import yaml
+
+    try:
+        found = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+    except OSError as error:
+        raise Refused(f"cannot read the master configuration {path}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Refused(f"cannot read the master configuration {path}: {error}") from error
+    if not isinstance(found or {}, dict):
+        raise Refused(f"cannot read the master configuration {path}: expected keys with values, as `port: 8080`")
+    return parse_master(found or {})
+
+
+def of_cluster(config: MasterConfig) -> dict[str, Any]:
+    """What is remembered of it, by the names of `Cluster`."""
+    manager = config.resource_manager
+    return {
+        "display_name": config.cluster_name,
+        "database": database_url(config.db),
+        # Each with its scheduler, so that the scheduler and the gateway cannot take it for two different ones.
+        "pools": tuple(
+            pool.model_copy(
+                update={"pool_name": pool.pool_name, "scheduler": config.scheduler_of(pool.pool_name)}
+            ).model_dump(mode="json", exclude_unset=True)
+            for pool in config.resource_pools
+        ),
+        "default_pool": manager.default_compute_resource_pool,
+        "default_aux_pool": manager.default_aux_resource_pool,
+        "checkpoint_storage": config.checkpoint_storage,
+        "task_container_defaults": config.task_container_defaults.model_dump(exclude_unset=True),
+    }
+
+
+def variables(config: MasterConfig) -> dict[str, str]:
+    """What it says that is a setting of a service, under the names of `given`."""
+    tls, task = config.security.tls, config.security.default_task
+    found = {
+        given.LOG_LEVEL: config.log.level if "level" in config.log.model_fields_set else None,
+        given.LAUNCH_ERROR: None if config.launch_error else json.dumps(False),
+        given.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
+        given.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
+        given.DEFAULT_TASK: None if task is None else task.model_dump_json(),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def database_url(db: Database) -> str:
+    """Of a PostgreSQL that is there already; empty where the cluster runs its own. It contains the password."""
+    if not db.host:
+        return ""
+    login = ":".join(quote(part, safe="") for part in (db.user, db.password.get_secret_value()))
+    socket = {"host": db.host, "port": str(db.port)} if db.host.startswith("/") else {}
+    certificate = {"sslrootcert": db.ssl_root_cert} if db.ssl_root_cert else {}
+    options = urlencode({**socket, "sslmode": db.ssl_mode, **certificate}, safe="/")
+    host = f"[{db.host}]" if ":" in db.host else db.host
+    return f"postgresql://{login}@{'' if socket else f'{host}:{db.port}'}/{quote(db.name, safe='')}?{options}"
+
+
+def check_runtime(config: MasterConfig, runtime: str) -> None:
+    """Raises Refused, with a line for each key that could have no effect on tasks of this runtime."""
+    if runtime == "docker":
+        return
+    if without := list(_for_containers_alone(config)):
+        raise Refused(
+            "\n".join(
+                f"{path}: has no effect on tasks that run as processes. Remove it, or start with --runtime docker."
+                for path in without
+            )
+        )
+
+
+def _for_containers_alone(config: MasterConfig) -> Iterator[str]:
+    sections = {"": config.task_container_defaults} | {
+        f"resource_pools[{number}].": pool.task_container_defaults
+        for number, pool in enumerate(config.resource_pools)
+        if pool.task_container_defaults is not None
+    }
+    plain = TaskContainerDefaults()
+    for prefix, section in sections.items():
+        said = [name for name in FOR_CONTAINERS if getattr(section, name) != getattr(plain, name)]
+        said += ["network_mode"] if section.network_mode not in ANY_RUNTIME else []
+        yield from (f"{prefix}task_container_defaults.{name}" for name in said)
