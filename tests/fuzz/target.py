@@ -122,10 +122,10 @@ class Target:
         task = self._cluster.known_as(order.token)
         self._token, self._trial = order.token, int(order.spec.trial_id or 0)
         allocation, uuid = order.spec.allocation_id, str(uuid4())
-        task_id = allocation.rpartition(".")[0]
+        task_id, _, run = allocation.rpartition(".")
         report = {
             "trialId": self._trial,
-            "trialRunId": 1,
+            "trialRunId": int(run),
             "stepsCompleted": 100,
             "metrics": {"avgMetrics": {"loss": 0.5}},
         }
