@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
 
 from resolute.api import openapi, reference, schemas
+from resolute.api.handlers import master
+from resolute.api.routing import Route
 from resolute.api.table import ROUTES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rest.md"
@@ -33,3 +41,18 @@ def _references(node: object) -> list[str]:
 def test_nothing_is_declared_that_nothing_uses() -> None:
     served = {route.operation for route in ROUTES}
     assert set(schemas.operations()) <= served
+
+
+def test_the_openapi_document_is_made_once_however_many_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def counted(routes: Iterable[Route]) -> dict[str, Any]:
+        made.append(1)
+        return openapi.document(routes)
+
+    monkeypatch.setattr(master, "document", counted)
+    master._made.cache_clear()
+    with ThreadPoolExecutor(8) as askers:
+        (body,) = set(askers.map(master._described, [False] * 32))
+    assert len(made) == 1
+    assert orjson.loads(body) == openapi.document(ROUTES)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import cache
+from threading import Lock
 from typing import Any
 
 from aiohttp import web
@@ -94,11 +97,26 @@ async def health(call: Call) -> web.StreamResponse:
     return wire.json_response(body, status=200 if database == "up" else 503)
 
 
-async def swagger(call: Call) -> dict[str, Any]:
+async def swagger(call: Call) -> web.Response:
     """This reference for machines."""
+    body = await asyncio.to_thread(_described, "pretty" in call.request.query)
+    return web.Response(body=body, content_type="application/json")
+
+
+def _described(pretty: bool) -> bytes:
+    """The OpenAPI document. Strangers may ask for it and making it takes 60 ms, so that each form is made once."""
+    with _MAKING:
+        return _made(pretty)
+
+
+@cache
+def _made(pretty: bool) -> bytes:
     from resolute.api.table import ROUTES as ALL  # the table that this module is part of
 
-    return document(ALL)
+    return wire.dumps(document(ALL), pretty=pretty)
+
+
+_MAKING = Lock()
 
 
 ROUTES = (
