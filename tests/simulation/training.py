@@ -72,6 +72,8 @@ class Training:
     steps: int = 0
     saved_at: int = -1
     preempted: bool = False
+    stopped: bool = False
+    """By its search, as the answer to a validation said."""
 
     def __post_init__(self) -> None:
         self.spec = self.order.spec
@@ -160,7 +162,7 @@ class Training:
             yield self.longest
             return
         done = 0
-        while not (self.preempted and not self.stubborn):
+        while not ((self.preempted or self.stopped) and not self.stubborn):
             query = {"after": str(done), "timeoutSeconds": str(LONG_POLL_S)}
             answer = await self._call("GetCurrentTrialSearcherOperation", query=query, trialId=self._trial)
             if answer is None:
@@ -186,6 +188,9 @@ class Training:
             self.steps = min(self.steps + UNIT, length)
             trained[1] = self.steps
             await self._report(at_the_end=self.steps == length)
+            if not self.stubborn and self.stopped:
+                await self._checkpoint()
+                return GAVE_WAY
             if not self.stubborn and self.preempted:
                 await self._yield()
                 return GAVE_WAY
@@ -233,7 +238,9 @@ class Training:
             "stepsCompleted": self.steps,
             "metrics": {"avgMetrics": values},
         }
-        await self._call("ReportTrialMetrics", {"metrics": report, "group": group}, metrics_trialId=self._trial)
+        body = {"metrics": report, "group": group}
+        answer = await self._call("ReportTrialMetrics", body, metrics_trialId=self._trial)
+        self.stopped = self.stopped or bool(answer and answer.get("stop"))
 
     async def _yield(self) -> None:
         await self._call("AckAllocationPreemptionSignal", {}, allocationId=self.spec.allocation_id)

@@ -406,6 +406,8 @@ class KillTrial(SearcherCommand):
 
 @dataclass(frozen=True, slots=True)
 class ReportValidation(SearcherCommand):
+    """A trial has validated. The reply's data is a ValidationTaken, as JSON."""
+
     experiment_id: int
     trial_id: int
     run_id: int
@@ -413,6 +415,12 @@ class ReportValidation(SearcherCommand):
     metric: float | None
     time: float | None = None
     """The trial's `searcher.time_metric`, where the search goes by that."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationTaken:
+    stop: bool = False
+    """Whether the run has nothing more to train: its trial was stopped, by this validation or before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,10 @@ def test_a_search_by_time_stops_the_poorer_trials(cluster: LocalCluster) -> None
     far = {int(trial["id"]): max(cluster.validations(int(trial["id"]))) for trial in trials}
     assert max(far.values()) == 16
     assert min(far.values()) < 16, "a poor trial is stopped early"
+    stopped = of_kind(events, "TrialStopRequested")
+    for trial_id in {event["trial_id"] for event in stopped}:
+        decided = max(event["steps_completed"] for event in validated if event["trial_id"] == trial_id)
+        assert max(steps_said(cluster, trial_id)) == decided, "it trains no further than the validation that decided"
     check_slots(cluster, experiment_id)
 
 

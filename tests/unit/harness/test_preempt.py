@@ -8,6 +8,10 @@ import pytest
 
 from determined import core
 from determined.common import api
+from determined.core import _metrics
+from tests.unit.harness.conftest import until
+
+SEARCHED = {"name": "adaptive_asha", "metric": "loss", "max_length": {"batches": 8}}
 
 
 @pytest.fixture
@@ -101,4 +105,77 @@ def test_off_the_cluster_the_chosen_mode_still_counts():
 
 def test_off_the_cluster_nobody_preempts():
     with core.init() as context:
+        assert not context.preempt.should_preempt()
+
+
+def test_a_trial_that_its_search_stops_hears_so_before_it_trains_on(on_cluster):
+    master = on_cluster(searcher=SEARCHED)
+    with core.init() as context:
+        assert not context.preempt.should_preempt()
+        context.train.report_validation_metrics(1, {"loss": 0.5})
+        assert not context.preempt.should_preempt(), "the search lets it go on"
+        master.answers["/metrics"] = (200, {"stop": True})
+        context.train.report_validation_metrics(2, {"loss": 0.5})
+        assert context.preempt.should_preempt()
+        assert list(context.searcher.operations()) == []
+    assert master.posted("/ack_preemption") == [], "nobody has asked for its slots"
+
+
+def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(on_cluster):
+    master = on_cluster(searcher=SEARCHED)
+    master.answers["/metrics"] = (200, {"stop": True})
+    with core.init() as context:
+        context.train.report_validation_metrics(2, {"loss": 0.5})
+        assert context.preempt.should_preempt(auto_ack=False)
+        master.preempt()
+        until(lambda: context.preempt._watcher.preempted)
+        context.preempt.acknowledge_preemption_signal()
+    assert len(master.posted("/ack_preemption")) == 1
+
+
+def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, monkeypatch):
+    monkeypatch.setattr(_metrics, "DECISION_S", 0.4)
+    master = on_cluster(searcher=SEARCHED)
+    with core.init() as context:
+        assert not context.preempt.should_preempt()
+        master.stop()
+        waited = []
+        for step in (1, 2, 3):
+            context.train.report_validation_metrics(step, {"loss": 0.5})
+            started = time.monotonic()
+            assert not context.preempt.should_preempt()
+            waited.append(time.monotonic() - started)
+        assert 0.3 < waited[0] < 2
+        assert waited[1] < 0.1
+        assert waited[2] < 0.1
+        master.answers["/metrics/batch"] = (200, {"stop": True})
+        master.start()
+        until(context.preempt.should_preempt)
+
+
+def test_where_no_search_decides_on_validations_asking_waits_for_no_answer(on_cluster, monkeypatch):
+    monkeypatch.setattr(_metrics, "DECISION_S", 30.0)
+    master = on_cluster()
+    with core.init() as context:
+        assert not context.preempt.should_preempt()
+        master.stop()
+        context.train.report_validation_metrics(1, {"loss": 0.5})
+        started = time.monotonic()
+        assert not context.preempt.should_preempt()
+        assert time.monotonic() - started < 1
+        master.start()
+
+
+def test_ranks_that_each_ask_the_master_do_not_part_from_each_other(on_cluster):
+    """The chief alone reports, and would stop where the others go on."""
+    master = on_cluster(searcher=SEARCHED)
+    master.answers["/metrics"] = (200, {"stop": True})
+
+    class Chief(core.DummyDistributedContext):
+        def __init__(self) -> None:
+            super().__init__()
+            self.size = 2
+
+    with core.init(distributed=Chief(), preempt_mode=core.PreemptMode.WorkersAskMaster) as context:
+        context.train.report_validation_metrics(1, {"loss": 0.5})
         assert not context.preempt.should_preempt()

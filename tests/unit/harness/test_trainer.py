@@ -435,6 +435,22 @@ def test_a_preempted_trial_checkpoints_then_acknowledges(on_cluster):
     assert master.checkpoints()[-1]["metadata"]["steps_completed"] == 4
 
 
+def test_a_trial_that_its_search_stops_trains_no_batch_after_the_validation_that_decided(on_cluster):
+    searcher = {"name": "adaptive_asha", "metric": "val", "time_metric": "batches", "max_time": 100}
+    master = on_cluster(searcher=searcher)
+
+    def decide(trial, batch_idx):
+        if batch_idx == 5:
+            trial.context._core._metrics.flush()
+            master.answers["/metrics"] = (200, {"stop": True})
+
+    trial = fit(on_batch=decide, max_length=pytorch.Batch(100), validation_period=pytorch.Batch(2))
+    assert [step for step, _ in master.metrics("validation")] == [2, 4, 6]
+    assert trial.calls.count("evaluate") == 2 * 3
+    assert max(int(call[:-1].split()[1]) for call in trial.calls if call.startswith("train(")) == 5
+    assert master.checkpoints()[-1]["metadata"]["steps_completed"] == 6
+
+
 def test_a_resumed_trial_counts_on_from_its_checkpoint(on_cluster):
     master = on_cluster()
     fit(max_length=pytorch.Batch(5), checkpoint_policy="none")

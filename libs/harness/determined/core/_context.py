@@ -227,7 +227,7 @@ def _in_trial(
         writer if distributed.rank == 0 else None,
         trial._config.get("searcher"),
     )
-    preempt = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
+    preempt = PreemptContext(session, info.allocation_id, distributed, preempt_mode, metrics=metrics)
     return Context(
         checkpoint=checkpoint,
         _session=session,

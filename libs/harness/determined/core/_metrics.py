@@ -21,6 +21,10 @@ BATCH_REPORTS = 500
 BATCH_BYTES = 1 << 20
 """What goes in one request at most: enough to make its fixed cost small, well below what a gateway takes."""
 
+DECISION_S = 5.0
+"""How long after a validation training waits at most for what the search decides on it. The answer usually takes some
+milliseconds; while the gateway is away, training goes on after this time, and is not held up again until it is back."""
+
 
 class ReportsRefused(RuntimeError):
     """The cluster would not take what this trial reported."""
@@ -53,6 +57,11 @@ class _MetricsContext:
         self._sending = False
         self._closing = False
         self._thread: threading.Thread | None = None
+        self._reported = self._taken = 0
+        self._decided_at = 0
+        """How many reports must have been taken before the search has decided on the latest validation it ranks."""
+        self._wait_until = 0.0
+        self._stopped = False
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="reports", daemon=True)
@@ -65,8 +74,13 @@ class _MetricsContext:
         metrics: dict[str, Any],
         batch_metrics: list[dict[str, Any]] | None = None,
         report_time: datetime | None = None,
+        *,
+        decides: bool = False,
     ) -> None:
-        """Queue one report. Raises what went wrong with an earlier one, if something did."""
+        """Queue one report. Raises what went wrong with an earlier one, if something did.
+
+        `decides`: the search may stop the trial by this report, so that `stopped_by_search` waits for the answer.
+        """
         contents: dict[str, Any] = {"avgMetrics": metrics}
         if batch_metrics is not None:
             contents["batchMetrics"] = batch_metrics
@@ -79,7 +93,28 @@ class _MetricsContext:
         with self._changed:
             self._raise_problem()
             self._spool.append(body)
+            self._reported += 1
+            if decides:
+                self._expect_decision()
             self._changed.notify_all()
+
+    def _expect_decision(self) -> None:
+        if self._taken >= self._decided_at:  # or else the gateway owes an earlier one, which was waited for
+            self._wait_until = time.monotonic() + DECISION_S
+        self._decided_at = self._reported
+
+    def stopped_by_search(self) -> bool:
+        """Whether the search has stopped this trial, as of the latest validation that it decides on.
+
+        Waits for the answer to that validation, up to DECISION_S after it was reported.
+        """
+        with self._changed:
+            while not self._stopped and self._problem is None and self._taken < self._decided_at:
+                left = self._wait_until - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(left)
+            return self._stopped
 
     def tell(self, path: str, body: dict[str, Any]) -> None:
         """Say something of which only the newest version matters (a status, a progress). Best effort."""
@@ -169,12 +204,16 @@ class _MetricsContext:
     def _drop(self, count: int) -> None:
         with self._changed:
             self._spool.drop(count)
+            self._taken += count
 
     def _post(self, path: str, body: bytes) -> Exception | None:
         try:
-            self._session.request("POST", path, body)
+            answer = self._session.request("POST", path, body)
         except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
             return problem
+        if isinstance(answer, dict) and answer.get("stop") is True and not self._stopped:
+            self._stopped = True
+            logger.info("the search stops this trial after the validation that it has just reported")
         return None
 
 
@@ -200,8 +239,13 @@ class _DummyMetricsContext(_MetricsContext):
         metrics: dict[str, Any],
         batch_metrics: list[dict[str, Any]] | None = None,
         report_time: datetime | None = None,
+        *,
+        decides: bool = False,
     ) -> None:
         logger.info("%s metrics at step %s: %s", group, steps_completed, util.json_bytes(metrics).decode())
+
+    def stopped_by_search(self) -> bool:
+        return False
 
     def tell(self, path: str, body: dict[str, Any]) -> None:
         logger.debug("%s %s", path, body)

@@ -1,4 +1,5 @@
-"""Whether the cluster wants the slots back, asked on a thread of its own."""
+"""Whether this run shall stop: the cluster wants the slots back, which is asked on a thread of its own, or the search
+has stopped the trial, which the answer to a validation says."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from determined.common import api
 from determined.common.api._retry import ONCE
 from determined.common.api._session import segment
 from determined.core._distributed import DistributedContext
+from determined.core._metrics import _DummyMetricsContext, _MetricsContext
 
 logger = logging.getLogger("determined.core")
 
@@ -45,6 +47,11 @@ class _Watcher:
         self._heard.set()
         return self._preempt
 
+    @property
+    def preempted(self) -> bool:
+        """Whether the master has said yes, as far as is known now."""
+        return self._preempt
+
     def close(self) -> None:
         self._closing.set()
 
@@ -67,7 +74,8 @@ class _Watcher:
 
 
 class PreemptContext:
-    """Ask `should_preempt()` at points where stopping is convenient; it costs nothing."""
+    """Ask `should_preempt()` at points where stopping is convenient. It costs nothing, except after a validation in a
+    search that compares trials as they train: then it waits for what the search decides, usually some milliseconds."""
 
     def __init__(
         self,
@@ -75,8 +83,11 @@ class PreemptContext:
         allocation_id: str,
         dist: DistributedContext,
         preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+        *,
+        metrics: _MetricsContext | None = None,
     ) -> None:
         self._session = session
+        self._metrics = metrics or _DummyMetricsContext()
         self._allocation_id = allocation_id
         self._dist = dist
         self._preempt_mode = preempt_mode
@@ -106,7 +117,7 @@ class PreemptContext:
         self.close()
 
     def should_preempt(self, auto_ack: bool = True) -> bool:
-        """True once the cluster has asked this trial to stop: checkpoint, then exit with code 0.
+        """True once the cluster or the search has asked this trial to stop: checkpoint, then exit with code 0.
 
         The first True is acknowledged unless auto_ack is False; acknowledge it yourself then, before exiting.
         """
@@ -131,11 +142,23 @@ class PreemptContext:
 
     def _asked(self) -> bool:
         """What the master told this worker itself; the others are not asked."""
-        return self._watcher is not None and self._watcher.should_preempt()
+        if self._watcher is None:
+            return False
+        return self._stopped_by_search() or self._watcher.should_preempt()
+
+    def _stopped_by_search(self) -> bool:
+        """The chief alone reports validations, and so hears of it; ranks that each ask the master hear it there."""
+        each_for_itself = self._preempt_mode is PreemptMode.WorkersAskMaster and self._dist.size > 1
+        return not each_for_itself and self._metrics.stopped_by_search()
 
     def acknowledge_preemption_signal(self) -> None:
-        """Tell the master that the task stops but is not finished. Said once, by whoever asks the master."""
+        """Tell the master that the task stops but is not finished. Said once, by whoever asks the master.
+
+        A trial that the search has stopped is finished: nothing is said unless its slots were asked for as well.
+        """
         if self._acknowledged or self._watcher is None:
+            return
+        if self._stopped_by_search() and not self._watcher.preempted:
             return
         self._session.post(
             f"/api/v1/allocations/{segment(self._allocation_id)}/signals/ack_preemption",
@@ -150,6 +173,7 @@ class DummyPreemptContext(PreemptContext):
     def __init__(self, dist: DistributedContext, preempt_mode: PreemptMode = PreemptMode.WorkersAskChief) -> None:
         self._dist = dist
         self._preempt_mode = preempt_mode
+        self._metrics = _DummyMetricsContext()
         self._watcher = None
         self._started = False
         self._acknowledged = False

@@ -167,7 +167,7 @@ class SearcherContext:
         """The search's target beyond `done`, once there is one; None when there will be none for this run."""
         while True:
             asked_at = time.monotonic()
-            answer = self._ask(done)
+            answer = {"preempt": True} if self._stopped() else self._ask(done)
             if answer.get("preempt") or (self._preempt is not None and self._preempt._asked()):
                 if auto_ack and self._preempt is not None:
                     self._preempt.acknowledge_preemption_signal()
@@ -179,6 +179,10 @@ class SearcherContext:
                 return None
             # A master that answers before there is news is not asked again at once.
             time.sleep(max(0.0, asked_at + PAUSE_S - time.monotonic()))
+
+    def _stopped(self) -> bool:
+        """Whether the answer to a validation has said already that there is nothing more to train in this run."""
+        return self._metrics is not None and self._metrics.stopped_by_search()
 
     def _ask(self, done: int) -> dict[str, Any]:
         assert self._session is not None

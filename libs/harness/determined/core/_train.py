@@ -87,6 +87,9 @@ class TrainContext:
     def report_validation_metrics(self, steps_completed: int, metrics: dict[str, Any]) -> None:
         """Metrics of the group `validation`; the search looks for its metric among them.
 
+        Where the search compares trials as they train, it may stop this one here: `preempt.should_preempt()` says so
+        from the next call on.
+
         Raises InvalidExperimentException, naming it, where the search compares trials by a metric that is missing.
         """
         for name, value in metrics.items():
@@ -97,7 +100,8 @@ class TrainContext:
             logger.warning("validation metrics cannot be bytes; left out: %s", ", ".join(dropped))
         kept = {name: value for name, value in metrics.items() if name not in dropped}
         self._look_for_the_searchers(kept)
-        self._report("validation", steps_completed, self._with_searchers_numbers(kept))
+        decides = self._searcher.get("name") in RANKING
+        self._report("validation", steps_completed, self._with_searchers_numbers(kept), decides=decides)
 
     def _with_searchers_numbers(self, metrics: dict[str, Any]) -> dict[str, Any]:
         """The metrics that the search reads as plain numbers: a tensor of shape [1] is its element, an array its mean.
@@ -144,8 +148,10 @@ class TrainContext:
         steps_completed: int,
         metrics: dict[str, Any],
         batch_metrics: list[dict[str, Any]] | None = None,
+        *,
+        decides: bool = False,
     ) -> None:
-        self._metrics.report(group, steps_completed, metrics, batch_metrics)
+        self._metrics.report(group, steps_completed, metrics, batch_metrics, decides=decides)
         if self._tbd_writer is not None:
             self._tbd_writer.on_report(group, steps_completed, metrics)
 

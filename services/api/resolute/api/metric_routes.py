@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from resolute import codec
 from resolute.api import lookup, wire
 from resolute.api.body_kinds import METRICS, REPORTS_MAX
 from resolute.api.call import Call
@@ -18,7 +19,7 @@ from resolute.api.measures.metrics import MetricRow, Point, Stored
 from resolute.api.routing import SIGNED_IN, TASK, Handler, Route
 from resolute.api.task_routes import run_of
 from resolute.proto.errors import InvalidConfig, Refused
-from resolute.proto.experiment import ReportValidation
+from resolute.proto.experiment import ReportValidation, ValidationTaken
 
 EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -58,6 +59,7 @@ async def report_batch(call: Call) -> dict[str, Any]:
 
 async def _report(call: Call, trial_id: int, *reports: tuple[Any, str], where: str = "") -> dict[str, Any]:
     """Store reports, each with its group, then tell the searcher where it must know; answered when all is durable.
+    `stop` in the answer: the search has stopped the trial, which has nothing more to train.
 
     A trial that does not hear the answer reports again, and nothing is stored or announced twice.
     """
@@ -66,10 +68,8 @@ async def _report(call: Call, trial_id: int, *reports: tuple[Any, str], where: s
     rows = [_of_the_run(row, call, where.format(n)) for n, row in enumerate(rows)]
     news = [news_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
     await call.gateway.measured.add(rows, len(call.read.raw))
-    for one in news:
-        if one is not None:
-            await _announce(call, one)
-    return {}
+    stops = [await _announce(call, one) for one in news if one is not None]
+    return {"stop": True} if any(stops) else {}
 
 
 def row_from(trial_id: int, report: Any, group: str, now: datetime, where: str = "") -> MetricRow:
@@ -164,14 +164,16 @@ def _time(value: Any, name: str, where: str) -> float | None:
     return time
 
 
-async def _announce(call: Call, news: ReportValidation) -> None:
+async def _announce(call: Call, news: ReportValidation) -> bool:
+    """Whether the search has stopped the trial."""
     # The report's own name, not the request's: however often it is sent, it is heard once.
     cause = replace(call.cause, id=f"validation-{news.trial_id}-{news.run_id}-{news.steps_completed}")
     try:
-        await call.gateway.context.bus.request(news, cause)
+        reply = await call.gateway.context.bus.request(news, cause)
     except Refused:
         # The trial or its experiment is over: the measurement stands, and there is nothing left to decide.
-        return
+        return False
+    return codec.load(ValidationTaken, reply.data).stop
 
 
 def searcher_metric(value: Any, field: str) -> float | None:

@@ -26,6 +26,7 @@ from resolute.proto.experiment import (
     TrialRunStarted,
     TrialTargetReached,
     TrialValidated,
+    ValidationTaken,
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
@@ -91,6 +92,14 @@ def validated(experiment: Experiment, report: ReportValidation, ids: TrialIds) -
     if not _reaches_target(experiment, one, report):
         return continue_search(experiment, event, ids)
     return [event, *_reached(experiment, one, report.metric, ids)]
+
+
+def taken(experiment: Experiment, report: ReportValidation) -> ValidationTaken:
+    """What the run is answered that has validated. A run whose trial was paused is asked for its slots as ever: it
+    acknowledges that, so that its clean end is not taken for the end of the trial."""
+    one = experiment.trial(report.trial_id)
+    nothing_left = one.state in trial.ENDS_AS or one.state is trial.State.WAITING
+    return ValidationTaken(stop=nothing_left and one.run_id == report.run_id and one.allocation_id is not None)
 
 
 def _reaches_target(experiment: Experiment, one: trial.Trial, report: ReportValidation) -> bool:

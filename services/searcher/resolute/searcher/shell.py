@@ -25,6 +25,7 @@ from resolute.proto.experiment import (
     ExperimentEdited,
     ExperimentNumbered,
     PreviewSearch,
+    ReportValidation,
     SearcherCommand,
     TrialRunRequested,
     TrialStopRequested,
@@ -32,7 +33,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import chapters, derive, wishes
+from resolute.searcher import chapters, derive, reports, wishes
 from resolute.searcher.apart import Apart
 from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, State, evolve
@@ -88,6 +89,10 @@ class Searcher:
         if not isinstance(command, SearcherCommand) or experiment_id is None:
             raise NotFound(f"the searcher does not decide {type(command).__name__}")
         outcome = await self._execute(experiment_id, _deciding(command), cause)
+        if isinstance(command, ReportValidation):
+            # What has just been folded is at hand; only a stream that was forgotten meanwhile is read again.
+            experiment = await self._experiments.state(_stream(experiment_id), at_least=1)
+            return Reply(outcome.position, codec.dump(reports.taken(experiment, command)))
         return Reply(position=outcome.position)
 
     async def react(self, recorded: Recorded) -> None:

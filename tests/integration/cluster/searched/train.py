@@ -58,10 +58,11 @@ def by_time(training: Training, steps: int) -> None:
     for length in range(training.steps + 1, steps + 1):
         stopped = training.to(length)
         training.validate()
-        training.save()
         if stopped or training.core.preempt.should_preempt(auto_ack=False):
+            training.save()
             training.core.preempt.acknowledge_preemption_signal()
             return
+    training.save()
 
 
 if __name__ == "__main__":
