@@ -167,7 +167,7 @@ class SearcherContext:
         """The search's target beyond `done`, once there is one; None when there will be none for this run."""
         while True:
             asked_at = time.monotonic()
-            answer = {"preempt": True} if self._stopped() else self._ask(done)
+            answer: dict[str, Any] = {"preempt": True} if self._stopped() else self._ask(done)
             if answer.get("preempt") or (self._preempt is not None and self._preempt._asked()):
                 if auto_ack and self._preempt is not None:
                     self._preempt.acknowledge_preemption_signal()
