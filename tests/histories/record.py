@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import orjson
 
 from resolute.eventlog import MemoryEventLog
 from resolute.eventlog.lines import for_programs
-from resolute.proto.message import Recorded
+from resolute.proto.message import Cause, Event, Recorded
+from resolute.proto.secrets import SecretsForgotten, WrappingKeyRotated
 from tests.histories.fold import summary_of
 
 RELEASE = "0.1.0"
@@ -29,11 +31,30 @@ SEEDS = {
 }
 
 
+BY_OPERATORS: dict[str, tuple[Event, ...]] = {
+    "secrets-cluster": (
+        SecretsForgotten("experiment-7", 1),
+        WrappingKeyRotated("AAAAAAAAAAA", ("cluster-secret",), 12),
+    ),
+}
+"""What no simulated cluster tells: facts of commands that somebody types on the host, by stream."""
+
+
 def main() -> None:
     from tests.simulation.stories import tell
 
     for name, seed in SEEDS.items():
         asyncio.run(_record(name, tell(seed).events))
+    asyncio.run(_record("typed-by-operators", asyncio.run(_typed())))
+
+
+async def _typed() -> list[Recorded]:
+    log = MemoryEventLog(now=lambda: datetime(2026, 11, 22, tzinfo=UTC))
+    for stream, events in BY_OPERATORS.items():
+        for version, event in enumerate(events):
+            cause = Cause(f"req-{stream}-{version}", "ada of the host", f"req-{stream}-{version}")
+            await log.append(stream, [event], expected_version=version, cause=cause)
+    return await log.read_all(0)
 
 
 async def _record(name: str, story: list[Recorded]) -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from resolute.proto import checkpoint, experiment, identity, pool
+from resolute.proto import checkpoint, experiment, identity, pool, secrets
 
-MODULES = (experiment, pool, checkpoint, identity)
+MODULES = (experiment, pool, checkpoint, identity, secrets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import stat
 from pathlib import Path
 
@@ -12,9 +13,12 @@ import pytest
 from resolute.api import secrets_cli
 from resolute.api.agent_secrets import AgentSecrets
 from resolute.config import ClusterDefaults, load_yaml, parse_experiment
+from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
 from resolute.proto.experiment import ExperimentCreated, ExperimentDeleted
+from resolute.proto.message import Recorded
 from resolute.proto.pool import OpenSecrets
+from resolute.proto.secrets import SecretsForgotten, WrappingKeyRotated
 from resolute.service.sealing import Box
 from tests.integration.api.running import running
 from tests.integration.api.test_experiments import CONFIG, submit
@@ -153,6 +157,15 @@ def cluster_defaults() -> ClusterDefaults:
     return ClusterDefaults(checkpoint_storage={"type": "shared_fs", "host_path": "/tmp"})
 
 
+async def facts_of_keys(dsn: str) -> list[Recorded]:
+    """What the log of the database at `dsn` says of them. The first call makes the log."""
+    log = await PostgresEventLog.open(dsn)
+    try:
+        return await log.read_stream(secrets_cli.STREAM)
+    finally:
+        await log.close()
+
+
 async def test_keys_are_rotated_under_a_running_gateway_and_forgotten_for_good(
     postgres_dsn: str, tmp_path: Path
 ) -> None:
@@ -163,8 +176,13 @@ async def test_keys_are_rotated_under_a_running_gateway_and_forgotten_for_good(
         await submit(owner, PLANTED, activate=False)
         former = keys.read_text()
         said: list[str] = []
+        assert await facts_of_keys(postgres_dsn) == []
         await asyncio.to_thread(secrets_cli.rotate, postgres_dsn, keys, b"", say=said.append)
         assert said[0].startswith("1 keys are wrapped by ")
+        [rotated] = await facts_of_keys(postgres_dsn)
+        current = keys.read_text().split()[0]
+        assert rotated.event == WrappingKeyRotated(current, (former.split()[0],), 1)
+        assert rotated.cause.actor == f"{getpass.getuser()} of the host"
         assert keys.read_text() != former
         assert "TOKEN=hunter2-token" in repr((await owner.get("/api/v1/experiments/1"))["config"])
         await submit(owner, PLANTED, activate=False)
@@ -179,12 +197,16 @@ async def test_secrets_are_forgotten_by_their_owner_and_everything_else_stays(
         owner = await cluster.nobody.login("determined")
         await submit(owner, PLANTED, activate=False)
         said: list[str] = []
+        assert await facts_of_keys(postgres_dsn) == []
         with pytest.raises(NotFound, match="user-7"):
             await asyncio.to_thread(secrets_cli.forget, postgres_dsn, "user-7")
         with pytest.raises(InvalidConfig, match="expected experiment-NUMBER"):
             await asyncio.to_thread(secrets_cli.forget, postgres_dsn, "trial-1")
         await asyncio.to_thread(secrets_cli.forget, postgres_dsn, "user-2", say=said.append)
         assert said[0].startswith("1 keys forgotten: trials of user-2 cannot start any more")
+        [forgotten] = await facts_of_keys(postgres_dsn)
+        assert forgotten.event == SecretsForgotten("user-2", 1), "and nothing of what was refused"
+        assert forgotten.cause.actor == f"{getpass.getuser()} of the host"
         shown = await owner.get("/api/v1/experiments/1")
         assert shown["config"]["environment"]["environment_variables"]["cpu"] == [f"TOKEN={MASKED}"]
         assert shown["experiment"]["name"] == "planted"

@@ -68,6 +68,8 @@ def test_a_planted_secret_reaches_its_task_and_nothing_that_is_kept(tmp_path: Pa
 
         waiting = cluster.create(config_of("forgotten"), code, "--paused")
         assert "1 keys forgotten" in cluster.resolute("secrets", "forget", f"experiment-{waiting}")
+        told = cluster.resolute("log", "show", "secrets-cluster")
+        assert f"the secrets of experiment-{waiting} were forgotten, with 1 data key" in told
         cluster.det("experiment", "activate", str(waiting))
         assert cluster.ended(waiting) == "STATE_ERROR"
         assert "secrets of experiment 2 were forgotten" in cluster.resolute("log", "why", f"experiment-{waiting}")

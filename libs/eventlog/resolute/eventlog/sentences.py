@@ -81,6 +81,10 @@ def _metric(data: Data) -> str:
     return f"trial {data['trial_id']} reported {metric} at step {data['steps_completed']}"
 
 
+def _keys(data: Data) -> str:
+    return "1 data key" if data["data_keys"] == 1 else f"{data['data_keys']} data keys"
+
+
 def _changes(data: Data) -> str:
     return ", ".join(f"{name} to {brief(value)}" for name, value in data["changes"].items())
 
@@ -136,6 +140,10 @@ WORDS: Mapping[str, Say] = {
     "AllocationExited": lambda d: f"{d['allocation_id']} is over: {d['outcome']}{_code(d)}{_because(d['reason'])}",
     "JobMoved": lambda d: f"job {d['job_id']} was moved {d['side']} of job {d['neighbour']}",
     "JobChanged": lambda d: f"job {d['job_id']} was changed: {_changes(d)}",
+    "SecretsForgotten": lambda d: f"the secrets of {d['whose']} were forgotten, with {_keys(d)}",
+    "WrappingKeyRotated": lambda d: (
+        f"the wrapping key {d['wrapping_key']} took the place of {', '.join(d['former'])} for {_keys(d)}"
+    ),
     "CheckpointCompleted": lambda d: f"checkpoint {d['uuid']} was stored, of step {d['steps_completed']}",
     "CheckpointDeletionRequested": lambda d: (
         f"{'some files' if d.get('globs') else 'all files'} of checkpoint {d['uuid']} were to go{_because(d['reason'])}"

@@ -1,9 +1,13 @@
 """`resolute secrets show | rotate | forget`: the keys that protect the secrets of configurations, for whoever runs the
-cluster. The commands work on the database and on the file of the wrapping keys; gateways may be running meanwhile."""
+cluster. The commands work on the database and on the file of the wrapping keys; gateways may be running meanwhile. What
+they change is a fact in the log, written in the transaction that changes it."""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -13,10 +17,15 @@ import orjson
 from resolute.api.vault import ALONE, unwrapped, wrapped
 from resolute.api.wrapping import Keyring, WrappingKey
 from resolute.config import secrets_of
+from resolute.eventlog.within import append_within
 from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.message import Cause
+from resolute.proto.secrets import SecretsEvent, SecretsForgotten, WrappingKeyRotated
 from resolute.service.sealing import SEALED, key_of
 
 Say = Callable[[str], None]
+
+STREAM = "secrets-cluster"
 
 CONFIGS = """SELECT stream, data::text AS data FROM eventlog.events
 WHERE type IN ('ExperimentCreated', 'ExperimentContinued') ORDER BY position"""
@@ -61,7 +70,7 @@ def rotate(dsn: str, file: Path | None, cluster_secret: bytes, *, say: Say = pri
     async def run(database: asyncpg.Connection) -> int:
         fresh, former = WrappingKey.fresh(), keyring.keys()
         keyring.put([fresh, *former])
-        count = await _wrap_all(database, keyring, fresh)
+        count = await _wrap_all(database, keyring, fresh, former)
         keyring.put([fresh])
         say(f"{count} keys are wrapped by {fresh.id} now; {', '.join(key.id for key in former)} opens nothing any more")
         return 0
@@ -77,10 +86,15 @@ def forget(dsn: str, name: str, *, say: Say = print) -> int:
         if kind not in ("experiment", "user") or not number.isdigit():
             raise InvalidConfig(f"{name}: expected experiment-NUMBER or user-NUMBER")
         keys = await _keys_of(database, name) if kind == "experiment" else []
-        status = await database.execute(FORGET, keys, int(number) if kind == "user" else None)
-        count = int(status.rpartition(" ")[2])
-        if not count:
-            raise NotFound(f"{name}: no key that protects a secret of it; `resolute secrets show` tells what there is")
+        async with database.transaction():
+            await database.execute(ALONE)
+            status = await database.execute(FORGET, keys, int(number) if kind == "user" else None)
+            count = int(status.rpartition(" ")[2])
+            if not count:
+                raise NotFound(
+                    f"{name}: no key that protects a secret of it; `resolute secrets show` tells what there is"
+                )
+            await _tell(database, SecretsForgotten(name, count))
         say(
             f"{count} keys forgotten: trials of {name} cannot start any more, and everything else about it stays "
             "readable. Backups of the database still hold the keys, wrapped: `resolute secrets rotate`, and destroying "
@@ -91,14 +105,32 @@ def forget(dsn: str, name: str, *, say: Say = print) -> int:
     return _with(dsn, run)
 
 
-async def _wrap_all(database: asyncpg.Connection, keyring: Keyring, by: WrappingKey) -> int:
+async def _wrap_all(
+    database: asyncpg.Connection, keyring: Keyring, by: WrappingKey, former: Sequence[WrappingKey]
+) -> int:
     """Alone: a gateway that wraps a key meanwhile waits, and then finds the new wrapping key in the file."""
     async with database.transaction():
         await database.execute(ALONE)
         rows = await database.fetch("SELECT * FROM api.data_keys WHERE wrapped IS NOT NULL")
         anew = [(wrapped(unwrapped(row, keyring), row["owner_id"], by), by.id, row["key_id"]) for row in rows]
         await database.executemany("UPDATE api.data_keys SET wrapped = $1, wrapped_by = $2 WHERE key_id = $3", anew)
+        await _tell(database, WrappingKeyRotated(by.id, tuple(key.id for key in former), len(rows)))
     return len(rows)
+
+
+async def _tell(database: asyncpg.Connection, fact: SecretsEvent) -> None:
+    """Within the transaction that makes it a fact. The lock that it holds lets one command at a time come here."""
+    request = f"req-{uuid.uuid4()}"
+    await append_within(database, STREAM, [fact], Cause(request, _operator(), request))
+
+
+def _operator() -> str:
+    """Who types the command: nobody signs in to a database that one can reach, and so the account on this host."""
+    try:
+        name = os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in some containers
+        name = str(os.geteuid())
+    return f"{name} of the host"
 
 
 async def _keys_of(database: asyncpg.Connection, stream: str) -> list[str]:

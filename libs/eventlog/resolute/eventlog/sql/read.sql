@@ -20,6 +20,9 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
        traceparent, recorded_at, prev_hash
   FROM eventlog.events WHERE stream = $1 AND caused_by = $2 ORDER BY step;
 
+-- name: version
+SELECT version FROM eventlog.streams WHERE stream = $1;
+
 -- name: head
 SELECT position FROM eventlog.log_head;
 

@@ -1,0 +1,30 @@
+"""Appending as a part of somebody else's transaction, so that a fact and what it tells of are written together or not
+at all. For what an operator does on the database itself; services append through `EventLog`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import asyncpg
+
+from resolute.eventlog import wishes
+from resolute.eventlog.log import Appended
+from resolute.eventlog.postgres import KEEP, READ
+from resolute.eventlog.rows import check_names
+from resolute.proto.message import Cause, Event
+
+
+async def append_within(connection: asyncpg.Connection, stream: str, events: Sequence[Event], cause: Cause) -> Appended:
+    """Append to the end of `stream`. To be the last step of the transaction that `connection` is in: until its commit
+    nobody else appends to the log.
+
+    Raises WrongVersion when somebody else appended to the stream at this moment.
+    """
+    check_names(stream, cause)
+    version = await connection.fetchval(READ["version"], stream) or 0
+    answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+    asked = wishes.wish(stream, events, version, cause, answer)
+    (outcome,) = await connection.fetch(KEEP["append"], *wishes.arguments([asked]))
+    wishes.answer(asked, outcome)
+    return await answer
