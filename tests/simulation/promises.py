@@ -33,7 +33,7 @@ from resolute.scheduler.settings import SchedulerSettings
 from resolute.searcher import experiment
 from resolute.searcher.experiment import TERMINAL, Experiment
 from resolute.searcher.methods import Told
-from resolute.searcher.search import carry_out, continue_search
+from resolute.searcher.search import carry_out, continue_search, with_decisions
 from tests.simulation.plain import plain
 from tests.simulation.reasons import everything_has_a_reason
 
@@ -109,7 +109,8 @@ def _check_decisions(name: str, replayed: Experiment, appended: list[Event]) -> 
         follows = appended[at + 1 :]
         ids = _ids_of(follows)
         if isinstance(event, Told) and not _is_part_of_another(event, follows):
-            decided = continue_search(replayed, event, ids)[1:]
+            recorded, *decided = with_decisions(replayed, continue_search(replayed, event, ids))
+            assert event == recorded, f"{name}: {event} was recorded, and now it would be {recorded}"
             assert follows[: len(decided)] == decided, f"{name}: after {event} came {follows}, and now {decided}"
         experiment.evolve(replayed, event)
         begins = isinstance(event, ExperimentActivated) and isinstance(appended[0], ExperimentCreated)

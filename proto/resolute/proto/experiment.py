@@ -46,6 +46,17 @@ class AgentUser:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchBracket:
+    """One ladder of rungs of a halving search, with a budget of trials of its own."""
+
+    lengths: tuple[int, ...]
+    """Of its rungs, the shortest first: cumulative, in the unit of the search."""
+    max_trials: int
+    at_once: int
+    """How many trials it begins with, and so trains at once at most."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentCreated(ExperimentEvent):
     experiment_id: int
     job_id: str
@@ -65,6 +76,8 @@ class ExperimentCreated(ExperimentEvent):
     external_id: str | None = None
     agent_user: AgentUser | None = None
     """The owner's, as it was when this was submitted."""
+    brackets: tuple[SearchBracket, ...] | None = None
+    """How a halving search is divided. Null for other searches, and in events of releases that did not record it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +157,54 @@ class ExperimentMoved(ExperimentEvent):
     project_id: int
 
 
+# ---------------------------------------------------------------- what a search decided at an event
+
+
+@dataclass(frozen=True, slots=True)
+class RungResult:
+    """A trial's result at a rung. The results of a rung are sorted by `metric`, and equal ones by `turn`."""
+
+    trial_id: int
+    metric: float | None
+    """Multiplied by -1 where larger is better, so that smaller is better. Null for a result that is no number: such
+    results rank last."""
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class RungChange:
+    """What changed at one rung of the bracket that the trial of the event belongs to."""
+
+    rung: int
+    """The place of the rung in its bracket: 0 is the shortest."""
+    added: tuple[RungResult, ...] = ()
+    moved_on: tuple[int, ...] = ()
+    """Trials that are not promoted from this rung any more: they train to the next one, or are counted there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialAim:
+    """The rung that a trial trains to from now on."""
+
+    trial_id: int
+    rung: int | None
+    """Null when the search wants no further training of it for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDecision:
+    """What a halving search found out and decided at an event. The operations themselves follow as events of their own
+    (TrialTargetSet, TrialStopRequested, TrialCreated); this is what the search must know to decide the next time."""
+
+    rungs: tuple[RungChange, ...] = ()
+    aims: tuple[TrialAim, ...] = ()
+    new_trials: int = 0
+    """How many trials are to be created in this bracket."""
+    replaced: bool = False
+    """The trial of the event reported its hyperparameters as invalid: its results are removed from every rung, and
+    another trial may be created in its place."""
+
+
 # ---------------------------------------------------------------- events: its trials
 
 
@@ -207,6 +268,9 @@ class TrialTargetReached(ExperimentEvent):
     run_id: int
     length: int
     metric: float | None
+    decided: SearchDecision | None = None
+    """What a halving search decided at this event. Null for other searches, and in events of releases that did not
+    record it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +283,9 @@ class TrialValidated(ExperimentEvent):
     metric: float | None
     time: float | None = None
     """What the trial reported as `searcher.time_metric`, where the search goes by that."""
+    decided: SearchDecision | None = None
+    """What a halving search decided at this event. Null for other searches, and in events of releases that did not
+    record it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +363,9 @@ class TrialEnded(ExperimentEvent):
     outcome: str
     """COMPLETED, CANCELED or ERROR."""
     reason: str
+    decided: SearchDecision | None = None
+    """What a halving search decided at this event. Null for other searches, and in events of releases that did not
+    record it."""
 
 
 @dataclass(frozen=True, slots=True)

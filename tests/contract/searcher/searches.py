@@ -140,11 +140,11 @@ class Player:
         if self.over:
             return
         before = pickle.dumps(self.method) if self.checks else b""
-        operations = self.method.next(event)
+        answer = self.method.next(event)
         assert not self.checks or pickle.dumps(self.method) == before, "next only reads"
-        self.method.evolve(event)
-        self.history.append((event, operations))
-        self.carry_out(operations)
+        self.method.evolve(answer.event)
+        self.history.append((answer.event, answer.operations))
+        self.carry_out(answer.operations)
 
     def carry_out(self, operations: list[Operation]) -> None:
         self.operations += operations

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from resolute.proto.experiment import TrialEarlyExitReported
-from resolute.searcher.methods import METHODS
+from resolute.searcher.methods import METHODS, Answer
 from tests.contract.searcher.searches import MAX_TRIALS, SAMPLED, SEARCHES, Player, a_search, playing
 
 SEEDS = range(20)
@@ -58,7 +58,7 @@ def test_a_search_is_a_function_of_its_seed_and_of_what_was_reported(name: str, 
     player = searched(name, seed, "REACHED", "REACHED", "COMPLETED", "ERROR", "INVALID_HP")
     replayed = a_search(name, seed)
     for event, operations in player.history:
-        assert replayed.next(event) == operations
+        assert replayed.next(event) == Answer(event, operations)
         replayed.evolve(event)
     assert replayed.progress() == player.method.progress()
 

@@ -90,11 +90,11 @@ class SlowPromoting(SlowHalving):
 
     def get_job(self) -> Asked:
         for rung in range(len(self.lengths) - 2, -1, -1):
-            for _, _, trial in sorted(self.rungs[rung])[: int(len(self.rungs[rung]) / self.divisor)]:
+            for metric, _, trial in sorted(self.rungs[rung])[: int(len(self.rungs[rung]) / self.divisor)]:
                 if trial in self.promoted[rung]:
                     continue
                 self.promoted[rung].add(trial)
-                if trial in self.ended:
+                if trial in self.ended or metric == WORST:  # it counts further up, and does not train
                     self.put(rung + 1, trial, WORST)
                     return self.get_job()
                 self.place[trial] = rung + 1
@@ -112,9 +112,9 @@ class SlowStopping(SlowHalving):
                 moved = rung > self.place[trial]
                 self.place[trial] = rung
                 return [("train", trial, self.lengths[rung])] if moved and self.targets else []
-            better = sum(other < metric or (metric == WORST == other) for other, _, _ in self.rungs[rung])
+            better = sum(other < metric for other, _, _ in self.rungs[rung])
             self.rungs[rung].append((metric, 0, trial))
-            if better >= max(int(len(self.rungs[rung]) / self.divisor), 1):
+            if metric == WORST or better >= max(int(len(self.rungs[rung]) / self.divisor), 1):
                 break
         del self.place[trial]
         return [("stop", trial), *self.fresh()]

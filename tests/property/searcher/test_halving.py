@@ -20,7 +20,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
-from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, TrainTo, Wait, method_for
+from resolute.searcher.methods import Answer, CreateTrial, Operation, Shutdown, StopTrial, TrainTo, Wait, method_for
 from resolute.searcher.methods.bracket import Bracket
 from resolute.searcher.methods.halving import HalvingSearch
 from resolute.searcher.methods.method import Told
@@ -194,7 +194,7 @@ def test_no_more_trials_are_in_training_at_once_than_may_be(
 def test_the_trials_of_a_rung_were_all_on_the_rung_below(
     wanted: Wanted, turns: list[tuple[int, str, float | None]]
 ) -> None:
-    populations = [set(rung.by_trial) for rung in bracket_of(played(wanted, turns, finish=False))._rungs]
+    populations = [set(rung.by_trial) for rung in bracket_of(played(wanted, turns, finish=False)).rungs]
     assert all(upper <= lower for lower, upper in pairwise(populations))
 
 
@@ -209,7 +209,7 @@ def test_the_best_of_a_rung_have_moved_on_and_no_other_could_when_it_did(
         if player.over or not player.at_work or end == "INVALID_HP":
             break
         player.turn(player.at_work[choice % len(player.at_work)], end, metric)
-        for rung in bracket_of(player)._rungs[:-1]:
+        for rung in bracket_of(player).rungs[:-1]:
             best = rung.results[: int(len(rung.results) / wanted.divisor)]
             assert not set(best) & set(rung.waiting)
 
@@ -229,11 +229,11 @@ def test_the_same_reports_in_another_order_keep_every_promise(
         while not player.over and player.at_work:
             one = rng.choice(player.at_work)
             reports = metrics.get(one.trial_id, [])
-            place = bracket_of(player)._goal.get(one.trial_id, 0)
+            place = bracket_of(player).goals.get(one.trial_id, 0)
             player.turn(one, "REACHED", reports[place] if place < len(reports) else 0.5)
         assert player.over is not None
         assert len(player.created) == wanted.max_trials
-        top = bracket_of(player)._rungs[0]
+        top = bracket_of(player).rungs[0]
         assert len(top.results) == wanted.max_trials
 
 
@@ -247,5 +247,5 @@ def test_a_search_that_is_stored_and_loaded_half_way_goes_on_as_before(
     for at, (event, operations) in enumerate(history):
         if at == len(history) // 2:
             method = pickle.loads(pickle.dumps(method))
-        assert method.next(event) == operations
+        assert method.next(event) == Answer(event, operations)
         method.evolve(event)

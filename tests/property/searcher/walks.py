@@ -41,7 +41,7 @@ from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import wishes
 from resolute.searcher.decide import News, decide
 from resolute.searcher.experiment import Experiment, evolve
-from resolute.searcher.methods import Operation, Shutdown, StopTrial, TrainTo, Wait
+from resolute.searcher.methods import Answer, Operation, Shutdown, StopTrial, TrainTo, Wait
 from resolute.searcher.methods.method import Told
 from resolute.searcher.methods.random import RandomSearch
 from resolute.searcher.reports import CloseTrial, CoverTarget
@@ -69,7 +69,11 @@ class PickySearch(RandomSearch):
     """A random search that stops bad trials and may give up early, and lets good ones wait for others, as halving
     methods do: it shows that the experiment carries out everything a method may ask for."""
 
-    def next(self, event: Told) -> list[Operation]:
+    def next(self, event: Told) -> Answer:
+        operations = self._picked(event)
+        return super().next(event) if operations is None else Answer(event, operations)
+
+    def _picked(self, event: Told) -> list[Operation] | None:
         match event:
             case TrialTargetReached(metric=None):
                 return [Wait(event.trial_id, "others come first")]
@@ -81,7 +85,7 @@ class PickySearch(RandomSearch):
                 return [Shutdown("COMPLETED", "it cannot get better")]
             case TrialValidated(metric=metric, trial_id=trial_id) if metric is not None and metric > 0.8:
                 return [StopTrial(trial_id, "the worst of its rung")]
-        return super().next(event)
+        return None
 
 
 @dataclass

@@ -45,9 +45,9 @@ class Search:
                 self._tell(TrialCreated(self.trials, created.request_id, "t", created.hparams, created.seed))
 
     def _tell(self, event: Told) -> list[Operation]:
-        operations = self.method.next(event)
-        self.method.evolve(event)
-        return operations
+        answer = self.method.next(event)
+        self.method.evolve(answer.event)
+        return answer.operations
 
     def reaches(self, trial_id: int, length: int, metric: float | None) -> Search:
         self._carry_out(self._tell(TrialTargetReached(trial_id, 1, length, metric)))
@@ -74,6 +74,10 @@ class Search:
         ]
         assert told == list(expected)
         return self
+
+
+NO_NUMBERS = [None, float("nan"), float("inf"), float("-inf")]
+"""Metrics that rank last, whichever direction is better. The log has null for each of them."""
 
 
 def promoting(**changes: Any) -> Search:
@@ -243,6 +247,39 @@ def test_a_metric_that_is_no_number_ranks_last() -> None:
     search.then((Wait, 3), (TrainTo, 2))
 
 
+@pytest.mark.parametrize("metric", NO_NUMBERS)
+@pytest.mark.parametrize("smaller_is_better", [True, False])
+def test_most_metrics_being_no_numbers_makes_none_of_them_good(metric: float | None, smaller_is_better: bool) -> None:
+    """Of nine results the best three move on: two of those are no numbers, and only count at the next rung."""
+    search = promoting(max_concurrent_trials=9, smaller_is_better=smaller_is_better)
+    for trial_id in range(1, 6):
+        search.reaches(trial_id, 10, metric).then((Wait, trial_id))
+    why = "its metric at rung 0 (at 10) is not a finite number, and no such trial trains on"
+    assert search.asked == [Wait(5, why)]
+    search.reaches(6, 10, 0.5).then((TrainTo, 6))
+    for trial_id in range(7, 10):
+        search.reaches(trial_id, 10, metric).then((Wait, trial_id))
+    search.reaches(6, 30, 0.5).then((TrainTo, 6))  # the best of the three that the next rung has seen
+    search.reaches(6, 90, 0.5)
+    assert search.asked == [Shutdown("COMPLETED", "all 9 trials have trained as far as they were worth")]
+
+
+@pytest.mark.parametrize("metric", NO_NUMBERS)
+@pytest.mark.parametrize("stop_once", [True, False])
+def test_a_search_whose_metrics_are_all_no_numbers_trains_each_to_the_first_rung_and_ends(
+    metric: float | None, stop_once: bool
+) -> None:
+    search = promoting(stop_once=stop_once)
+    for trial_id in range(1, 9):
+        search.reaches(trial_id, 10, metric)
+        assert not [each for each in search.asked if isinstance(each, TrainTo | Shutdown)]
+    search.reaches(9, 10, metric)
+    (over,) = search.asked
+    assert isinstance(over, Shutdown)
+    assert over.outcome == "COMPLETED"
+    assert "none could be compared: each reported NaN or an infinity for 'loss'" in over.why
+
+
 def test_larger_is_better_where_that_was_said() -> None:
     search = promoting(smaller_is_better=False).reaches(1, 10, 0.5).reaches(2, 10, 0.9).reaches(3, 10, 0.6)
     search.then((Wait, 3), (TrainTo, 2))
@@ -308,9 +345,15 @@ def test_a_trial_is_not_stopped_for_being_as_good_as_those_that_stay() -> None:
     search.reaches(3, 10, None).then((StopTrial, 3), (CreateTrial, 4))
 
 
-def test_of_trials_without_a_metric_only_the_first_trains_on() -> None:
-    search = stopping().reaches(1, 10, None).then((TrainTo, 1))
-    search.reaches(2, 10, None).then((StopTrial, 2), (CreateTrial, 4))
+@pytest.mark.parametrize("metric", NO_NUMBERS)
+@pytest.mark.parametrize("smaller_is_better", [True, False])
+def test_a_trial_whose_metric_is_no_number_stops_even_as_the_first(
+    metric: float | None, smaller_is_better: bool
+) -> None:
+    search = stopping(smaller_is_better=smaller_is_better)
+    search.reaches(1, 10, metric).then((StopTrial, 1), (CreateTrial, 4))
+    assert "its metric at rung 0 (at 10) is not a finite number, and no such trial trains on" in search.asked[0].why
+    search.reaches(2, 10, 0.7).then((TrainTo, 2))  # and stands in the way of no other
 
 
 def test_one_report_may_pass_several_rungs() -> None:

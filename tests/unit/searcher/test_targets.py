@@ -28,6 +28,7 @@ from resolute.proto.experiment import (
     TrialTargetSet,
     TrialValidated,
 )
+from resolute.searcher.methods.method import Report
 from resolute.searcher.reactions import describe
 from resolute.searcher.reports import CoverTarget
 from resolute.searcher.trial import State
@@ -47,8 +48,12 @@ def targets(story: Story) -> list[tuple[int, int]]:
     return [(e.trial_id, e.length) for e in story.last if isinstance(e, TrialTargetSet) and e.why]
 
 
-def without_progress(story: Story) -> Story:
-    return replace(story, last=tuple(event for event in story.last if not isinstance(event, SearchProgressed)))
+def without_notes(story: Story) -> Story:
+    """The story's last events without what a halving search notes for itself: its progress and its decisions."""
+    events = (event for event in story.last if not isinstance(event, SearchProgressed))
+    return replace(
+        story, last=tuple(replace(event, decided=None) if isinstance(event, Report) else event for event in events)
+    )
 
 
 def halving(**changes: Any) -> Story:
@@ -197,26 +202,28 @@ def test_trials_that_wait_are_complete_when_the_search_ends() -> None:
     story = story.exits(1, "yielded").exits(2, "yielded")
     assert story.experiment.trial(2).state is State.WAITING
     story = story.starts(1).when(validation(1, 50, 0.5, run_id=2))
-    without_progress(story).then_kinds(
+    without_notes(story).then_kinds(
         TrialValidated, TrialTargetReached, ExperimentStopping, TrialStopRequested, TrialEnded
     )
-    assert story.last[-1] == TrialEnded(2, "COMPLETED", "all 2 trials have trained as far as they were worth")
+    assert without_notes(story).last[-1] == TrialEnded(
+        2, "COMPLETED", "all 2 trials have trained as far as they were worth"
+    )
     story = story.exits(1, "yielded").then_kinds(TrialRunEnded, TrialEnded, ExperimentEnded)
     assert story.experiment.state.name == "COMPLETED"
 
 
 def test_a_trial_that_waits_can_be_killed_and_its_search_goes_on() -> None:
     story = waiting().when(KillTrial(EXPERIMENT, 1))
-    without_progress(story).then(TrialEnded(1, "CANCELED", "it was killed"))
+    without_notes(story).then(TrialEnded(1, "CANCELED", "it was killed"))
     story = story.when(validation(2, 25, 0.9))  # trial 1 moves up as the worst, and nobody is left to promote
-    without_progress(story).then_kinds(
+    without_notes(story).then_kinds(
         *[TrialValidated, TrialTargetReached, TrialStopRequested, TrialCreated, TrialTargetSet, TrialRunRequested]
     )
 
 
 def test_an_experiment_that_is_canceled_ends_its_waiting_trials_at_once() -> None:
     story = waiting().when(CancelExperiment(EXPERIMENT))
-    assert TrialEnded(1, "CANCELED", "it was canceled") in story.last
+    assert TrialEnded(1, "CANCELED", "it was canceled") in without_notes(story).last
 
 
 # ---------------------------------------------------------------- trials ahead of their targets
@@ -227,7 +234,7 @@ def test_a_script_that_trains_ahead_of_its_targets_has_reached_the_next_as_soon_
     assert targets(story) == [(1, 50)]
     assert not [event for event in story.last if isinstance(event, TrialRunRequested)]
     story = story.when(CoverTarget(1))
-    assert story.last[0] == TrialTargetReached(1, 1, 50, 0.5)
+    assert without_notes(story).last[0] == TrialTargetReached(1, 1, 50, 0.5)
     assert story.experiment.trial(1).state is State.WAITING
     story.when(CoverTarget(1)).then()
 
@@ -261,14 +268,15 @@ def test_a_stopped_trial_is_asked_to_checkpoint_and_is_complete() -> None:
     (stop,) = [event for event in story.last if isinstance(event, TrialStopRequested)]
     assert (stop.trial_id, stop.how, stop.then) == (2, "preempt", "COMPLETED")
     assert stop.why == "it is number 2 of 2 at rung 0 (at 25), of which the best 1 train on"
-    without_progress(story.exits(2, "yielded")).then_kinds(TrialRunEnded, TrialEnded)
+    without_notes(story.exits(2, "yielded")).then_kinds(TrialRunEnded, TrialEnded)
 
 
 def test_a_trial_that_reports_a_time_is_stopped_by_that() -> None:
     story = halving(max_length=None, time_metric="epochs", max_time=100)
-    story = story.when(ReportValidation(EXPERIMENT, 1, 1, 7, 0.5, 60.0)).then(TrialValidated(1, 1, 7, 0.5, 60.0))
+    story = story.when(ReportValidation(EXPERIMENT, 1, 1, 7, 0.5, 60.0))
+    without_notes(story).then(TrialValidated(1, 1, 7, 0.5, 60.0))
     story = story.when(ReportValidation(EXPERIMENT, 2, 1, 7, 0.9, 30.0))
-    without_progress(story).then_kinds(TrialValidated, TrialStopRequested, TrialCreated, TrialRunRequested)
+    without_notes(story).then_kinds(TrialValidated, TrialStopRequested, TrialCreated, TrialRunRequested)
 
 
 def test_a_search_that_had_nothing_to_compare_says_which_metric_was_not_reported() -> None:

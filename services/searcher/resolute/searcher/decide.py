@@ -31,7 +31,7 @@ from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.searcher import chapters, reports, wishes
 from resolute.searcher.experiment import Experiment, State
 from resolute.searcher.reports import CloseTrial, CoverTarget
-from resolute.searcher.search import TrialIds
+from resolute.searcher.search import TrialIds, with_decisions
 
 News: TypeAlias = (
     AllocationStarted
@@ -50,6 +50,10 @@ def decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialId
 
     Raises NotFound for an unknown experiment or trial, Refused where the state does not allow it.
     """
+    return with_decisions(experiment, _decide(message, experiment, ids))
+
+
+def _decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialIds) -> list[Event]:
     if isinstance(message, News):
         return _hear(message, experiment, ids)
     late = isinstance(message, ConfirmDeleted | DeleteExperiment) and experiment.state is State.DELETED

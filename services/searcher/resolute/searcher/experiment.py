@@ -201,7 +201,7 @@ def _create(experiment: Experiment, event: ExperimentCreated) -> None:
     experiment.seed, experiment.config = event.seed, event.config
     experiment.project_id, experiment.unmanaged = event.project_id, event.unmanaged
     experiment._settings = Settings.of(event.config)
-    experiment._method = method_for(experiment.settings, event.seed)
+    experiment._method = method_for(experiment.settings, event.seed, event.brackets)
 
 
 def _continue(experiment: Experiment, event: ExperimentContinued) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from resolute.config import HALVING
 from resolute.proto.experiment import (
@@ -18,6 +19,8 @@ from resolute.proto.message import Event
 from resolute.searcher import derive, trial, turns
 from resolute.searcher.experiment import ENDS_AS, STOPPING, Experiment, State
 from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
+from resolute.searcher.methods.halving import NOTHING
+from resolute.searcher.methods.method import Report
 
 TrialIds = Iterator[int]
 """Fresh trial ids, as many as are asked for."""
@@ -29,11 +32,12 @@ def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[
         last = isinstance(event, TrialEnded) and len(experiment.open) == 1
         return [event, *([_ended(experiment)] if last else [])]
     closing = event.trial_id if isinstance(event, TrialEnded) else None
-    operations = experiment.method.next(event)
+    answer = experiment.method.next(event)
+    operations = answer.operations
     follows = carry_out(experiment, operations, ids, closing)
     if closing is not None and not any(isinstance(operation, Shutdown) for operation in operations):
         follows += turns.after_the_end_of(experiment, closing)
-    return [event, *_progressed(experiment), *follows]
+    return [answer.event, *_progressed(experiment), *follows]
 
 
 def _progressed(experiment: Experiment) -> list[Event]:
@@ -41,6 +45,18 @@ def _progressed(experiment: Experiment) -> list[Event]:
     now = round(experiment.method.progress(), 2)
     compares = experiment.settings.searcher.name in HALVING
     return [SearchProgressed(now)] if compares and now > experiment.progress else []
+
+
+def with_decisions(experiment: Experiment, events: list[Event]) -> list[Event]:
+    """The same events, of which each says what a halving search decided at it. At those about which the search was not
+    asked, because the experiment is stopping or because other reports count, it decided nothing."""
+    if experiment.state is State.ABSENT or experiment.settings.searcher.name not in HALVING:
+        return events
+    return [_with_decision(event) if isinstance(event, Report) else event for event in events]
+
+
+def _with_decision(event: Report) -> Report:
+    return replace(event, decided=NOTHING) if event.decided is None else event
 
 
 def carry_out(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from resolute.config import HALVING
 from resolute.proto.errors import Refused
 from resolute.proto.experiment import (
     CreateExperiment,
@@ -17,12 +18,14 @@ from resolute.proto.experiment import (
     ExperimentMoved,
     ExperimentPaused,
     ExperimentUnarchived,
+    SearchBracket,
 )
 from resolute.proto.message import Event, Object
 from resolute.searcher import derive, trial, turns
 from resolute.searcher.experiment import GONE, RUNNING, STOPPING, TERMINAL, Experiment, State, evolve
+from resolute.searcher.methods.brackets import divide
 from resolute.searcher.search import TrialIds, carry_out, stop_all
-from resolute.searcher.settings import check_edits
+from resolute.searcher.settings import Settings, check_edits
 
 
 def create(command: CreateExperiment, experiment_id: int, ids: TrialIds) -> list[Event]:
@@ -52,7 +55,13 @@ def _created(command: CreateExperiment, experiment_id: int) -> ExperimentCreated
         unmanaged=command.unmanaged,
         external_id=command.external_id,
         agent_user=command.agent_user,
+        brackets=_brackets(command.config),
     )
+
+
+def _brackets(config: Object) -> tuple[SearchBracket, ...] | None:
+    searcher = Settings.of(config).searcher
+    return divide(searcher) if searcher.name in HALVING else None
 
 
 def pause(experiment: Experiment) -> list[Event]:

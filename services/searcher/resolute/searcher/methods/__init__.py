@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from resolute.proto.errors import InvalidConfig
+from resolute.proto.experiment import SearchBracket
 from resolute.searcher.methods.custom import CustomSearch
 from resolute.searcher.methods.grid import GridSearch
-from resolute.searcher.methods.halving import adaptive_asha, async_halving
+from resolute.searcher.methods.halving import HalvingSearch
 from resolute.searcher.methods.method import (
+    Answer,
     CreateTrial,
     Operation,
     SearchMethod,
@@ -24,6 +26,7 @@ from resolute.searcher.settings import Settings
 
 __all__ = [
     "METHODS",
+    "Answer",
     "CreateTrial",
     "Operation",
     "SearchMethod",
@@ -39,15 +42,18 @@ METHODS: Mapping[str, Callable[[Settings, int], SearchMethod]] = {
     "single": SingleSearch,
     "random": RandomSearch,
     "grid": GridSearch,
-    "async_halving": async_halving,
-    "adaptive_asha": adaptive_asha,
+    "async_halving": HalvingSearch,
+    "adaptive_asha": HalvingSearch,
     "custom": CustomSearch,
 }
 
 
-def method_for(settings: Settings, seed: int) -> SearchMethod:
-    """The method that `searcher.name` asks for, before its first trial. Raises InvalidConfig for one not offered."""
+def method_for(settings: Settings, seed: int, brackets: Sequence[SearchBracket] | None = None) -> SearchMethod:
+    """The method that `searcher.name` asks for, before its first trial; `brackets` are those that were recorded.
+
+    Raises InvalidConfig for a method that is not offered.
+    """
     name = settings.searcher.name
     if name not in METHODS:
         raise InvalidConfig(f"searcher.name: expected one of {', '.join(METHODS)}; found {name!r}.")
-    return METHODS[name](settings, seed)
+    return METHODS[name](settings, seed) if brackets is None else HalvingSearch(settings, seed, brackets)

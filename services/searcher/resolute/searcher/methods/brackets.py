@@ -1,14 +1,37 @@
-"""How adaptive halving splits a search into brackets: which ladders, with how many trials each, how many at once.
+"""How a halving search is divided into brackets: which ladders, with how many trials each, how many at once.
 
 A bracket with many rungs stops trials early and can afford many; one with few gives each the time to show itself.
 Several at once hedge between the two, as Hyperband does (Li et al., JMLR 18, 2018; arXiv:1603.06560).
+
+The outcome is recorded when an experiment is created. Only searches of releases that did not record it are divided
+again whenever they are folded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from resolute.config import SearcherConfig, most_apart, most_rungs
+from resolute.config import OPEN_TRIALS_MAX, SearcherConfig, most_apart, most_rungs, rung_lengths
+from resolute.proto.experiment import SearchBracket
+
+
+def divide(searcher: SearcherConfig) -> tuple[SearchBracket, ...]:
+    """The brackets of a search by `async_halving`, which has one, or by `adaptive_asha`."""
+    if searcher.name == "async_halving":
+        assert searcher.num_rungs is not None, "checked at submission"
+        fills = int(max(min(searcher.divisor ** (searcher.num_rungs - 1), searcher.max_trials), 1))
+        at_once = searcher.max_concurrent_trials or fills
+        return (_bracket(searcher, searcher.num_rungs, searcher.max_trials, at_once),)
+    rungs = bracket_rungs(searcher)
+    trials = bracket_trials(rungs, searcher.max_trials, searcher.divisor)
+    at_once_each = bracket_concurrency(trials, searcher.max_concurrent_trials, searcher.divisor)
+    return tuple(_bracket(searcher, *each) for each in zip(rungs, trials, at_once_each, strict=True))
+
+
+def _bracket(searcher: SearcherConfig, rungs: int, max_trials: int, at_once: int) -> SearchBracket:
+    assert searcher.longest is not None, "a halving search has a longest length"
+    lengths = tuple(rung_lengths(searcher.longest, searcher.divisor, rungs))
+    return SearchBracket(lengths, max_trials, min(at_once, OPEN_TRIALS_MAX))
 
 
 def bracket_rungs(searcher: SearcherConfig) -> list[int]:

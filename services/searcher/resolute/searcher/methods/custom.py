@@ -12,8 +12,17 @@ from dataclasses import dataclass, field
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import SearchOperationsPosted, TrialCreated, TrialEnded, TrialTargetReached
 from resolute.searcher import derive
-from resolute.searcher.methods.method import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
-from resolute.searcher.methods.posted import Close, Create, Finish, Note, Posted, Train, read_operations
+from resolute.searcher.methods.method import Answer, CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
+from resolute.searcher.methods.posted import (
+    Close,
+    Create,
+    Finish,
+    Note,
+    Posted,
+    Train,
+    read_operations,
+    recall_operations,
+)
 from resolute.searcher.settings import Settings
 
 
@@ -50,8 +59,11 @@ class CustomSearch:
     def start(self) -> list[Operation]:
         return []
 
-    def next(self, event: Told) -> list[Operation]:
+    def next(self, event: Told) -> Answer:
         """Raises InvalidConfig, naming the field, for what makes no sense, Refused for what comes too late."""
+        return Answer(event, self._operations(event))
+
+    def _operations(self, event: Told) -> list[Operation]:
         match event:
             case SearchOperationsPosted(operations=operations):
                 return self._asked_for(read_operations(operations))
@@ -125,7 +137,7 @@ class CustomSearch:
         match event:
             case SearchOperationsPosted():
                 self.answered = max(self.answered, event.answers)
-                for operation in read_operations(event.operations):
+                for operation in recall_operations(event.operations):
                     self._remember(operation)
             case TrialCreated(trial_id=trial_id, request_id=request_id):
                 self._known.setdefault(request_id, Known()).trial_id = trial_id

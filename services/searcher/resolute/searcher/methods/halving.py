@@ -1,16 +1,18 @@
 """Halving searches: `async_halving`, which is one bracket, and `adaptive_asha`, a tournament over several.
 
 The brackets share one counter of trials, and so one sequence of points of the space; a trial's reports concern only
-its own bracket.
+its own bracket. How a search is divided into brackets is decided when it is created, and recorded then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from resolute.config import OPEN_TRIALS_MAX, rung_lengths
 from resolute.proto.experiment import (
+    SearchBracket,
+    SearchDecision,
     SearchOperationsPosted,
     TrialCreated,
     TrialEarlyExitReported,
@@ -19,52 +21,37 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.searcher import derive
-from resolute.searcher.methods.bracket import Bracket, Ladder
-from resolute.searcher.methods.brackets import bracket_concurrency, bracket_rungs, bracket_trials
-from resolute.searcher.methods.method import CreateTrial, Operation, Shutdown, Told, draw_trial
-from resolute.searcher.methods.promoting import PromotingBracket
-from resolute.searcher.methods.stopping import StoppingBracket
+from resolute.searcher.methods.bracket import Bracket, Deciding, Ladder
+from resolute.searcher.methods.brackets import divide
+from resolute.searcher.methods.method import Answer, CreateTrial, Operation, Report, Shutdown, Told, draw_trial
+from resolute.searcher.methods.promoting import Promoting
+from resolute.searcher.methods.ranking import FIRST, NOW
+from resolute.searcher.methods.rung import is_number
+from resolute.searcher.methods.stopping import Stopping
 from resolute.searcher.settings import Settings
 
+NOTHING = SearchDecision()
 
-def async_halving(settings: Settings, seed: int) -> HalvingSearch:
+
+def _ladder(settings: Settings, bracket: SearchBracket) -> Ladder:
     searcher = settings.searcher
-    assert searcher.num_rungs is not None, "checked at submission"
-    at_once = searcher.max_concurrent_trials or int(
-        max(min(searcher.divisor ** (searcher.num_rungs - 1), searcher.max_trials), 1)
-    )
-    return HalvingSearch(settings, seed, [_ladder(settings, searcher.num_rungs, searcher.max_trials, at_once)])
-
-
-def adaptive_asha(settings: Settings, seed: int) -> HalvingSearch:
-    searcher = settings.searcher
-    rungs = bracket_rungs(searcher)
-    trials = bracket_trials(rungs, searcher.max_trials, searcher.divisor)
-    at_once = bracket_concurrency(trials, searcher.max_concurrent_trials, searcher.divisor)
-    return HalvingSearch(
-        settings, seed, [_ladder(settings, *each) for each in zip(rungs, trials, at_once, strict=True)]
-    )
-
-
-def _ladder(settings: Settings, rungs: int, max_trials: int, at_once: int) -> Ladder:
-    searcher = settings.searcher
-    assert searcher.longest is not None, "a halving search has a longest length"
     return Ladder(
-        lengths=tuple(rung_lengths(searcher.longest, searcher.divisor, rungs)),
+        lengths=bracket.lengths,
         divisor=searcher.divisor,
-        max_trials=max_trials,
-        at_once=min(at_once, OPEN_TRIALS_MAX),
+        max_trials=bracket.max_trials,
+        at_once=bracket.at_once,
         sign=1 if searcher.smaller_is_better else -1,
         sets_targets=searcher.max_length is not None,
     )
 
 
 class HalvingSearch:
-    def __init__(self, settings: Settings, seed: int, ladders: Sequence[Ladder]) -> None:
+    def __init__(self, settings: Settings, seed: int, brackets: Sequence[SearchBracket] | None = None) -> None:
+        """`brackets`: as they were recorded when the search was created; without them it is divided here."""
         stops = settings.searcher.stop_once or settings.searcher.time_metric is not None
-        form = StoppingBracket if stops else PromotingBracket
+        self._form: type[Deciding] = Stopping if stops else Promoting
         self._settings, self._seed = settings, seed
-        self.brackets: list[Bracket] = [form(ladder) for ladder in ladders]
+        self.brackets = [Bracket(_ladder(settings, bracket)) for bracket in brackets or divide(settings.searcher)]
         self._coming: dict[str, int] = {}
         """The bracket of each trial that was asked for and is not created yet, by its request."""
         self._place: dict[int, int] = {}
@@ -92,23 +79,37 @@ class HalvingSearch:
         ladder = self.brackets[place].ladder
         return draw_trial(self._settings, self._seed, index, ladder.lengths[0] if ladder.sets_targets else None)
 
-    def next(self, event: Told) -> list[Operation]:
+    def next(self, event: Told) -> Answer:
         place = self._bracket_of(event)
-        if place is None or self.brackets[place].is_over:
-            return []
-        plan = self.brackets[place].next(event)
+        if place is None or not isinstance(event, Report):
+            return Answer(event, [])
+        bracket = self.brackets[place]
+        if bracket.is_over:
+            return Answer(replace(event, decided=NOTHING), [])
+        plan = self._form(bracket, NOW).plan(event)
+        decided = replace(event, decided=plan.decision)
         others = self.brackets[:place] + self.brackets[place + 1 :]
-        if self.brackets[place].is_over_after(plan) and all(other.is_over for other in others):
-            return [self._shutdown(event)]  # which stops all that is still open
-        return [*plan.operations, *(self._draw(self._drawn + i, place) for i in range(plan.fresh))]
+        if bracket.is_over_after(plan) and all(other.is_over for other in others):
+            return Answer(decided, [self._shutdown(event)])  # which stops all that is still open
+        fresh = (self._draw(self._drawn + i, place) for i in range(plan.fresh))
+        return Answer(decided, [*plan.operations, *fresh])
 
     def evolve(self, event: Told) -> None:
         place = self._bracket_of(event)
         if place is None:
             return
         self._note(event, place)
-        plan = self.brackets[place].evolve(event)
-        self._expect(place, plan.fresh)
+        bracket = self.brackets[place]
+        bracket.note(event)
+        if isinstance(event, Report):
+            decision = self._decided(bracket, event)
+            bracket.remember(event, decision)
+            self._expect(place, decision.new_trials)
+
+    def _decided(self, bracket: Bracket, event: Report) -> SearchDecision:
+        """What was decided at an event that has happened: as it is recorded, or, in an event of a release that did not
+        record it, by the rule of those releases."""
+        return self._form(bracket, FIRST).plan(event).decision if event.decided is None else event.decided
 
     def _bracket_of(self, event: Told) -> int | None:
         match event:
@@ -125,7 +126,7 @@ class HalvingSearch:
                 del self._coming[request_id]
             case TrialTargetReached() | TrialValidated():
                 self._reported = True
-                self._compared = self._compared or event.metric is not None
+                self._compared = self._compared or is_number(event.metric)
             case TrialEarlyExitReported(reason="INVALID_HP"):
                 self._invalid.add(event.trial_id)
             case TrialEnded():
@@ -150,7 +151,7 @@ class HalvingSearch:
 
     def _completed(self, last: Told, trials: int) -> str:
         report = last if isinstance(last, TrialTargetReached | TrialValidated) else None
-        if self._compared or (report is not None and report.metric is not None):
+        if self._compared or (report is not None and is_number(report.metric)):
             return f"all {trials} trials have trained as far as they were worth"
         if self._reported or report is not None:
             return (

@@ -1,7 +1,9 @@
 """What a search method is: a fold over the search's own events, which says at each of them what to do next.
 
-A method never acts and never asks the time or chance. What happened is told to `evolve`; what should follow is
-answered by `start` and `next`, which only read. So replaying the log makes the same decisions.
+A method never acts and never asks the time or chance. `start` and `next` decide, and only read. `evolve` remembers
+what happened, and decides nothing: where a method must know later what it decided at an event, `next` writes that into
+the event. So a method whose rule is corrected decides otherwise from then on, and every search that was recorded
+before is folded to the state that it had.
 """
 
 from __future__ import annotations
@@ -74,6 +76,18 @@ Told: TypeAlias = (
 )
 """What a method hears of, in the order of the log."""
 
+Report: TypeAlias = TrialValidated | TrialTargetReached | TrialEnded
+"""Events at which a halving search may decide something that it has to remember: their field `decided` holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a method says to an event."""
+
+    event: Told
+    """The event as it is to be recorded, and then told to `evolve`."""
+    operations: list[Operation]
+
 
 class SearchMethod(Protocol):
     """Told of every event of its search exactly once, in order. Every call costs the same however many trials
@@ -83,12 +97,12 @@ class SearchMethod(Protocol):
         """What to do first, before anything has happened."""
         ...
 
-    def next(self, event: Told) -> list[Operation]:
+    def next(self, event: Told) -> Answer:
         """What to do when `event` happens now; `evolve` has not been told of it yet. Changes nothing."""
         ...
 
     def evolve(self, event: Told) -> None:
-        """Remember that `event` has happened."""
+        """Remember that `event` has happened, and what was decided at it. Decides nothing."""
         ...
 
     def progress(self) -> float:

@@ -12,36 +12,36 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
-from resolute.searcher.methods.method import CreateTrial, Operation, Shutdown, Told
+from resolute.searcher.methods.method import Answer, CreateTrial, Operation, Shutdown, Told
 from resolute.searcher.methods.progress import Progress
 from resolute.searcher.settings import Settings
 
 
 class ParallelSearch(ABC):
+    replaced_most = 0
+    """How many trials that reported their hyperparameters as invalid are replaced by others."""
+
     def __init__(self, settings: Settings, trials: int) -> None:
         self._settings, self._trials = settings, trials
         self._created = 0
-        self._wanted = trials
-        """Of all trials ever: `trials`, and one more for each invalid one that is replaced."""
         self._open = 0
         self._invalid: set[int] = set()
+        self._invalid_ended = 0
         self._outcomes: Counter[str] = Counter()
         self._progress = Progress(settings)
 
     @abstractmethod
     def _draw(self, index: int) -> CreateTrial: ...
 
-    def _is_replaced(self, ended: TrialEnded) -> bool:
-        """Whether another trial takes the place of one whose hyperparameters were no good."""
-        return False
-
     def start(self) -> list[Operation]:
         return [self._draw(index) for index in range(min(self._settings.searcher.at_once, self._trials))]
 
-    def next(self, event: Told) -> list[Operation]:
-        if not isinstance(event, TrialEnded):
-            return []
-        if self._created < self._wanted or self._is_replaced(event):
+    def next(self, event: Told) -> Answer:
+        return Answer(event, self._after_the_end(event) if isinstance(event, TrialEnded) else [])
+
+    def _after_the_end(self, event: TrialEnded) -> list[Operation]:
+        invalid = self._invalid_ended + (event.trial_id in self._invalid)
+        if self._created < self._trials + min(invalid, self.replaced_most):
             return [self._draw(self._created)]
         return [self._shutdown(event)] if self._open == 1 else []
 
@@ -72,12 +72,12 @@ class ParallelSearch(ABC):
 
     def _ended(self, event: TrialEnded) -> None:
         self._open -= 1
-        replaced = self._is_replaced(event)
-        self._wanted += replaced
-        if event.trial_id not in self._invalid:
+        self._progress.evolve(event)
+        if event.trial_id in self._invalid:
+            self._invalid_ended += 1
+        else:
             self._outcomes[event.outcome] += 1
-        if not replaced:
-            self._progress.evolve(event)
 
     def progress(self) -> float:
-        return self._progress.of(self._trials)
+        """A trial that was replaced has done nothing for the search."""
+        return self._progress.of(self._trials, without=min(self._invalid_ended, self.replaced_most))

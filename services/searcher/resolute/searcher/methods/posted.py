@@ -59,6 +59,20 @@ def read_operations(operations: Sequence[Object]) -> list[Posted]:
     return [_read(operation, f"operations[{place}]") for place, operation in enumerate(operations)]
 
 
+def recall_operations(operations: Sequence[Object]) -> list[Posted]:
+    """Operations that were accepted, read again. They were checked when they were posted, and are not checked here: a
+    check that became stricter since must not make the log unreadable."""
+    return [_recall(operation) for operation in operations]
+
+
+def _recall(operation: Object) -> Posted:
+    kind = _KINDS[operation["type"]]
+    given = {name: value for name in kind.__dataclass_fields__ if (value := operation.get(name)) is not None}
+    if "request_id" in given:
+        given["request_id"] = str(UUID(given["request_id"]))
+    return kind(**given)
+
+
 def _read(operation: Any, path: str) -> Posted:
     if not isinstance(operation, Mapping):
         raise InvalidConfig(f"{path}: expected an object with a type; found {operation!r}.")

@@ -28,6 +28,6 @@ class Progress:
         self._shares[trial_id] = max(before, share)
         self._sum += self._shares[trial_id] - before
 
-    def of(self, trials: int) -> float:
-        """The share done of a search of `trials` trials."""
-        return min(1.0, self._sum / trials)
+    def of(self, trials: int, without: int = 0) -> float:
+        """The share done of a search of `trials` trials; `without` so many that have ended and do not count."""
+        return min(1.0, (self._sum - without) / trials)

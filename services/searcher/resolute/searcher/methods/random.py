@@ -7,7 +7,6 @@ Bengio, JMLR 13 (2012).
 
 from __future__ import annotations
 
-from resolute.proto.experiment import TrialEnded
 from resolute.searcher.methods.method import REPLACED_MOST, CreateTrial, draw_trial
 from resolute.searcher.methods.parallel import ParallelSearch
 from resolute.searcher.settings import Settings
@@ -17,10 +16,7 @@ class RandomSearch(ParallelSearch):
     def __init__(self, settings: Settings, seed: int) -> None:
         super().__init__(settings, settings.searcher.max_trials)
         self._seed = seed
+        self.replaced_most = max(REPLACED_MOST, 10 * self._trials)
 
     def _draw(self, index: int) -> CreateTrial:
         return draw_trial(self._settings, self._seed, index, self._settings.max_target)
-
-    def _is_replaced(self, ended: TrialEnded) -> bool:
-        most = max(REPLACED_MOST, 10 * self._trials)
-        return ended.trial_id in self._invalid and self._wanted < self._trials + most

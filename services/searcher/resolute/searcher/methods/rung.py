@@ -9,10 +9,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
+
+from resolute.proto.experiment import RungChange, RungResult
 
 WORST = math.inf
-"""The metric of NaN, and of trials that ended before they had one."""
+"""The metric of results that are no number, and of trials that ended before they had one."""
+
+
+def is_number(metric: float | None) -> TypeGuard[float]:
+    """Whether trials can be compared by it: NaN and both infinities are no numbers."""
+    return metric is not None and math.isfinite(metric)
 
 
 class Result(NamedTuple):
@@ -37,14 +44,17 @@ class Rung:
     turns: int = 0
     """Results there ever were."""
 
-    def add(self, result: Result) -> None:
+    def remember(self, change: RungChange) -> None:
+        for added in change.added:
+            self._add(Result(WORST if added.metric is None else added.metric, added.turn, added.trial_id))
+        for trial_id in change.moved_on:
+            _remove(self.waiting, self.by_trial[trial_id])
+
+    def _add(self, result: Result) -> None:
         insort(self.results, result)
         insort(self.waiting, result)
         self.by_trial[result.trial_id] = result
         self.turns += 1
-
-    def move_on(self, result: Result) -> None:
-        _remove(self.waiting, result)
 
     def forget(self, trial_id: int) -> None:
         result = self.by_trial.pop(trial_id, None)
@@ -82,19 +92,15 @@ class Draft:
         gone = self.rung.by_trial.get(self.without) if self.without is not None else None
         return better - (gone is not None and gone < result)
 
-    def promotable(self, divisor: float) -> Result | None:
-        """The best result of those that have not moved on, if it is among the best 1/divisor of all."""
-        best = min((r for r in (self._first_waiting(), *self.added) if r and r not in self.moved_on), default=None)
-        return best if best is not None and self.rank(best) < int(self.count / divisor) else None
+    def best_waiting(self) -> Result | None:
+        """The best result of those that have not moved on."""
+        return min((r for r in (self._first_waiting(), *self.added) if r and r not in self.moved_on), default=None)
 
     def _first_waiting(self) -> Result | None:
         left = (r for r in self.rung.waiting if r not in self.moved_on and r.trial_id != self.without)
         return next(left, None)
 
-    def apply(self) -> None:
-        if self.without is not None:
-            self.rung.forget(self.without)
-        for result in self.added:
-            self.rung.add(result)
-        for result in self.moved_on:
-            self.rung.move_on(result)
+    def change(self, place: int) -> RungChange:
+        """What is recorded of it, for the rung at `place` of its bracket."""
+        added = tuple(RungResult(r.trial_id, None if r.metric == WORST else r.metric, r.turn) for r in self.added)
+        return RungChange(place, added, tuple(r.trial_id for r in self.moved_on))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.proto.experiment import TrialEarlyExitReported, TrialEnded, TrialTargetReached, TrialValidated
-from resolute.searcher.methods.method import Operation, Shutdown, Told, draw_trial
+from resolute.searcher.methods.method import Answer, Operation, Shutdown, Told, draw_trial
 from resolute.searcher.methods.progress import Progress
 from resolute.searcher.settings import Settings
 
@@ -17,13 +17,13 @@ class SingleSearch:
     def start(self) -> list[Operation]:
         return [draw_trial(self._settings, self._seed, 0, self._settings.max_target)]
 
-    def next(self, event: Told) -> list[Operation]:
+    def next(self, event: Told) -> Answer:
         match event:
             case TrialEnded() if self._invalid:
-                return [Shutdown("ERROR", "its only trial reported its hyperparameters as invalid")]
+                return Answer(event, [Shutdown("ERROR", "its only trial reported its hyperparameters as invalid")])
             case TrialEnded(outcome=outcome, reason=reason):
-                return [Shutdown(outcome, reason)]
-        return []
+                return Answer(event, [Shutdown(outcome, reason)])
+        return Answer(event, [])
 
     def evolve(self, event: Told) -> None:
         match event:
