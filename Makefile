@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SOURCES := proto libs services
 SEED ?= 1
+# Tests run side by side in so many processes; 1: one after the other. tests/side_by_side.py says what is kept apart.
+WORKERS ?= 1
+SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder)
 DEV := .resolute/dev
 
 .PHONY: help venv demo gang-demo dev check format test sim shrink torture attack integration interop bench clean \
@@ -44,8 +47,8 @@ format: venv            ## put imports and lines in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: venv              ## unit, property, contract, simulation and integration
-	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser --arrows
+test: venv              ## unit, property, contract, simulation and integration; make test WORKERS=2: side by side
+	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser --arrows --costs $(SIDE_BY_SIDE)
 
 sim: venv               ## the whole cluster in one process, from one seed: make sim SEED=7
 	$(BIN)/python -m tests.simulation $(or $(SEED),7)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests import arrows
+from tests import arrows, side_by_side
+from tests.costs import Costs
 from tests.servers import Nats, Postgres
 
 # The suite says the same of the same code, every time. HYPOTHESIS_PROFILE=search looks where nobody looked before.
@@ -20,6 +22,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     told = "say which arrows of the lives' tables no test walked, and fail when one of them is not explained"
     parser.addoption("--arrows", action="store_true", help=told)
+    parser.addoption("--costs", action="store_true", help="print what the tests cost, slowest first")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in side_by_side.MARKS:
+        config.addinivalue_line("markers", mark)
+    if config.getoption("--costs"):
+        config.pluginmanager.register(Costs())
+    if (worker := _worker(config)) is not None:
+        config.pluginmanager.register(side_by_side.TakingTurns(worker["testrunuid"]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if _worker(config) is not None:
+        side_by_side.arrange(items)
+
+
+def _worker(config: pytest.Config) -> dict[str, Any] | None:
+    """What pytest-xdist tells each of its workers; None in a run without workers, and in the process over them."""
+    told: dict[str, Any] | None = getattr(config, "workerinput", None)
+    return told
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,8 +56,16 @@ def _noting_arrows(pytestconfig: pytest.Config) -> Iterator[None]:
     arrows.WALKED.update(walked)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker has ended: the arrows that its tests walked are walked."""
+    arrows.WALKED.update(getattr(node, "workeroutput", {}).get("arrows", ()))
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if session.config.getoption("--arrows") and exitstatus == pytest.ExitCode.OK and arrows.complaints():
+    if _worker(session.config) is not None:
+        session.config.workeroutput["arrows"] = sorted(arrows.WALKED)  # type: ignore[attr-defined]
+    elif session.config.getoption("--arrows") and exitstatus == pytest.ExitCode.OK and arrows.complaints():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -16,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from resolute.deploy import postgres_files, system_users
+from tests.ports import free_port
 
 POSTGRES_USER = "pgserver" if os.geteuid() == 0 else None
 """Whom the servers of tests run as."""
@@ -119,7 +119,7 @@ class Nats:
         """`config`: further lines of nats-server's configuration (accounts, users, limits)."""
         self._folder = Path(tempfile.mkdtemp(prefix="resolute-nats-"))
         self._config = config
-        self._port = -1
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -137,9 +137,8 @@ class Nats:
         )
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen([_nats_binary(), "-c", str(config)], stdout=log, stderr=log)
-        written = wait_for(lambda: _ports(ports) or self._gone(), what="nats-server's ports")
-        assert isinstance(written, int), f"nats-server did not start: {(self._folder / 'log').read_text()}"
-        self._port = written
+        listens = wait_for(lambda: any(ports.glob("*.ports")) or self._gone(), what="nats-server's ports")
+        assert listens is True, f"nats-server did not start: {(self._folder / 'log').read_text()}"
 
     def _gone(self) -> str | None:
         assert self._process is not None
@@ -166,13 +165,6 @@ def wait_for(look: Callable[[], object], *, what: str, within_s: float = 20.0) -
             return found
         time.sleep(0.01)
     raise TimeoutError(f"waited {within_s} s for {what}")
-
-
-def _ports(folder: Path) -> int | None:
-    for file in folder.glob("*.ports"):
-        if text := file.read_text():
-            return int(json.loads(text)["nats"][0].rsplit(":", 1)[1])
-    return None
 
 
 def _nats_binary() -> str:

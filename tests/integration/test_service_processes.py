@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from resolute.deploy.checks import free_port
+from tests.ports import free_port
 from tests.servers import Nats, Postgres, wait_for
 
 A_BUG = """

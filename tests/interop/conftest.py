@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
 
 CLIENT = "determined==0.38.1"
 REPOSITORY = Path(__file__).parents[2]
@@ -66,12 +67,6 @@ def cluster() -> Iterator[str]:
     finally:
         subprocess.run([*ours, "cluster-down", *named, "--delete-db"], check=False)
         shutil.rmtree(home, ignore_errors=True)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

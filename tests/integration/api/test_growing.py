@@ -24,7 +24,7 @@ from resolute.proto.pool import AgentJoined, Slot
 from resolute.service import Context, tokens
 from tests.integration.api import a_search
 from tests.integration.api.running import SECRET, Answer, Client, Running, running
-from tests.integration.api.whole import free_port
+from tests.ports import free_port
 
 PATHS = ("/api/v1/experiments/1", "/api/v1/users", "/api/v1/trials/1", "/api/v1/trials/1/logs")
 

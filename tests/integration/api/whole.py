@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from resolute.proto.message import Cause, Command, Event, Reply
 from resolute.proto.pool import AgentHello, AgentOrders, Slot, StartTask, TaskReport
 from resolute.service import Context
 from tests.integration.api.running import SECRET, Client
+from tests.ports import free_port
 
 POOL = "default"
 
@@ -180,9 +180,3 @@ async def whole(dsn: str, nats_url: str, storage: Path, **settings: Any) -> Asyn
                 await cluster.stop(name)
             await bus.close()
             await log.close()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

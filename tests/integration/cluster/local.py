@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,15 +17,9 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from resolute.deploy import commands
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[3]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def until(what: str, holds: Callable[[], Any], within_s: float = 60) -> Any:

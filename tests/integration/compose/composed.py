@@ -15,7 +15,8 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from tests import needs
-from tests.integration.cluster.local import ROOT, free_port, until
+from tests.integration.cluster.local import ROOT, until
+from tests.ports import free_port
 
 FILES = ("-f", "compose/compose.yaml", "-f", "compose/offline/compose.yaml")
 BUILT = ("init", "agent", "postgres", "nats", "front")

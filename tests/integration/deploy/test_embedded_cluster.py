@@ -21,8 +21,8 @@ import pytest
 from resolute.cli.errors import CliError
 from resolute.cli.session import Session
 from resolute.deploy import cluster, processes
-from resolute.deploy.checks import free_port
 from resolute.deploy.places import Places
+from tests.ports import free_port
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.timeout(180)

@@ -10,6 +10,8 @@ import yaml
 from tests import needs
 from tests.integration.gangs.conftest import Gangs
 
+pytestmark = pytest.mark.together("gangs")
+
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 

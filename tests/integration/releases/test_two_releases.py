@@ -26,7 +26,8 @@ import pytest
 
 from resolute.deploy.plan import Child, load
 from tests import needs
-from tests.integration.cluster.local import LocalCluster, free_port, until
+from tests.integration.cluster.local import LocalCluster, until
+from tests.ports import free_port
 from tests.releases import extract
 
 pytestmark = [needs.history, pytest.mark.timeout(400)]

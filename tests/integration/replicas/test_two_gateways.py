@@ -18,7 +18,8 @@ from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.pool import PreemptAllocation, StartTask
 from resolute.service import Context
 from tests.integration.api.running import SECRET, Client
-from tests.integration.api.whole import POOL, Whole, free_port, results, whole
+from tests.integration.api.whole import POOL, Whole, results, whole
+from tests.ports import free_port
 
 CUSTOM = """
 name: driven

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,14 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-
-def free_port() -> int:
-    """Below those that the system gives to outgoing connections, one of which might take it before the ranks do."""
-    while True:
-        port = 15_000 + secrets.randbelow(15_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+from tests.ports import free_port
 
 
 @dataclass

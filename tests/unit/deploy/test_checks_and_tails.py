@@ -29,6 +29,20 @@ def test_a_port_in_use_is_refused_with_who_uses_it() -> None:
     assert checks.free_port(port) == port
 
 
+def test_a_port_that_is_chosen_is_none_that_an_outgoing_connection_could_take() -> None:
+    first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert all(1024 < checks.free_port() < first_outgoing for _ in range(50))
+
+
+def test_where_the_kernel_gives_every_port_to_outgoing_connections_one_of_those_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    range_of_ports = tmp_path / "ip_local_port_range"
+    range_of_ports.write_text("1024\t65535\n")
+    monkeypatch.setattr(checks, "_OUTGOING_PORTS", range_of_ports)
+    assert checks.free_port() > 1024
+
+
 @pytest.mark.parametrize("port", [-1, 0, 99999])
 def test_a_number_that_is_no_port_is_refused(port: int) -> None:
     with pytest.raises(Refused, match="a port is a number from 1 to 65535"):

@@ -12,10 +12,10 @@ import pytest
 from resolute.agent import gpus
 from resolute.deploy import cluster, commands, containers, postgres
 from resolute.deploy.args import ClusterUp
-from resolute.deploy.checks import free_port
 from resolute.deploy.cluster import Cluster
 from resolute.deploy.places import Places
 from resolute.proto.errors import Refused
+from tests.ports import free_port
 
 
 @pytest.fixture

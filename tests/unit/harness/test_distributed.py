@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from determined import core
+from tests.ports import free_port
 
 Act = Callable[[core.DistributedContext], Any]
 
@@ -45,11 +46,6 @@ def on_ranks(size: int, act: Act, *, machines: int = 1, port: int | None = None,
 
     with ThreadPoolExecutor(size) as pool:
         return list(pool.map(worker, range(size)))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @pytest.mark.parametrize("layout", [{}, {"force_tcp": True}, {"machines": 2}])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import random
 import shutil
 import socket
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +22,10 @@ from resolute.proto.errors import Refused
 FREE_BYTES_MIN = 256 * 1024 * 1024
 DATABASE_S = 10.0
 """How long a database may take to let somebody in."""
+_SERVER_PORTS = range(20_000, 32_768)
+_PORT_TRIES = 100
+_OUTGOING_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+"""Where Linux says from which ports it chooses the near end of an outgoing connection: 32768 to 60999 by default."""
 
 
 def data_directory(places: Places) -> None:
@@ -88,14 +94,32 @@ def port_is_free(host: str, port: int) -> None:
 
 
 def free_port(wanted: int = 0) -> int:
-    """`wanted` if nobody uses it, another otherwise."""
+    """`wanted` if nothing listens there, another otherwise.
+
+    The server listens some time after this probe, and again whenever it is restarted. A port that the kernel gives to
+    outgoing connections could be taken by one of them meanwhile, so the others are tried first.
+    """
+    never_outgoing = range(_SERVER_PORTS.start, min(_SERVER_PORTS.stop, _first_outgoing_port()))
+    tries = random.sample(never_outgoing, min(_PORT_TRIES, len(never_outgoing)))
+    for port in ([wanted] if wanted else []) + tries:
+        with suppress(OSError):
+            return _bound(port)
+    return _bound(0)
+
+
+def _bound(port: int) -> int:
+    """The port that a probe was bound to, which has let go of it. Raises OSError where it is taken."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted))
-        except OSError:
-            probe.bind(("127.0.0.1", 0))
+        probe.bind(("127.0.0.1", port))
         return int(probe.getsockname()[1])
+
+
+def _first_outgoing_port() -> int:
+    try:
+        return int(_OUTGOING_PORTS.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return _SERVER_PORTS.stop  # not Linux, whose range begins there
 
 
 def is_loopback(host: str) -> bool:
