@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from tests import arrows, side_by_side
@@ -17,6 +18,11 @@ from tests.servers import Nats, Postgres
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# An exception that a service logs is printed as Python prints it. structlog's default, where rich is installed, frames
+# it with all local variables: half a second of work each.
+_renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _renderer])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
