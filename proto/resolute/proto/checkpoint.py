@@ -164,6 +164,14 @@ class NoteFilesRemoved(CheckpointCommand):
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshCheckpoints(CheckpointCommand):
+    """Look which files of these checkpoints there are."""
+
+    experiment_id: int
+    uuids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyRetention(CheckpointCommand):
     experiment_id: int
     save_experiment_best: int

@@ -224,6 +224,8 @@ class TrialContinued(ExperimentEvent):
     """The trial had ended and goes on from its latest checkpoint, with all its restarts before it again."""
 
     trial_id: int
+    hparams: Object | None = None
+    """Its hyperparameters from now on, where they are not what they were."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,14 @@ def test_listing_tells_files_with_sizes_and_directories(storage: Storage) -> Non
     }  # fmt: skip
 
 
+def test_a_storage_that_is_not_there_can_tell_nothing(place: tuple[Path, Storage]) -> None:
+    root, storage = place
+    with pytest.raises(OSError, match=r"No such file|nothing at all"):
+        storage.check()
+    (root / UUID).mkdir(parents=True)
+    storage.check()
+
+
 def test_a_checkpoint_that_never_was_has_no_files(storage: Storage) -> None:
     assert storage.list(OTHER) == {}
     assert storage.delete(OTHER) == {}

@@ -64,7 +64,7 @@ async def tell(cluster: Running, storage: Path) -> None:
 
 async def _create(cluster: Running, config: dict[str, Any]) -> None:
     slots = (Slot(0, "cpu", "Epyc"), Slot(1, "cpu", "Epyc"))
-    await cluster.tell("pool-default", AgentJoined("agent-a", slots, "host-a", "0.38.1"))
+    await cluster.tell("pool-default", AgentJoined("agent-a", slots, "host-a", "1.2.3"))
     created = ExperimentCreated(1, "job-1", "digits", config, CONFIG, 2, "determined", 1, 7)
     await cluster.tell("experiment-1", created, ExperimentActivated(), ExperimentEdited({"notes": "hopeful"}))
 

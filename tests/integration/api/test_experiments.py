@@ -235,6 +235,54 @@ async def test_a_fork_takes_its_parents_code(postgres_dsn: str) -> None:
         assert await someone.get(f"/api/v1/experiments/{fork['id']}/model_def") == first
 
 
+async def test_an_experiment_may_come_without_files_and_so_may_its_fork(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        first = (await submit(someone, modelDefinition=[]))["experiment"]
+        fork = (await submit(someone, activate=False, parentId=first["id"], modelDefinition=[]))["experiment"]
+        for each in (first, fork):
+            answer = await someone.call("GET", f"/api/v1/experiments/{each['id']}/model_def")
+            assert (answer.status, "was submitted without a model definition" in answer.error) == (404, True)
+        [trial] = (await someone.get(f"/api/v1/experiments/{first['id']}/trials"))["trials"]
+        assert (await someone.get(f"/api/v1/tasks/{trial['taskId']}/context_directory"))["b64Tgz"] == ""
+        launcher = CONFIG.replace("python3 train.py", "python3 -m determined.launch.slurm -- train.py")
+        answer = await someone.call("POST", "/api/v1/experiments", {"config": launcher})
+        assert (answer.status, "expected a launcher of this release" in answer.error) == (400, True)
+
+
+async def test_what_there_is_is_told_in_the_wires_words(postgres_dsn: str, tmp_path: Path) -> None:
+    here = {"type": "shared_fs", "host_path": str(tmp_path)}
+    async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        someone = await cluster.nobody.login("determined")
+        assert "sso_providers" not in await cluster.nobody.get("/info")
+        [agent] = (await someone.get("/api/v1/agents"))["agents"]
+        assert (agent["version"], agent["release"]) == ("0.38.1", "1.2.3")
+        found = (await someone.get("/api/v1/experiments/1/checkpoints"))["checkpoints"]
+        places = {checkpoint["storageId"] for checkpoint in found}
+        assert len(places) == 1
+        assert 0 < places.pop() < 2**31
+        gone = next(checkpoint for checkpoint in found if checkpoint["uuid"] == a_search.DROPPED)
+        assert (gone["state"], gone["resources"]) == ("STATE_DELETED", {})
+
+
+async def test_without_globs_the_files_of_a_checkpoint_are_looked_for_again(postgres_dsn: str, tmp_path: Path) -> None:
+    here = {"type": "shared_fs", "host_path": str(tmp_path)}
+    async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        a_search.keep_files(tmp_path)
+        admin = await cluster.nobody.login("admin")
+        path, body = f"/api/v1/checkpoints/{a_search.BEST}", {"checkpointUuids": [a_search.BEST]}
+        await admin.post("/api/v1/checkpoints/rm", {**body, "checkpointGlobs": []})
+        whole = (await admin.get(path))["checkpoint"]
+        assert (whole["state"], set(whole["resources"])) == ("STATE_COMPLETED", {"state/", "state/weights"})
+        (tmp_path / a_search.BEST / "state" / "notes").write_text("more")
+        (tmp_path / a_search.BEST / "state" / "weights").unlink()
+        await admin.post("/api/v1/checkpoints/rm", body)
+        left = (await admin.get(path))["checkpoint"]
+        assert (left["state"], set(left["resources"])) == ("STATE_PARTIALLY_DELETED", {"state/", "state/notes"})
+
+
 async def test_lists_are_paged_from_either_end(postgres_dsn: str) -> None:
     async with running(postgres_dsn, services=True) as cluster:
         someone = await cluster.nobody.login("determined")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -17,11 +18,13 @@ from resolute.proto.checkpoint import (
     AnnounceCheckpoint,
     ApplyRetention,
     CheckpointDeleted,
+    CheckpointFilesRemoved,
     CheckpointHeld,
     CheckpointReleased,
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    RefreshCheckpoints,
     RetentionApplied,
 )
 from resolute.proto.errors import InvalidConfig, Refused
@@ -134,6 +137,27 @@ async def test_globs_remove_some_files_and_the_rest_is_listed(cluster: Cluster) 
     await cluster.ask(DeleteCheckpoints(7, (A,), "asked", ("*.txt",)))
     await cluster.catch_up()
     assert [file.name for file in cluster.folder(A).iterdir()] == ["weights.pt"]
+    assert await cluster.events(CheckpointDeleted) == []
+
+
+async def test_files_that_somebody_else_removed_are_noticed_when_one_asks_to_look(cluster: Cluster) -> None:
+    for uuid in (A, B, C):
+        await cluster.saved(uuid)
+    (cluster.folder(A) / "notes.txt").unlink()
+    shutil.rmtree(cluster.folder(B))
+    await cluster.ask(RefreshCheckpoints(7, (A, B, C)))
+    assert await cluster.events(CheckpointFilesRemoved) == [CheckpointFilesRemoved(A, {"weights.pt": 1})]
+    assert await cluster.events(CheckpointDeleted) == [CheckpointDeleted(B)]
+    await cluster.ask(RefreshCheckpoints(7, (A, B, C)))
+    assert len(await cluster.events(CheckpointFilesRemoved)) == 1, "what is known already is not told again"
+
+
+async def test_a_storage_that_is_not_mounted_takes_no_checkpoint_away(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    for away in (lambda: shutil.rmtree(cluster.folder(A)), lambda: cluster.folder(A).parent.rmdir()):
+        away()
+        with pytest.raises(Refused, match=f"cannot look for the files of checkpoint {A}"):
+            await cluster.ask(RefreshCheckpoints(7, (A,)))
     assert await cluster.events(CheckpointDeleted) == []
 
 

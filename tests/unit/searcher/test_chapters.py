@@ -14,6 +14,7 @@ from resolute.proto.experiment import (
     CancelExperiment,
     ContinueExperiment,
     DeleteExperiment,
+    DescribeRun,
     ExperimentContinued,
     ExperimentEnded,
     KillTrial,
@@ -27,6 +28,7 @@ from resolute.proto.experiment import (
 )
 from resolute.searcher import chapters
 from resolute.searcher.experiment import State
+from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given
 
 ID = EXPERIMENT
@@ -67,6 +69,23 @@ def test_a_single_trial_that_completed_trains_further_when_its_length_is_raised(
     story.then_kinds(ExperimentContinued, TrialContinued, TrialTargetSet, TrialRunRequested)
     assert story.experiment.trial(1).target == 200
     assert not story.experiment.trial(1).target_reached
+
+
+def test_a_single_trial_goes_on_with_other_hyperparameters_where_they_are_described_otherwise() -> None:
+    drawn = {"type": "double", "minval": 0.0, "maxval": 1.0}
+    story = failed(hyperparameters={"kept": drawn, "lr": 0.1, "gone": 1})
+    before = story.experiment.trial(1).hparams
+    story = story.when(again(max_restarts=0, hyperparameters={"kept": drawn, "lr": 0.5, "added": 2}))
+    continued = next(event for event in story.last if isinstance(event, TrialContinued))
+    assert continued.hparams == {"kept": before["kept"], "lr": 0.5, "added": 2}
+    assert story.experiment.trial(1).hparams == continued.hparams
+    described = describe(story.experiment, DescribeRun(ID, 1, story.experiment.trial(1).allocation_id or ""))
+    assert described.hparams == continued.hparams
+
+
+def test_hyperparameters_that_stay_are_not_told_again() -> None:
+    story = failed().when(again(max_restarts=3))
+    assert [event.hparams for event in story.last if isinstance(event, TrialContinued)] == [None]
 
 
 def test_a_search_continues_the_trials_that_did_not_complete_and_makes_those_it_still_wants() -> None:
@@ -135,7 +154,6 @@ def test_what_is_running_archived_or_gone_is_refused_with_a_remedy() -> None:
         ({"metric": "accuracy"}, "searcher.metric"),
         ({"smaller_is_better": False}, "searcher.smaller_is_better"),
         ({"source_checkpoint_uuid": "another"}, "searcher.source_checkpoint_uuid"),
-        ({"hyperparameters": {"lr": 1}}, "hyperparameters"),
         ({"checkpoint_storage": {"type": "directory", "container_path": "/else"}}, "checkpoint_storage"),
     ],
 )
@@ -147,6 +165,7 @@ def test_a_single_trial_does_not_become_a_search_and_a_search_keeps_its_searcher
     failed().then_refused(again("random"), InvalidConfig, "searcher.name: cannot change")
     story = given(created("random")).when(CancelExperiment(ID)).exits(1, "yielded").exits(2, "yielded")
     story.then_refused(again("random", max_trials=9), InvalidConfig, "searcher: cannot change")
+    story.then_refused(again("random", hyperparameters={"lr": 1}), InvalidConfig, "hyperparameters: cannot change")
 
 
 def test_how_many_checkpoints_are_kept_may_change() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .document import load_yaml
-from .entrypoint import check_entrypoint, is_trial_class
+from .entrypoint import check_entrypoint, check_launcher, is_trial_class, missing_file
 from .experiment import (
     ClusterDefaults,
     ExperimentConfig,
@@ -38,6 +38,7 @@ __all__ = [
     "changed",
     "changed_yaml",
     "check_entrypoint",
+    "check_launcher",
     "count_grid",
     "from_merged",
     "grid",
@@ -47,6 +48,7 @@ __all__ = [
     "masked",
     "masked_yaml",
     "merge",
+    "missing_file",
     "most_apart",
     "most_rungs",
     "override",

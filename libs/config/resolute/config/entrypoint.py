@@ -32,18 +32,24 @@ def check_entrypoint(entrypoint: str | Sequence[str] | None, files: Collection[s
     `files` are the context's paths, relative, with forward slashes. Nothing is said where nothing can be
     known: shell syntax, absolute paths, installed modules, and contexts whose startup hook may fetch more.
     """
-    words = _words(entrypoint)
-    _check_launcher(words)
-    missing = _missing(words, frozenset(posixpath.normpath(path) for path in files))
-    if missing is None or "startup-hook.sh" in files:
+    check_launcher(entrypoint)
+    missing = missing_file(entrypoint, files)
+    if missing is None:
         return
     shown = entrypoint if isinstance(entrypoint, str) else shlex.join(entrypoint or ())
     hint = "Add it, or correct the name; .detignore may be leaving it out."
     raise InvalidConfig(f"entrypoint: expected {missing} in the context directory; found {shown!r}. {hint}")
 
 
-def _check_launcher(words: Sequence[str]) -> None:
-    for option, module in pairwise(words):
+def missing_file(entrypoint: str | Sequence[str] | None, files: Collection[str]) -> str | None:
+    """What the entrypoint runs that is certainly not among `files`, in words; None where nothing is known to be."""
+    missing = _missing(_words(entrypoint), frozenset(posixpath.normpath(path) for path in files))
+    return None if "startup-hook.sh" in files else missing
+
+
+def check_launcher(entrypoint: str | Sequence[str] | None) -> None:
+    """Raise InvalidConfig for a launcher that this release does not have."""
+    for option, module in pairwise(_words(entrypoint)):
         name = module.removeprefix(_LAUNCHER)
         if option == "-m" and name != module and name not in _PROGRAMS:
             raise InvalidConfig(

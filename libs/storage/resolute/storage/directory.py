@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,13 @@ class DirectoryStorage:
         if home.is_symlink():
             return {}
         return {path: (home / path).stat().st_size if not path.endswith("/") else 0 for path in sorted(_walk(home))}
+
+    def check(self) -> None:
+        with os.scandir(self.root) as entries:
+            if next(entries, None) is None:
+                raise FileNotFoundError(
+                    errno.ENOENT, "nothing at all is in the storage; is it mounted?", str(self.root)
+                )
 
     def delete(self, uuid: str, globs: Sequence[str] = ()) -> dict[str, int]:
         home = self._home(uuid)

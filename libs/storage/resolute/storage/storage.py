@@ -25,6 +25,10 @@ class Storage(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Raises OSError where nobody could tell which files there are, as on a file system that is not mounted."""
+        ...
+
     def delete(self, uuid: str, globs: Sequence[str] = ()) -> dict[str, int]:
         """Remove all files, or those that match one of `globs`, and answer what is left, as `list` does.
 

@@ -10,7 +10,7 @@ import structlog
 from resolute.checkpoint import registry, story
 from resolute.checkpoint.decide import Metrics, decide, to_delete
 from resolute.checkpoint.reactions import End, Hold, RemoveFiles, Retain, react
-from resolute.checkpoint.registry import Registry, State
+from resolute.checkpoint.registry import Checkpoint, Registry, State
 from resolute.checkpoint.story import Story
 from resolute.eventlog import Appended
 from resolute.proto.checkpoint import (
@@ -22,6 +22,7 @@ from resolute.proto.checkpoint import (
     DeleteExperimentCheckpoints,
     HoldCheckpoint,
     NoteFilesRemoved,
+    RefreshCheckpoints,
     ReleaseCheckpoint,
 )
 from resolute.proto.errors import NotFound, Refused, WrongVersion
@@ -62,6 +63,8 @@ class CheckpointStore:
         match command:
             case AnnounceCheckpoint() | CompleteCheckpoint():
                 await self._claim(command, cause)
+            case RefreshCheckpoints():
+                return await self._refresh(command, cause)
             case ApplyRetention(preview=True):
                 return await self._preview(command)
             case ApplyRetention(experiment_id=experiment_id):
@@ -159,6 +162,26 @@ class CheckpointStore:
         log_.info("checkpoint files removed", experiment_id=experiment_id, uuid=uuid, files_left=len(left))
         await self._execute(experiment_id, NoteFilesRemoved(experiment_id, uuid, left), cause.then("removed"))
 
+    async def _refresh(self, command: RefreshCheckpoints, cause: Cause) -> Reply:
+        """Raises Refused where the storage cannot be looked into: what is not seen is not gone."""
+        position = 0
+        for uuid in command.uuids:
+            found = (await self._registry(command.experiment_id)).get(uuid)
+            if found.state is State.DELETED:
+                continue
+            left = await self._files_of(uuid, found)
+            note = NoteFilesRemoved(command.experiment_id, uuid, left)
+            position = (await self._execute(command.experiment_id, note, cause.then(uuid))).position
+        return Reply(position=position)
+
+    async def _files_of(self, uuid: str, found: Checkpoint) -> dict[str, int]:
+        if found.state in (State.ABSENT, State.ANNOUNCED):
+            return {}  # the registry says why that cannot be
+        try:
+            return await asyncio.to_thread(_look, self._open(found.storage), uuid)
+        except OSError as error:
+            raise Refused(f"cannot look for the files of checkpoint {uuid}: {error.strerror}") from error
+
     async def _leave(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
         """Remove every file of the experiment before answering; one who asks again meanwhile waits for the same.
 
@@ -194,6 +217,11 @@ class CheckpointStore:
 
     async def _story(self, experiment_id: int) -> Story:
         return await self._stories.state(f"experiment-{experiment_id}")
+
+
+def _look(storage: Storage, uuid: str) -> dict[str, int]:
+    storage.check()
+    return storage.list(uuid)
 
 
 def _claim_stream(uuid: str) -> str:

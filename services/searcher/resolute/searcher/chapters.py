@@ -22,6 +22,7 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event, Object
 from resolute.searcher import trial, turns
 from resolute.searcher.experiment import GONE, TERMINAL, Experiment, State
+from resolute.searcher.methods import CreateTrial, method_for
 from resolute.searcher.settings import Settings
 
 CONTINUABLE = ("single", "random", "grid")
@@ -35,7 +36,6 @@ FIXED: tuple[tuple[str, ...], ...] = (
     ("searcher", "time_metric"),
     ("searcher", "source_trial_id"),
     ("searcher", "source_checkpoint_uuid"),
-    ("hyperparameters",),
     ("reproducibility", "experiment_seed"),
     ("workspace",),
     ("project",),
@@ -59,7 +59,8 @@ def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collectio
     settings = Settings.of(config)
     events: list[Event] = [ExperimentContinued(config, tuple(one.trial_id for one in going))]
     for one in going:
-        events += [TrialContinued(one.trial_id), *_lost(one, gone), *_further(one, settings)]
+        hparams = _changed_hparams(experiment, one, settings, config)
+        events += [TrialContinued(one.trial_id, hparams), *_lost(one, gone), *_further(one, settings)]
     at_once = turns.limit(settings)
     return events + [_next_run(one, settings, gone) for one in going[:at_once]]
 
@@ -71,6 +72,19 @@ def _going(experiment: Experiment) -> list[trial.Trial]:
     if experiment.settings.searcher.name == "single":
         return everyone
     return [one for one in everyone if one.state is not trial.State.COMPLETED and one.early_exit != "INVALID_HP"]
+
+
+def _changed_hparams(
+    experiment: Experiment, one: trial.Trial, settings: Settings, config: Object
+) -> dict[str, Any] | None:
+    """What the only trial goes on with, where the configuration describes other hyperparameters than before: those
+    described as before keep their values. None where nothing changed."""
+    before, after = (each.get("hyperparameters") or {} for each in (experiment.config, config))
+    if before == after:
+        return None
+    drawn = next(op for op in method_for(settings, experiment.seed).start() if isinstance(op, CreateTrial)).hparams
+    same = {name for name in after if name in one.hparams and name in before and before[name] == after[name]}
+    return {name: one.hparams[name] if name in same else value for name, value in drawn.items()}
 
 
 def _lost(one: trial.Trial, gone: Collection[str]) -> list[Event]:
@@ -122,7 +136,7 @@ def _refused(experiment: Experiment, why: str) -> Refused:
 def _check_overrides(experiment: Experiment, config: Object) -> None:
     fixed = FIXED
     if experiment.settings.searcher.name != "single":
-        fixed = (("searcher",), *FIXED)
+        fixed = (("searcher",), ("hyperparameters",), *FIXED)
     for path in fixed:
         _check_same(".".join(path), _at(experiment.config, path), _at(config, path))
     before, after = (_place(each.get("checkpoint_storage") or {}) for each in (experiment.config, config))

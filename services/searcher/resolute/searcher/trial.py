@@ -181,7 +181,8 @@ def evolve(trial: Trial, event: TrialEvent) -> None:
             trial.early_exit = reason
         case TrialLogPolicyMatched():
             _note_match(trial, event)
-        case TrialContinued():
+        case TrialContinued(hparams=hparams):
+            trial.hparams = trial.hparams if hparams is None else hparams
             trial.restarts, trial.killing, trial.early_exit = 0, False, ""
             trial.no_restart, trial.blocked_agents = "", ()
         case TrialRunEnded(outcome=outcome):

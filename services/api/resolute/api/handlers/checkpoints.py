@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from resolute.api.call import Call
@@ -10,7 +10,12 @@ from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import COUNT, SELECT, STATES, checkpoint_of, checkpoints_json
 from resolute.api.views.experiments import row_of
 from resolute.api.views.listing import Where, listed, order_by, state_names
-from resolute.proto.checkpoint import ChangeCheckpointMetadata, DeleteCheckpoints
+from resolute.proto.checkpoint import (
+    ChangeCheckpointMetadata,
+    CheckpointCommand,
+    DeleteCheckpoints,
+    RefreshCheckpoints,
+)
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.storage import globs
 
@@ -83,14 +88,18 @@ async def delete_checkpoints(call: Call) -> dict[str, Any]:
 
 
 async def remove_files(call: Call) -> dict[str, Any]:
-    """Delete those files of checkpoints that match."""
-    await _remove(call, call.body.get("checkpointUuids") or [], _globs_of(call.body))
+    """Delete those files of checkpoints that match. Without globs, look again which files there are."""
+    uuids, patterns = call.body.get("checkpointUuids") or [], _globs_of(call.body)
+    if patterns:
+        await _remove(call, uuids, patterns)
+    else:
+        await _to_each(call, uuids, RefreshCheckpoints)
     return {}
 
 
 def _globs_of(body: Mapping[str, Any]) -> tuple[str, ...]:
     found = body.get("checkpointGlobs") or []
-    if not isinstance(found, list) or not found or not all(isinstance(glob, str) and glob for glob in found):
+    if not isinstance(found, list) or not all(isinstance(glob, str) and glob for glob in found):
         raise InvalidConfig("checkpointGlobs: name the files to remove, such as 'events.*' or '**/*'")
     if problem := globs.problem_with(found):
         raise InvalidConfig(f"checkpointGlobs: {problem}")
@@ -98,15 +107,21 @@ def _globs_of(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 async def _remove(call: Call, uuids: Sequence[str], patterns: tuple[str, ...]) -> None:
+    reason = f"asked for by {call.principal.username}"
+    await _to_each(
+        call, uuids, lambda experiment_id, several: DeleteCheckpoints(experiment_id, several, reason, patterns)
+    )
+
+
+async def _to_each(call: Call, uuids: Sequence[str], make: Callable[[int, tuple[str, ...]], CheckpointCommand]) -> None:
+    """A command for each experiment that some of the checkpoints are of."""
     if not uuids:
         raise InvalidConfig("checkpointUuids: name at least one checkpoint")
     by_experiment: dict[int, list[str]] = {}
     for uuid in uuids:
         by_experiment.setdefault(await _experiment_of(call, uuid), []).append(uuid)
-    reason = f"asked for by {call.principal.username}"
     for experiment_id, several in by_experiment.items():
-        command = DeleteCheckpoints(experiment_id, tuple(several), reason, patterns)
-        await call.send(command, step=str(experiment_id))
+        await call.send(make(experiment_id, tuple(several)), step=str(experiment_id))
 
 
 async def _experiment_of(call: Call, uuid: str) -> int:

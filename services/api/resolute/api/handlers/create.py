@@ -23,6 +23,7 @@ from resolute.config import (
     ClusterDefaults,
     ExperimentConfig,
     check_entrypoint,
+    check_launcher,
     load_yaml,
     masked,
     parse_experiment,
@@ -166,8 +167,10 @@ async def _code(call: Call, config: ExperimentConfig, parent: Parent | None) -> 
         paths = upload.packed.paths if upload.packed else ()
     else:
         code, paths = await asyncio.to_thread(_packed, call.body.get("modelDefinition") or [])
-    if code or parent is None:
+    if code:
         check_entrypoint(config.entrypoint, paths)
+    else:
+        check_launcher(config.entrypoint)  # the files may be in the image, or in what it mounts
     return code
 
 

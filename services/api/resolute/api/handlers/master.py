@@ -27,7 +27,6 @@ async def info(call: Call) -> dict[str, Any]:
         "cluster_id": settings.cluster_id,
         "cluster_name": settings.cluster_name,
         "telemetry": {"enabled": False, "otel_enabled": False, "otel_endpoint": ""},
-        "sso_providers": None,
     }
 
 

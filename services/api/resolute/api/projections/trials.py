@@ -110,8 +110,9 @@ def project(recorded: Recorded) -> list[Statement]:
             return _stop_requested(stop)
         case TrialRunEnded() as ended:
             return _run_ended(ended, recorded)
-        case TrialContinued(trial_id=trial_id):
-            return [statement(CONTINUED, trial_id, touches=(f"trials:{trial_id}",))]
+        case TrialContinued(trial_id=trial_id, hparams=hparams):
+            changed = [] if hparams is None else [update("trials", "id", trial_id, hparams=document(hparams))]
+            return [statement(CONTINUED, trial_id, touches=(f"trials:{trial_id}",)), *changed]
         case TrialLogPolicyMatched(trial_id=trial_id, policy=policy):
             return [update("trials", "id", trial_id, log_policy_matched=policy)]
         case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):

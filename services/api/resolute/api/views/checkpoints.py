@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -68,7 +69,8 @@ def _checkpoint_json(row: asyncpg.Record, metrics: Metrics) -> dict[str, Any]:
         "allocationId": row["allocation_id"],
         "reportTime": timestamp(row["reported_at"]),
         "state": f"STATE_{row['state']}",
-        "resources": _resources(row["resources"]),
+        "storageId": storage_id(orjson.loads(row["storage"])),
+        "resources": _resources(row["state"], row["resources"]),
         "metadata": _metadata(row["metadata"], row["steps_completed"]),
         "training": training,
     }
@@ -78,7 +80,17 @@ def _metrics(values: dict[str, Any] | None) -> dict[str, Any]:
     return {"avgMetrics": values or {}, "batchMetrics": []}
 
 
-def _resources(document: str) -> dict[str, str]:
+def storage_id(storage: Mapping[str, Any]) -> int:
+    """A number for the place where files lie: the same wherever `checkpoint_storage` names the same place, whatever it
+    says of how many checkpoints to keep."""
+    place = {name: value for name, value in storage.items() if value is not None and not name.startswith("save_")}
+    return zlib.crc32(orjson.dumps(place, option=orjson.OPT_SORT_KEYS)) & 0x7FFFFFFF
+
+
+def _resources(state: str, document: str) -> dict[str, str]:
+    """None of one that is deleted, also while its last files are still being removed."""
+    if state == "DELETED":
+        return {}
     return {path: int64(size) for path, size in sorted(orjson.loads(document).items())}
 
 
@@ -116,6 +128,6 @@ def workload_json(
         "state": f"STATE_{'COMPLETED' if state == 'PARTIALLY_DELETED' else state}",
         "totalBatches": steps,
         "endTime": timestamp(reported_at),
-        "resources": _resources(resources),
+        "resources": _resources(state, resources),
         "metadata": _metadata(metadata, steps),
     }

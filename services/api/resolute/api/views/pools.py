@@ -44,7 +44,8 @@ def agent_json(
         "addresses": [row["host"]],
         "enabled": row["enabled"],
         "draining": row["draining"],
-        "version": row["version"] or VERSION,
+        "version": VERSION,
+        "release": row["version"],
         "slotStats": _slot_stats(slots, on_slot),
     }
 
