@@ -28,7 +28,8 @@ def measure(idle_s: float) -> list[Figure]:
         processes = cluster.processes()
         before = _cpu_s(processes)
         time.sleep(idle_s)
-        spent = {process: seconds - before[process] for process, seconds in _cpu_s(processes).items()}
+        processes = cluster.processes()  # connections that nothing uses are closed meanwhile, and their processes end
+        spent = {process: seconds - before.get(process, 0) for process, seconds in _cpu_s(processes).items()}
         resident = {process: process.memory_info().rss / MIB for process in processes}
         for process in processes:
             words = " ".join(process.cmdline())[:90]

@@ -26,6 +26,9 @@ _SQL_FILES = resources.files("resolute.eventlog") / "sql"
 READ = named_sql.load(_SQL_FILES / "read.sql")
 KEEP = named_sql.load(_SQL_FILES / "keep.sql")
 
+_IDLE_S = 20.0
+"""A connection that nothing used for this long is closed: each is a process of Postgres with 13 MB of its own and
+shared memory, and the services use several at once while they start."""
 _CONNECT_TIMEOUT_S = 5.0
 _POLL_S = 1.0
 _POLL_DEAF_S = 0.05
@@ -95,6 +98,7 @@ class PostgresEventLog:
             connection_class=_Connection,
             server_settings=_SESSION,
             timeout=_CONNECT_TIMEOUT_S,
+            max_inactive_connection_lifetime=_IDLE_S,
         )
         log = cls(dsn, pool, patience_s, attempt_s)
         log._ear.start()
