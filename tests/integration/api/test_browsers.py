@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from typing import Any
 
 import pytest
 
+from resolute.api.edge import welcome
 from resolute.api.edge.headers import ALWAYS
 from resolute.api.table import ROUTES
 from tests.integration.api.running import Answer, Client, Running, running
@@ -15,7 +18,11 @@ RESET = "/api/v1/users/setting/reset"
 
 
 def protected(answer: Answer) -> bool:
-    return all(answer.headers.get(name) == value for name, value in ALWAYS.items())
+    """A page has a policy of its own, which allows no more than its one style sheet."""
+    expected = dict(ALWAYS)
+    if answer.headers["Content-Type"].startswith("text/html"):
+        expected["Content-Security-Policy"] = welcome.POLICY
+    return all(answer.headers.get(name) == value for name, value in expected.items())
 
 
 async def test_every_route_protects_its_answers(postgres_dsn: str) -> None:
@@ -41,6 +48,32 @@ async def test_errors_and_what_no_route_knows_are_protected_too(postgres_dsn: st
             assert (answer.status, protected(answer)) == (status, True), path
             assert answer.headers["Content-Type"].startswith("application/json")
             assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+async def test_a_browser_finds_a_page_that_says_what_this_is_and_what_to_type(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, cluster_name="<tidy & small>") as cluster:
+        browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+        for path, status in (("/", 200), ("/det/experiments/7", 404)):
+            answer = await cluster.nobody.call("GET", path, headers=browser)
+            assert (answer.status, answer.headers["Content-Type"]) == (status, "text/html; charset=utf-8"), path
+            assert protected(answer)
+            page = answer.body.decode()
+            assert "web UI will be at this address" in page
+            assert f"export DET_MASTER={cluster.nobody.base}" in page
+            assert "&lt;tidy &amp; small&gt;" in page
+        assert (await cluster.nobody.call("GET", "/api/v1/nothing", headers=browser)).body["error"]["code"] == 5
+        odd = await cluster.nobody.call("GET", "/", headers={"Host": "$(reboot)"})
+        assert b"reboot" not in odd.body
+
+
+def test_the_page_works_under_its_strict_policy() -> None:
+    """No scripts, nothing from elsewhere; the one style sheet is allowed by what it says, and by nothing wider."""
+    assert "unsafe" not in welcome.POLICY
+    assert ALWAYS["Content-Security-Policy"] in welcome.POLICY
+    [style] = re.findall(r"<style>(.*?)</style>", welcome.PAGE.format(cluster="", style=welcome.STYLE, address="", version=""))
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in welcome.POLICY
+    assert not re.search(r"<script|\bon\w+=|style=|src=", welcome.PAGE)
 
 
 async def test_a_stream_is_protected(postgres_dsn: str) -> None:

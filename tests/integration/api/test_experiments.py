@@ -316,6 +316,39 @@ async def test_a_whole_project_is_steered_at_once(postgres_dsn: str) -> None:
         assert [(result["id"], bool(result["error"])) for result in results] == [(1, False), (2, False), (9, True)]
 
 
+async def test_an_action_on_many_finds_by_filters_what_it_is_meant_for(postgres_dsn: str) -> None:
+    """Filters that name no states: activate finds the paused, pause the active, kill what has not ended, and so on."""
+    many = "/api/v1/projects/1/experiments"
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        for activate in (False, True, False):
+            await submit(someone, activate=activate)
+
+        async def acted_on(verb: str, **filters: Any) -> list[int]:
+            results = (await someone.post(f"{many}/{verb}", {"filters": filters}))["results"]
+            assert [result["error"] for result in results] == [""] * len(results), (verb, results)
+            return [result["id"] for result in results]
+
+        async def states() -> set[str]:
+            return {found["state"] for found in (await someone.get("/api/v1/experiments"))["experiments"]}
+
+        await someone.post("/api/v1/experiments/3/kill")
+        assert await acted_on("activate") == [1]
+        assert await acted_on("pause") == [1, 2]
+        assert await acted_on("pause") == []
+        assert await acted_on("kill", excludedExperimentIds=[2]) == [1]
+        assert await acted_on("cancel") == [2]
+        await cluster.until(states, {"STATE_CANCELED"})
+        assert await acted_on("cancel") == []
+        assert await acted_on("archive", excludedExperimentIds=[3]) == [1, 2]
+        assert await acted_on("archive") == [3]
+        assert await acted_on("kill", states=["STATE_CANCELED"]) == []
+        named = (await someone.post(f"{many}/kill", {"experimentIds": [1], "filters": {}}))["results"]
+        assert named == [{"id": 1, "error": "experiment 1 not found: it is archived; unarchive it first"}]
+        assert await acted_on("unarchive") == [1, 2, 3]
+        assert await acted_on("kill", states=["STATE_CANCELED"]) == [1, 2, 3]
+
+
 @pytest.mark.parametrize("path", ["/api/v1/experiments/5", "/api/v1/trials/5", "/api/v1/checkpoints/nope"])
 async def test_what_does_not_exist_is_not_found(postgres_dsn: str, path: str) -> None:
     async with running(postgres_dsn, services=True) as cluster:

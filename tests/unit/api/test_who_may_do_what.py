@@ -27,7 +27,7 @@ CALLERS = {
 
 PEOPLE = {"other", "owner", "admin"}
 
-OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
+OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "Welcome"}
 
 SAID_BY_THE_TASK = {
     *("ReportTrialMetrics", "ReportTrialTrainingMetrics", "ReportTrialValidationMetrics", "ReportTrialMetricsBatch"),

@@ -15,7 +15,7 @@ from resolute.api.blobs import Blobs
 from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
 from resolute.api.directory import Directory
-from resolute.api.edge import headers, origins
+from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
 from resolute.api.growth import Progress
@@ -50,7 +50,7 @@ CSRF_TOKEN = web.RequestKey("csrf_token", str)
 
 T = TypeVar("T")
 
-ALWAYS = frozenset({"Health"})
+ALWAYS = frozenset({"Health", "Welcome"})
 """Operations that need no tables: a gateway whose tables still grow answers them."""
 
 
@@ -277,6 +277,8 @@ def _strangers(gateway: Gateway) -> Any:
         try:
             return await handler(request)
         except web.HTTPNotFound:
+            if welcome.is_for_a_browser(request):
+                return welcome.page(request, gateway.settings, status=wire.NOT_FOUND.http)
             return gateway.failure(request, wire.NOT_FOUND, f"api not found: {request.method} {request.path}")
         except web.HTTPMethodNotAllowed as error:
             message = f"{request.path} does not take {request.method}; use {', '.join(sorted(error.allowed_methods))}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -10,10 +10,10 @@ import orjson
 from resolute.api.access import NOT_THE_OWNER
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.api.handlers.chosen import ENDED, STOPPING, Scope, chosen
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, SIGNED_IN, Handler, Owned, Route, Verdict, decide
-from resolute.api.views.experiments import COUNT, STATES, kept_as, row_of
-from resolute.api.views.listing import Where, pattern, state_names
+from resolute.api.views.experiments import row_of
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
 from resolute.proto.checkpoint import ApplyRetention
@@ -58,13 +58,16 @@ SAYING: Mapping[Make, str] = {
 PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
 FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
 
-ALL_PROJECTS = -1
-"""In the path of an action on many."""
-
-KNOWN = """SELECT id FROM read_v1.experiments
-WHERE id = ANY($1::bigint[]) AND ($2 = -1 OR project_id = $2)"""
-
-ENDED = ("COMPLETED", "CANCELED", "ERROR")
+SCOPES: Mapping[Make, Scope] = {
+    ActivateExperiment: Scope(("PAUSED",), sees_archived=False),
+    PauseExperiment: Scope(("ACTIVE",), sees_archived=False),
+    CancelExperiment: Scope(("ACTIVE", "PAUSED", *STOPPING), sees_archived=False),
+    KillExperiment: Scope(("ACTIVE", "PAUSED", *STOPPING), sees_archived=False),
+    ArchiveExperiment: Scope(ENDED, archived=False),
+    UnarchiveExperiment: Scope(ENDED, archived=True),
+    DeleteExperiment: Scope((*ENDED, "DELETE_FAILED")),
+}
+RETENTION = Scope(sees_archived=False)
 
 
 def acting(make: Make, parameter: str = "id") -> Handler:
@@ -78,7 +81,7 @@ def acting(make: Make, parameter: str = "id") -> Handler:
 
 def acting_on_many(make: Make, allowed: Allowed | None = None) -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        return await _each(call, make, allowed)
+        return await _each(call, make, SCOPES[make], allowed)
 
     act.__doc__ = f"The same for several, named or found by filters, each by itself: {SAYING[make]}"
     return act
@@ -91,10 +94,10 @@ async def _its_owner(call: Call, experiment_id: int) -> None:
         raise Forbidden(NOT_THE_OWNER)
 
 
-async def _each(call: Call, make: Make, allowed: Allowed | None = None) -> dict[str, Any]:
-    chosen, outside = await _chosen(call)
+async def _each(call: Call, make: Make, scope: Scope, allowed: Allowed | None = None) -> dict[str, Any]:
+    acted_on = await chosen(call, scope)
     results = []
-    for experiment_id in chosen:
+    for experiment_id in acted_on.ids:
         try:
             if allowed is not None:
                 await allowed(call, experiment_id)
@@ -102,51 +105,7 @@ async def _each(call: Call, make: Make, allowed: Allowed | None = None) -> dict[
             results.append({"id": experiment_id, "error": ""})
         except ResoluteError as error:
             results.append({"id": experiment_id, "error": error.message})
-    missing = [{"id": one, "error": f"experiment {one} not found{_where(call)}"} for one in outside]
-    return {"results": results + missing}
-
-
-def _where(call: Call) -> str:
-    project_id = call.int("projectId")
-    return "" if project_id == ALL_PROJECTS else f" in project {project_id}"
-
-
-async def _chosen(call: Call) -> tuple[Sequence[int], Sequence[int]]:
-    """The experiments to act on, named by number or found by filters, in the project of the path; and those that were
-    named and are not there."""
-    if filters := call.body.get("filters"):
-        return await _found(call, filters), ()
-    named = list(dict.fromkeys(call.body.get("experimentIds") or []))
-    known = await _known(call, named)
-    if len(known) < len(named):
-        await call.gateway.read.catch_up()  # one may have been made a moment ago, at another gateway
-        known = await _known(call, named)
-    return [one for one in named if one in known], [one for one in named if one not in known]
-
-
-async def _known(call: Call, named: Sequence[int]) -> frozenset[int]:
-    return frozenset(row["id"] for row in await call.gateway.read.rows(KNOWN, named, call.int("projectId")))
-
-
-async def _found(call: Call, filters: Mapping[str, Any]) -> Sequence[int]:
-    where = Where()
-    for project_id in {call.int("projectId"), filters.get("projectId") or ALL_PROJECTS} - {ALL_PROJECTS}:
-        where.add("e.project_id = ?", project_id)
-    if filters.get("archived") is not None:
-        where.add("e.archived = ?", filters["archived"])
-    for column in ("name", "description"):
-        if text := filters.get(column):
-            where.add(f"e.{column} ILIKE ?", pattern(text))
-    if labels := filters.get("labels"):
-        where.add("e.labels @> ?::text[]", labels)
-    if user_ids := filters.get("userIds"):
-        where.add("e.owner_id = ANY(?::int[])", user_ids)
-    if excluded := filters.get("excludedExperimentIds"):
-        where.add("e.id <> ALL(?::bigint[])", excluded)
-    if states := state_names(filters.get("states") or [], STATES):
-        where.add("e.state = ANY(?::text[])", kept_as(states))
-    found = await call.gateway.read.rows(COUNT.replace("count(*)", "e.id") + where.sql + " ORDER BY e.id", *where.args)
-    return [row["id"] for row in found]
+    return {"results": [*results, *({"id": one, "error": error} for one, error in acted_on.refused.items())]}
 
 
 # ---------------------------------------------------------------- settings
@@ -246,7 +205,7 @@ async def move_experiment(call: Call) -> dict[str, Any]:
 async def move_experiments(call: Call) -> dict[str, Any]:
     """The same for several, named or found by filters, each by itself: Move it to another project."""
     project_id = await _destination(call)
-    return await _each(call, lambda experiment_id: MoveExperiment(experiment_id, project_id))
+    return await _each(call, lambda experiment_id: MoveExperiment(experiment_id, project_id), Scope())
 
 
 async def _destination(call: Call) -> int:
@@ -268,7 +227,7 @@ async def retain_logs(call: Call) -> dict[str, Any]:
 async def retain_logs_of_many(call: Call) -> dict[str, Any]:
     """The same for several, named or found by filters, each by itself: Keep its logs for so many days."""
     changes = _retention(call)
-    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes), _its_owner)
+    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes), RETENTION, _its_owner)
 
 
 def _retention(call: Call) -> dict[str, Any]:

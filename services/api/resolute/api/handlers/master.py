@@ -11,11 +11,17 @@ from aiohttp import web
 
 from resolute.api import wire
 from resolute.api.call import Call
+from resolute.api.edge.welcome import page
 from resolute.api.openapi import document
 from resolute.api.routing import ADMIN, ANYONE, Route
 from resolute.api.settings import VERSION
 from resolute.config import masked
 from resolute.proto.errors import Unavailable
+
+
+async def welcome(call: Call) -> web.StreamResponse:
+    """A page for browsers: what this is, and what to type."""
+    return page(call.request, call.gateway.settings)
 
 
 async def info(call: Call) -> dict[str, Any]:
@@ -119,6 +125,7 @@ _MAKING = Lock()
 
 
 ROUTES = (
+    Route("Welcome", "GET", "/", welcome, ANYONE),
     Route("Info", "GET", "/info", info, ANYONE),
     Route("Health", "GET", "/health", health, ANYONE),
     Route("GetMaster", "GET", "/api/v1/master", get_master, ANYONE),

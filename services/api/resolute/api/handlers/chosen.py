@@ -1,0 +1,110 @@
+"""Which experiments an action on many acts on: those named by number, or those that filters find.
+
+Filters that name no states find what the action is meant for: pausing finds active experiments, deleting those that
+have ended. Filters that do name states find those, and the searcher then answers for each experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.api.call import Call
+from resolute.api.views.experiments import COUNT, STATES, kept_as
+from resolute.api.views.listing import Where, pattern, state_names
+
+ALL_PROJECTS = -1
+"""In the path of an action on many."""
+
+ENDED = ("COMPLETED", "CANCELED", "ERROR")
+STOPPING = ("STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_ERROR")
+UNDELETED = ("ACTIVE", "PAUSED", *STOPPING, *ENDED)
+
+KNOWN = """SELECT id, archived FROM read_v1.experiments
+WHERE id = ANY($1::bigint[]) AND ($2 = -1 OR project_id = $2)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an action on many is meant for."""
+
+    states: tuple[str, ...] = UNDELETED
+    """Those that filters find when they name no states."""
+    archived: bool | None = None
+    """Whether filters that do not say so find archived experiments only (true) or none of them (false)."""
+    sees_archived: bool = True
+    """Whether the action takes archived experiments at all. To others they are not found, however they are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The experiments to act on, in order, and the answers for those that were named and cannot be acted on."""
+
+    ids: tuple[int, ...]
+    refused: Mapping[int, str]
+
+
+async def chosen(call: Call, scope: Scope) -> Chosen:
+    """Where there are filters, they alone decide. An empty filter beside ids is no filter."""
+    filters, named = call.body.get("filters"), list(dict.fromkeys(call.body.get("experimentIds") or []))
+    project_id = call.int("projectId")
+    if filters or (filters is not None and not named):
+        return Chosen(await _found(call, found_by(filters, project_id, scope)), {})
+    known = await _known(call, named, project_id)
+    if len(known) < len(named):
+        await call.gateway.read.catch_up()  # one may have been made a moment ago, at another gateway
+        known = await _known(call, named, project_id)
+    problems = {one: _problem(one, known.get(one), project_id, scope) for one in named}
+    return Chosen(
+        tuple(one for one in named if not problems[one]),
+        {one: problem for one, problem in problems.items() if problem},
+    )
+
+
+async def _known(call: Call, named: Sequence[int], project_id: int) -> Mapping[int, bool]:
+    """By the numbers of those that are in the project: whether they are archived."""
+    return {row["id"]: row["archived"] for row in await call.gateway.read.rows(KNOWN, named, project_id)}
+
+
+def _problem(experiment_id: int, archived: bool | None, project_id: int, scope: Scope) -> str:
+    """Why an experiment that was named is not acted on; empty where it is. `archived` is None for an unknown one."""
+    if archived is None:
+        where = "" if project_id == ALL_PROJECTS else f" in project {project_id}"
+        return f"experiment {experiment_id} not found{where}"
+    if archived and not scope.sees_archived:
+        return f"experiment {experiment_id} not found: it is archived; unarchive it first"
+    return ""
+
+
+async def _found(call: Call, where: Where) -> tuple[int, ...]:
+    found = await call.gateway.read.rows(COUNT.replace("count(*)", "e.id") + where.sql + " ORDER BY e.id", *where.args)
+    return tuple(row["id"] for row in found)
+
+
+def found_by(filters: Mapping[str, Any], project_id: int, scope: Scope) -> Where:
+    """The conditions that `filters` mean, for an action of this scope in this project."""
+    where = Where()
+    for one in sorted({project_id, filters.get("projectId") or ALL_PROJECTS} - {ALL_PROJECTS}):
+        where.add("e.project_id = ?", one)
+    _archived(where, filters.get("archived"), scope)
+    for column in ("name", "description"):
+        if text := filters.get(column):
+            where.add(f"e.{column} ILIKE ?", pattern(text))
+    if labels := filters.get("labels"):
+        where.add("e.labels @> ?::text[]", labels)
+    if user_ids := filters.get("userIds"):
+        where.add("e.owner_id = ANY(?::int[])", user_ids)
+    if excluded := filters.get("excludedExperimentIds"):
+        where.add("e.id <> ALL(?::bigint[])", excluded)
+    named = kept_as(state_names(filters.get("states") or [], STATES))
+    where.add("e.state = ANY(?::text[])", named or sorted(scope.states))
+    return where
+
+
+def _archived(where: Where, asked: bool | None, scope: Scope) -> None:
+    if not scope.sees_archived:
+        where.plain("NOT e.archived")
+    wanted = scope.archived if asked is None else asked
+    if wanted is not None:
+        where.add("e.archived = ?", wanted)
