@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from resolute.bus import CommandHandler, MemoryBus, Subscription
-from resolute.eventlog import Appended, MemoryEventLog, Snapshot
-from resolute.eventlog.chain import Break
+from resolute.eventlog import Appended, Aside, MemoryEventLog, Snapshot, Sought
+from resolute.eventlog.chain import Break, Row
 from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.service import Aggregates, Context
@@ -213,6 +213,9 @@ class ProcessLog:
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return await (await self._moment()).read_all(after, limit)
 
+    async def find(self, sought: Sought, limit: int) -> list[Row]:
+        return await (await self._moment()).find(sought, limit)
+
     async def head(self) -> int:
         return await (await self._moment()).head()
 
@@ -239,6 +242,9 @@ class ProcessLog:
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         await (await self._moment()).set_aside(consumer, position, error)
+
+    async def asides(self) -> list[Aside]:
+        return await (await self._moment()).asides()
 
     async def ask_again(self, consumer: str, position: int) -> bool:
         return await (await self._moment()).ask_again(consumer, position)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from resolute import codec
-from resolute.eventlog import EventLog, Snapshot
-from resolute.proto.experiment import TrialCreated, TrialRunStarted
+from resolute.eventlog import EventLog, Snapshot, Sought
+from resolute.proto.experiment import TrialCreated, TrialEnded, TrialRunStarted
 from resolute.proto.message import Cause
 
 
@@ -89,6 +90,39 @@ async def test_a_consumers_position_never_moves_backwards(log: EventLog) -> None
 async def test_setting_an_event_aside_twice_is_as_good_as_once(log: EventLog) -> None:
     await log.set_aside("relay", 3, "ValueError('odd \0 bytes')")
     await log.set_aside("relay", 3, "ValueError('again')")
+
+
+async def test_what_was_set_aside_is_listed_with_the_event_it_is_about(log: EventLog) -> None:
+    await fill(log, 2)
+    await log.set_aside("relay", 2, "ValueError('odd')")
+    await log.set_aside("searcher", 9, "KeyError()")
+    first, second = await log.asides()
+    assert (first.consumer, first.position, first.error) == ("relay", 2, "ValueError('odd')")
+    assert (first.stream, first.version, first.type, first.again_at) == ("experiment-1", 2, "TrialRunStarted", None)
+    assert (second.position, second.stream, second.type) == (9, None, None), "the log has no such event"
+    await log.ask_again("relay", 2)
+    assert (await log.asides())[0].again_at is not None
+
+
+async def test_events_are_found_by_what_is_said_of_them(log: EventLog) -> None:
+    await fill(log, 3)
+    await log.append("experiment-2", [TrialRunStarted(41, 7)], expected_version=0, cause=Cause("another"))
+    other = (TrialRunStarted(41, 8), TrialEnded(41, "COMPLETED", ""))
+    await log.append("experiment-1", other, expected_version=3, cause=Cause("third"))
+
+    async def found(limit: int = 100, **sought: Any) -> list[int]:
+        return [row.position for row in await log.find(Sought(**sought), limit)]
+
+    assert await found() == [1, 2, 3, 4, 5, 6]
+    assert await found(after=2, limit=2) == [3, 4]
+    assert await found(stream="experiment-2") == [4]
+    assert await found(stream="experiment-1", types=("TrialEnded",)) == [6]
+    assert await found(caused_by="third") == [5, 6]
+    assert await found(fields=("trial_id",), values=("41", "42")) == [4, 5, 6]
+    assert await found(fields=("uuid", "run_id"), values=("7", "0"), after=1) == [4]
+    assert await found(stream="experiment-7") == []
+    [row] = await log.find(Sought(after=3), 1)
+    assert (row.stream, row.version, row.type, row.caused_by) == ("experiment-2", 1, "TrialRunStarted", "another")
 
 
 async def test_what_was_set_aside_is_handled_once_more_when_a_person_asks(log: EventLog) -> None:

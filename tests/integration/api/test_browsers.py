@@ -70,7 +70,9 @@ def test_the_page_works_under_its_strict_policy() -> None:
     """No scripts, nothing from elsewhere; the one style sheet is allowed by what it says, and by nothing wider."""
     assert "unsafe" not in welcome.POLICY
     assert ALWAYS["Content-Security-Policy"] in welcome.POLICY
-    [style] = re.findall(r"<style>(.*?)</style>", welcome.PAGE.format(cluster="", style=welcome.STYLE, address="", version=""))
+    [style] = re.findall(
+        r"<style>(.*?)</style>", welcome.PAGE.format(cluster="", style=welcome.STYLE, address="", version="")
+    )
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{digest}'" in welcome.POLICY
     assert not re.search(r"<script|\bon\w+=|style=|src=", welcome.PAGE)

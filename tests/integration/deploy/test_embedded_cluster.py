@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
@@ -22,6 +23,7 @@ from resolute.cli.errors import CliError
 from resolute.cli.session import Session
 from resolute.deploy import cluster, processes
 from resolute.deploy.places import Places
+from tests.integration.deploy import dashboard
 from tests.ports import free_port
 from tests.servers import wait_for
 
@@ -141,6 +143,55 @@ def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
     assert "yesterday" not in local.workspaces()
     session = local.session()
     wait_for(lambda: len(session.get("/api/v1/agents")["agents"]) == 2, what="up to be up with agents", within_s=2)
+
+
+def scraped(url: str, token: str = "", path: str = "/metrics") -> str:
+    """What a monitoring system reads."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with urlopen(Request(f"{url}{path}", headers=headers), timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def test_status_shows_what_runs_and_where_its_metrics_are(running: Local) -> None:
+    assert running.det("agent-up", "127.0.0.1", "--master-port", str(running.port), "--slots", "1").returncode == 0
+    try:
+        shown = running.det("status")
+        assert shown.returncode == 0, shown.stderr
+        status = json.loads(running.det("status", "--json").stdout)
+        assert (status["address"], status["version"]) == (f"http://127.0.0.1:{running.port}", "0.38.1")
+        assert (status["running"], status["ready"], status["data_dir"]) == (True, True, str(running.places.root))
+        assert [(pool["name"], pool["agents"]) for pool in status["pools"]] == [("default", 1)]
+        [agent] = status["agents"]
+        assert agent["isolation"] == (running.places.agent("det-agent-vm") / "isolation").read_text().partition(":")[0]
+        assert [one["name"] for one in status["services"]] == ["postgres", "nats", "services"]
+        token = Path(status["metrics_token_file"]).read_text().strip()
+        found = json.loads(scraped(status["discovery"], token, ""))
+        listed = {
+            group["labels"]["resolute_process"]: group["targets"]
+            for group in found
+            if "resolute_process" in group["labels"]
+        }
+        assert listed.keys() == {"services", "det-agent-vm"}
+        for process in (agent["process"], status["services"][-1]):
+            [target] = listed[process["name"]]
+            assert process["metrics"] == f"http://{target}/metrics"
+            assert "resolute_event_loop_hold_seconds_bucket" in scraped(f"http://{target}")
+            assert process["metrics"] in shown.stdout
+    finally:
+        running.det("agent-down")
+
+
+def test_every_series_that_the_dashboard_shows_is_exported_by_some_process(running: Local) -> None:
+    """Read from a cluster, not from the code: a metric that nothing registers in a running process has no line here."""
+    token = running.places.metrics_token.read_text().strip()
+    gateway = f"http://127.0.0.1:{running.port}"
+    [target] = (
+        group["targets"][0]
+        for group in json.loads(scraped(gateway, token, "/prom/det-http-sd-config"))
+        if group["labels"].get("resolute_process") == "services"
+    )
+    pages = scraped(f"http://{target}") + scraped(gateway, token, "/prom/det-state-metrics")
+    assert set(dashboard.asked_for()) - dashboard.exported(pages) == set()
 
 
 def test_deleting_a_cluster_takes_nothing_else_from_its_directory(local: Local) -> None:

@@ -27,7 +27,7 @@ from resolute.api.routing import (
 )
 from resolute.api.table import ROUTES
 
-OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
+OPEN = {"Info", "Health", "Welcome", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
 """What a stranger may call. Adding to it is a decision."""
 
 ABOUT_ONESELF = {

@@ -1,5 +1,5 @@
-"""Every route, walked by six callers: a stranger, another user, the owner, an administrator, the trial's own task and
-another trial's. What each may do is written here once more, apart from the table of routes."""
+"""Every route, walked by seven callers: a stranger, another user, the owner, an administrator, the trial's own task,
+another trial's, and a monitoring system. What each may do is written here once more, apart from the table of routes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ OWN_TASK = Principal(2, "owner", task=TaskClaims("task-4", "task-4.1", trial_id=
 OTHER_TASK = Principal(2, "owner", task=TaskClaims("task-5", "task-5.1", trial_id=5, experiment_id=9))
 """Of another experiment of the same owner: a task is let in for what it is, and not for whose it is."""
 
+MONITOR = Principal(0, "metrics", monitor=True)
+
 CALLERS = {
     "stranger": STRANGER,
     "other": OTHER,
@@ -23,6 +25,7 @@ CALLERS = {
     "admin": ADMIN,
     "own task": OWN_TASK,
     "other task": OTHER_TASK,
+    "monitor": MONITOR,
 }
 
 PEOPLE = {"other", "owner", "admin"}
@@ -57,6 +60,8 @@ SEEN_BY_THE_TASK_TOO = {
     *("GetTaskContextDirectory", "GetRunMetadata", "GetCurrentTrialSearcherOperation"),
 }
 
+READ_BY_MONITORING_SYSTEMS = {"ProcessMetrics", "StateMetrics", "MetricsDiscovery"}
+
 THEIRS = {
     "user": Owned("user", "2"),
     "task": Owned("task", "task-4"),
@@ -83,6 +88,8 @@ def may(operation: str) -> set[str]:
         return {"admin"}
     if operation in ABOUT_A_USER:
         return {"owner", "admin"}
+    if operation in READ_BY_MONITORING_SYSTEMS:
+        return {*PEOPLE, "monitor"}
     return {*PEOPLE, "own task"} if operation in SEEN_BY_THE_TASK_TOO else PEOPLE
 
 

@@ -34,6 +34,7 @@ deploy|d local master-down   : --delete-db                                    : 
 deploy|d local agent-up      : host --agent-name a --agent-resource-pool p    : deploy:agent_up
 deploy|d local agent-down    : --all                                          : deploy:agent_down
 deploy|d local logs          : --no-follow                                    : deploy:logs_
+deploy|d local status        : --json                                            : deploy:status_
 experiment|e                 :                                                : experiment_show:list_
 experiment|e list|ls         : -a --show_project --limit 5 --pages 1 --csv    : experiment_show:list_
 experiment|e list-trials|lt  : 7 --offset 1 --csv                             : experiment_show:list_trials

@@ -27,7 +27,8 @@ resource_pools:
 """
 
 AGENTS = (AgentPart("agent-1", slots=2), AgentPart("agent-2"))
-CLUSTER = Cluster("test", port=8080, nats_port=4222, health_port=9000, storage="/somewhere", agents=AGENTS)
+PORTS = {"services": 9000, "agent-1": 9001, "agent-2": 9002}
+CLUSTER = Cluster("test", port=8080, nats_port=4222, metrics_ports=PORTS, storage="/somewhere", agents=AGENTS)
 
 
 @pytest.fixture

@@ -10,15 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from pydantic import SecretStr
 
+from resolute.api import metrics_targets
 from resolute.bus import roles
 from resolute.deploy import agent_container, certificates, first_start
 from resolute.deploy.first_start import FirstStartSettings
 from resolute.deploy.places import write_private
 from resolute.proto.errors import Refused
+from resolute.service import metrics_token
 
-READERS = ("services", "gateway", "postgres", "nats", "agents", "trust")
+COMPOSE = Path(__file__).parents[3] / "compose"
+READERS = ("services", "gateway", "postgres", "nats", "agents", "metrics", "grafana", "trust")
 
 
 def started(folder: Path, **settings: object) -> dict[str, str]:
@@ -68,6 +72,8 @@ def test_each_reader_is_given_what_it_needs_and_no_other_secret(made: dict[str, 
         "cluster_secret": {"services", "gateway"},
         "user_password": {"gateway"},
         "service_seed": {"services", "gateway"},
+        "metrics_token": {"services", "gateway", "agents", "metrics"},
+        "grafana_password": {"grafana"},
     }
     for name, readers in secrets.items():
         found = {file.partition("/")[0] for file, text in made.items() if identity[name] in text}
@@ -166,3 +172,37 @@ def a_container(keys: Path, work: Path) -> tuple[subprocess.Popen[str], str]:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, process.stdout.readline().strip()
+
+
+def test_a_cluster_of_an_earlier_release_gets_the_secrets_that_are_new(made: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "made" / "authority" / "identity.json"
+    known = json.loads(file.read_text())
+    write_private(file, json.dumps({name: value for name, value in known.items() if name != "metrics_token"}))
+    later = started(tmp_path)
+    assert later["metrics/token"] == later["gateway/metrics.token"] == json.loads(file.read_text())["metrics_token"]
+    assert started(tmp_path) == later
+
+
+def test_the_gateway_lists_every_service_of_the_compose_file_that_serves_metrics(tmp_path: Path) -> None:
+    started(tmp_path)
+    services = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]
+    ours = {name for name, service in services.items() if str(service.get("image", "")).startswith("resolute/")}
+    assert {
+        target.process for target in metrics_targets.read(tmp_path / "made" / "gateway" / "metrics.json")
+    } == ours - {"init"}
+
+
+def test_prometheus_and_grafana_are_given_what_their_configurations_name(made: dict[str, str]) -> None:
+    services = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]
+    config = yaml.safe_load((COMPOSE / "prometheus.yml").read_text())
+    mounted = {volume.split(":")[1]: volume.split(":")[0] for volume in services["prometheus"]["volumes"]}
+    assert mounted["/run/resolute/metrics"] == "for-metrics"
+    for job in config["scrape_configs"]:
+        for section in (job, *job.get("http_sd_configs", ())):
+            assert section["authorization"]["credentials_file"] == "/run/resolute/metrics/token"
+            if "tls_config" in section:
+                assert section["tls_config"]["ca_file"].removeprefix("/run/resolute/") in made
+    assert made["metrics/token"].startswith(metrics_token.PREFIX)
+    for name in ("prometheus", "grafana"):
+        assert services[name]["profiles"] == ["metrics"]
+    assert "grafana/password" in made

@@ -47,6 +47,7 @@ def told(name: str, cluster_id: str) -> Mapping[str, str]:
         "RESOLUTE_AGENT_WORK_DIR": str(WORK / name),
         "RESOLUTE_AGENT_RUNTIME": "docker",
         "RESOLUTE_AGENT_LOG_FORMAT": "json",
+        "RESOLUTE_AGENT_METRICS_TOKEN_FILE": str(KEYS / "metrics.token"),
     }
 
 

@@ -40,6 +40,8 @@ class ClusterUp:
     replicas: Mapping[str, int] = field(default_factory=dict)
     """How many processes of a service there are to be; each service is then one of its own."""
     wait: bool = True
+    metrics_port: int | None = None
+    """The first of the ports at which the processes serve their metrics; None: those they had, or free ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,15 @@ class AgentDown:
     agent_name: str = "det-agent-vm"
     all: bool = False
     data_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`status`: what a cluster is, what of it runs, and where it serves its metrics."""
+
+    cluster_name: str = "determined"
+    data_dir: Path | None = None
+    as_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import random
 import shutil
@@ -18,6 +17,7 @@ import psutil
 from resolute.deploy import postgres
 from resolute.deploy.places import Places, make_private
 from resolute.proto.errors import Refused
+from resolute.service.addresses import is_loopback
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 DATABASE_S = 10.0
@@ -79,9 +79,10 @@ async def _version_of(url: str) -> int:
         await connection.close(timeout=DATABASE_S)
 
 
-def port_is_free(host: str, port: int) -> None:
+def port_is_free(host: str, port: int, option: str = "--master-port") -> None:
+    """Raises Refused, naming the `option` that chooses another."""
     if not 0 < port < 2**16:
-        raise Refused(f"cannot listen on {host}:{port}: a port is a number from 1 to 65535 (--master-port)")
+        raise Refused(f"cannot listen on {host}:{port}: a port is a number from 1 to 65535 ({option})")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -89,7 +90,7 @@ def port_is_free(host: str, port: int) -> None:
         except OSError as error:
             raise Refused(
                 f"cannot listen on {host}:{port}: {error.strerror}{_holder(port)}; choose another port with "
-                "--master-port, or stop what uses this one"
+                f"{option}, or stop what uses this one"
             ) from error
 
 
@@ -120,13 +121,6 @@ def _first_outgoing_port() -> int:
         return int(_OUTGOING_PORTS.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return _SERVER_PORTS.stop  # not Linux, whose range begins there
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def passwords_are_set(host: str, password: str | None, database_exists: bool) -> None:

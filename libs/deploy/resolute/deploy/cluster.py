@@ -20,6 +20,7 @@ from resolute.deploy.args import SERVICES
 from resolute.deploy.places import Places, write_private
 from resolute.deploy.plan import Child
 from resolute.proto.errors import Refused
+from resolute.service.addresses import is_loopback
 
 FORMAT = 1
 """Of the data directory; raised when an older release could not use it."""
@@ -48,7 +49,8 @@ class Cluster:
     host: str = "127.0.0.1"
     port: int = 8080
     nats_port: int = 0
-    health_port: int = 0
+    metrics_ports: dict[str, int] = field(default_factory=dict)
+    """Where each process, by its name, serves its metrics and says whether it is ready."""
     storage: str = ""
     agents: tuple[AgentPart, ...] = ()
     separate: bool = False
@@ -200,6 +202,8 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_CLUSTER_ID": cluster.id,
         "RESOLUTE_CLUSTER_SECRET": secret,
         "RESOLUTE_LOG_FORMAT": "json",
+        "RESOLUTE_METRICS_TOKEN_FILE": str(places.metrics_token),
+        "RESOLUTE_API_METRICS_TARGETS_FILE": str(places.metrics_targets),
         "RESOLUTE_SCHEDULER_POOLS": json.dumps([_without_network(pool) for pool in cluster.pools]),
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
         "RESOLUTE_PROVIDER_WORK_DIR": str(places.instances),
@@ -243,6 +247,8 @@ def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dic
         "RESOLUTE_AGENT_LOG_FORMAT": "json",
         **_paths_of_tasks(places, cluster),
         **({"RESOLUTE_AGENT_SLOTS": str(agent.slots)} if agent.slots is not None else {}),
+        **_port("RESOLUTE_AGENT_HEALTH_PORT", cluster, agent.name),
+        **_token_where_others_reach_it(places, cluster, agent),
         **_trusting(cluster, agent),
         **given.of_agents(cluster.given),
         **agent.given,
@@ -308,14 +314,37 @@ def _of_containers(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
 
 
 def _services(places: Places, cluster: Cluster, env: dict[str, str]) -> list[Child]:
-    if not cluster.separate:
-        env = {**env, "RESOLUTE_HEALTH_PORT": str(cluster.health_port)}
-        return [_python(places, "services", "resolute.deploy.embedded", env)]
     return [
-        _python(places, name, f"resolute.{service}", env)
+        _python(places, name, module, {**env, **_port("RESOLUTE_HEALTH_PORT", cluster, name)})
+        for name, module in _modules(cluster).items()
+    ]
+
+
+def _modules(cluster: Cluster) -> dict[str, str]:
+    """What each process of services runs, by its name, in the order of starting."""
+    if not cluster.separate:
+        return {"services": "resolute.deploy.embedded"}
+    return {
+        name: f"resolute.{service}"
         for service in SERVICES
         for name in names_of(service, cluster.replicas.get(service, 1))
-    ]
+    }
+
+
+def process_names(cluster: Cluster) -> list[str]:
+    """The processes of services and agents, in the order of starting."""
+    return [*_modules(cluster), *(agent.name for agent in cluster.agents)]
+
+
+def _port(variable: str, cluster: Cluster, name: str) -> dict[str, str]:
+    port = cluster.metrics_ports.get(name)
+    return {} if port is None else {variable: str(port)}
+
+
+def _token_where_others_reach_it(places: Places, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
+    """An agent that serves its metrics on loopback needs no secret for it."""
+    host = {**cluster.given, **agent.given}.get(given.AGENT_HEALTH_HOST, "127.0.0.1")
+    return {} if is_loopback(host) else {"RESOLUTE_AGENT_METRICS_TOKEN_FILE": str(places.metrics_token)}
 
 
 def names_of(service: str, count: int) -> list[str]:

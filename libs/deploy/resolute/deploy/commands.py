@@ -17,14 +17,30 @@ from pathlib import Path
 
 from resolute.agent import gpus, isolation
 from resolute.config.pools import ResourcePool
-from resolute.deploy import checks, cluster, containers, given, master, nats_server, plan, postgres, processes, tails
-from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs
+from resolute.deploy import (
+    checks,
+    cluster,
+    containers,
+    given,
+    master,
+    metrics,
+    nats_server,
+    plan,
+    postgres,
+    processes,
+    running,
+    tails,
+)
+from resolute.deploy import next_steps as next_steps_
+from resolute.deploy import status as status_
+from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs, Status
 from resolute.deploy.cluster import AgentPart, Cluster
 from resolute.deploy.places import Places, make_private, write_private
 from resolute.deploy.progress import Progress
 from resolute.deploy.readiness import marks, wait_for_agents, wait_until_ready, wait_until_started
 from resolute.deploy.turns import turn
 from resolute.proto.errors import NotFound, Refused
+from resolute.service.addresses import is_loopback
 
 
 def cluster_up(args: ClusterUp) -> int:
@@ -92,6 +108,11 @@ def _up_from_nothing_running(
     return 0
 
 
+def next_steps(args: ClusterUp) -> str:
+    """What to do with the cluster that came up."""
+    return next_steps_.next_steps(_running(args.cluster_name, Places.of(args.cluster_name, args.data_dir)), args)
+
+
 def isolation_of(places: Places, agent: str) -> str:
     """How far the tasks of an agent are kept apart, in the words of the agent; empty where it has not said."""
     try:
@@ -132,7 +153,7 @@ def agent_up(args: AgentUp) -> int:
 
 
 def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
-    if not checks.is_loopback(args.master_host) or args.master_port not in (None, known.port):
+    if not is_loopback(args.master_host) or args.master_port not in (None, known.port):
         raise Refused(
             f"cannot join {args.master_host}:{args.master_port or known.port}: an agent of an embedded cluster runs on "
             f"its host, and {known.name!r} is at {known.url}"
@@ -154,6 +175,8 @@ def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
     if args.runtime == "docker":
         containers.network(known.id)
     changed = cluster.with_agent(known, agent)
+    ports = {**known.metrics_ports, agent.name: metrics.another(known)}
+    changed = replace(changed, metrics_ports=ports)
     make_private(places.agent(agent.name))
     before = marks(places)
     _tell_nats(places, changed)
@@ -190,6 +213,18 @@ def _agent_down(args: AgentDown, places: Places, known: Cluster) -> int:
     for name in sorted(doomed):
         print(f"agent {name!r} stopped")
     return 0
+
+
+def status(args: Status) -> int:
+    """0 where all of the cluster runs and is ready, 1 otherwise."""
+    places = running.find(args.cluster_name, args.data_dir)
+    known = cluster.load(places)
+    if known is None:
+        raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
+    found = status_.look(places, known)
+    for line in [status_.for_programs(found)] if args.as_json else status_.for_people(found):
+        print(line)
+    return 0 if found.ready else 1
 
 
 def logs(args: Logs) -> int:
@@ -290,10 +325,13 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
         replicas=dict(args.replicas),
         restart=args.autorestart,
         nats_port=checks.free_port(known.nats_port if known else 0),
-        health_port=checks.free_port(known.health_port if known else 0),
         given={**master.variables(config), **given.settings(os.environ)},
         **said,
     )
+    remembered = known.metrics_ports if known else {}
+    own = (wanted.port, wanted.nats_port)
+    ports = metrics.ports(cluster.process_names(wanted), remembered, args.metrics_port, own)
+    wanted = replace(wanted, metrics_ports=ports)
     told = args.initial_user_password or os.environ.get(given.PASSWORD)
     password = told or config.security.initial_user_password.get_secret_value() or None
     return (replace(wanted, id=known.id) if known else wanted), password
@@ -321,6 +359,8 @@ def _start(places: Places, wanted: Cluster, password: str | None, progress: Prog
         make_private(places.agent(agent.name))
     write_private(nats_server.config_file(places), cluster.nats_config(places, wanted))
     cluster.save(places, wanted)
+    metrics.ensure_token(places)
+    metrics.tell_the_gateway(places, wanted)
     supervisor = processes.start_supervisor(places, plan.dump(cluster.children(places, wanted, password)))
     progress.say("processes started")
     return supervisor
@@ -347,6 +387,7 @@ def _stop_tasks(places: Places, known: Cluster) -> int:
 def _change_agents(places: Places, changed: Cluster) -> None:
     """Tell the supervisor what to run from now on, and wait until it does."""
     cluster.save(places, changed)
+    metrics.tell_the_gateway(places, changed)
     children = cluster.children(places, changed)
     write_private(places.plan, plan.dump(children))
     if (pid := processes.supervisor_pid(places)) is not None:

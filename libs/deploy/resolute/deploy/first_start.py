@@ -11,7 +11,9 @@ one kind of reader, written anew each time, and is mounted into that reader's co
 | `gateway` | the same, the gateway's certificate and key, the first users' password | the gateways |
 | `postgres` | the database's password | Postgres |
 | `nats` | nats-server's configuration: public keys only; its own certificate and key | NATS |
-| `agents` | the agents' nkeys, the cluster's id | agents |
+| `agents` | the agents' nkeys, the cluster's id, the metrics token | agents |
+| `metrics` | the metrics token | Prometheus |
+| `grafana` | the password of Grafana's `admin` | Grafana |
 | `trust` | the authority's certificate | agents, and whoever calls the gateway |
 
 Whoever speaks to NATS has the authority's certificate too. The folders in `DATA`, which the others keep their data in,
@@ -38,8 +40,10 @@ from resolute.bus import roles
 from resolute.deploy import certificates
 from resolute.deploy.places import write_private
 from resolute.proto.errors import ResoluteError
+from resolute.service import metrics_token
 
 SERVICES_UID, POSTGRES_UID, NATS_UID = 10001, 999, 10002
+PROMETHEUS_UID, GRAFANA_UID = 65534, 472
 """Whom the containers run as; the files are given to them, where this runs as root."""
 MOUNTED_AT = Path("/run/resolute")
 """Where every excerpt is found in the containers it is for, under its own name."""
@@ -51,6 +55,8 @@ DATA = {
     "sealing": (SERVICES_UID, 0o700),  # the gateways make the first key there, and rotate it
     "checkpoints": (0, 0o1777),  # trials write there as whoever their image or their agent says
 }
+MEASURED = ("relay", "searcher", "scheduler", "checkpoint", "api", "agent")
+"""The services of the compose file that serve metrics; each name has an address for each replica."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 
 
@@ -82,6 +88,8 @@ class Identity:
     user_password: str = field(repr=False)
     service_seed: str = field(repr=False)
     agent_seeds: Mapping[str, str] = field(default_factory=dict, repr=False)
+    metrics_token: str = field(default_factory=metrics_token.new, repr=False)
+    grafana_password: str = field(default_factory=lambda: secrets.token_urlsafe(12), repr=False)
 
 
 def main(folder: Path, data: Path, settings: FirstStartSettings) -> None:
@@ -134,20 +142,26 @@ def excerpts(
         "tls_key": str(gateway / "tls.key"),
         "initial_user_password": identity.user_password,
         "sealing_keys": str(MOUNTED_AT / "sealing" / "keys"),
+        "metrics_targets_file": str(gateway / "metrics.json"),
         "checkpoint_storage": {"type": "shared_fs", "host_path": CHECKPOINTS},
     }
     trusted = (authority / certificates.AUTHORITY).read_text()
-    for_nats = {"service.seed": identity.service_seed, "ca.crt": trusted}
+    for_each = {
+        "service.seed": identity.service_seed,
+        "ca.crt": trusted,
+        "metrics.token": identity.metrics_token,
+    }
     return {
-        "services": (SERVICES_UID, {"config.yaml": _json(shared | _nats_from("services")), **for_nats}),
+        "services": (SERVICES_UID, {"config.yaml": _json(shared | _files_in("services")), **for_each}),
         "gateway": (
             SERVICES_UID,
             {
-                "config.yaml": _json({**shared, **_nats_from("gateway"), "api": api}),
+                "config.yaml": _json({**shared, **_files_in("gateway"), "api": api}),
+                "metrics.json": _json(metrics_targets()),
                 "tls.crt": (authority / "gateway.crt").read_text(),
                 "tls.key": (authority / "gateway.key").read_text(),
                 "password": identity.user_password,
-                **for_nats,
+                **for_each,
             },
         ),
         "postgres": (POSTGRES_UID, {"password": identity.database_password}),
@@ -160,6 +174,8 @@ def excerpts(
             },
         ),
         "agents": (SERVICES_UID, {**agent_files(identity), "cluster.json": _json({"id": identity.cluster_id})}),
+        "metrics": (PROMETHEUS_UID, {"token": identity.metrics_token}),
+        "grafana": (GRAFANA_UID, {"password": identity.grafana_password}),
         "trust": (SERVICES_UID, {"ca.crt": trusted}),
     }
 
@@ -178,13 +194,23 @@ def services_config(identity: Identity, settings: FirstStartSettings) -> dict[st
     }
 
 
-def _nats_from(folder: str) -> dict[str, str]:
+def _files_in(folder: str) -> dict[str, str]:
     at = MOUNTED_AT / folder
-    return {"nats_seed_file": str(at / "service.seed"), "nats_ca_file": str(at / "ca.crt")}
+    return {
+        "nats_seed_file": str(at / "service.seed"),
+        "nats_ca_file": str(at / "ca.crt"),
+        "metrics_token_file": str(at / "metrics.token"),
+    }
+
+
+def metrics_targets() -> list[dict[str, Any]]:
+    """Where the gateway says that metrics are: see `resolute.api.metrics_targets`."""
+    return [{"process": name, "address": f"{name}:9090", "each_address": True} for name in MEASURED]
 
 
 def agent_files(identity: Identity) -> dict[str, str]:
-    return {f"{name}.seed": seed for name, seed in identity.agent_seeds.items()}
+    seeds = {f"{name}.seed": seed for name, seed in identity.agent_seeds.items()}
+    return {**seeds, "metrics.token": identity.metrics_token}
 
 
 def nats_config(identity: Identity) -> str:

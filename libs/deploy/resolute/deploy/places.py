@@ -66,6 +66,16 @@ class Places:
         return self.secrets / "sealing.keys"
 
     @property
+    def metrics_token(self) -> Path:
+        """What a monitoring system shows to read the cluster's metrics."""
+        return self.secrets / "metrics.token"
+
+    @property
+    def metrics_targets(self) -> Path:
+        """Where the processes serve their metrics."""
+        return self.run / "metrics.json"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from resolute.deploy import processes
+from resolute.deploy import metrics, processes
 from resolute.deploy.cluster import Cluster
-from resolute.deploy.given import HEALTH_HOST
 from resolute.deploy.places import Places
 from resolute.deploy.processes import ChildStatus
 from resolute.deploy.progress import Progress
@@ -118,9 +117,9 @@ def _check(supervisor: subprocess.Popen[bytes], places: Places, before: Marks) -
 def _parts(cluster: Cluster) -> tuple[dict[str, bool], str]:
     """Which parts serve, in the order they come up; and how far the gateway's tables have grown, while they grow."""
     if cluster.separate:
-        status, told = _get(cluster.url, "/api/v1/master")
+        status, told = get(cluster.url, "/api/v1/master")
         return {"gateway": status == http.HTTPStatus.OK}, _growth(told)
-    _, told = _get(f"http://{_health_host(cluster)}:{cluster.health_port}", "/ready")
+    _, told = get(f"http://{metrics.address(cluster, 'services', here=True)}", "/ready")
     names = {"log": "database", "bus": "bus", "services": "gateway"}
     return {shown: bool(told.get(name)) for name, shown in names.items()}, ", ".join(
         f"{name}: {text}" for name, text in dict(told.get("progress") or {}).items()
@@ -134,11 +133,6 @@ def _growth(told: dict[str, Any]) -> str:
     return message if "growing" in message else ""
 
 
-def _health_host(cluster: Cluster) -> str:
-    host = cluster.given.get(HEALTH_HOST, "127.0.0.1")
-    return "127.0.0.1" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
-
-
 def _connection(url: str) -> http.client.HTTPConnection:
     """Nothing secret is asked for: whether something answers is all that counts, whatever its certificate is for."""
     parts = urlsplit(url)
@@ -147,7 +141,7 @@ def _connection(url: str) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(parts.netloc, timeout=5)
 
 
-def _get(url: str, path: str) -> tuple[int, dict[str, Any]]:
+def get(url: str, path: str) -> tuple[int, dict[str, Any]]:
     """Status and document of an answer; 0 where there is none."""
     connection = _connection(url)
     try:

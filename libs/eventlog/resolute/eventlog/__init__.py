@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.eventlog.log import Appended, EventLog, Snapshot
+from resolute.eventlog.log import Appended, Aside, EventLog, Snapshot, Sought
 from resolute.eventlog.memory import MemoryEventLog
 
-__all__ = ["Appended", "EventLog", "MemoryEventLog", "Snapshot"]
+__all__ = ["Appended", "Aside", "EventLog", "MemoryEventLog", "Snapshot", "Sought"]

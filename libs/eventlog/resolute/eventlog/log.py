@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from resolute.eventlog.chain import Break
+from resolute.eventlog.chain import Break, Row
 from resolute.proto.message import Cause, Event, Recorded
 
 
@@ -52,6 +52,20 @@ class Aside:
     type: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which events to look for: those for which everything holds that is given here."""
+
+    after: int = 0
+    """Only events of later positions."""
+    stream: str = ""
+    caused_by: str = ""
+    types: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    """Fields of an event's data, one of which has one of `values`. Such a search walks the whole log."""
+    values: tuple[str, ...] = ()
+
+
 class EventLog(Protocol):
     """One append-only log of everything. Positions are 1, 2, 3 … without gaps, in the order of commit.
 
@@ -76,6 +90,10 @@ class EventLog(Protocol):
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         """Up to `limit` events of every stream with a position above `after`, in order."""
+        ...
+
+    async def find(self, sought: Sought, limit: int) -> list[Row]:
+        """The first `limit` of these events in the order of the log, undecoded: any release can show them."""
         ...
 
     async def head(self) -> int:
@@ -104,6 +122,10 @@ class EventLog(Protocol):
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
         """Keep a note, for a person to read, that `consumer` could not handle the event at `position`."""
+        ...
+
+    async def asides(self) -> list[Aside]:
+        """What consumers could not handle, the oldest note first."""
         ...
 
     async def ask_again(self, consumer: str, position: int) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
+
+import orjson
 
 from resolute import codec
 from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow, link
-from resolute.eventlog.log import Appended, Snapshot
+from resolute.eventlog.log import Appended, Aside, Snapshot, Sought
 from resolute.eventlog.rows import check_names, encode
 from resolute.proto.errors import WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
@@ -17,6 +21,15 @@ from resolute.proto.message import Cause, Event, Recorded
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _is_sought(row: Row, sought: Sought) -> bool:
+    if sought.fields:
+        data = orjson.loads(row.data)
+        if not any(str(data.get(field)) in sought.values for field in sought.fields):
+            return False
+    wanted = ((sought.stream, row.stream), (sought.caused_by, row.caused_by))
+    return all(asked in ("", found) for asked, found in wanted) and (not sought.types or row.type in sought.types)
 
 
 class MemoryEventLog:
@@ -34,8 +47,7 @@ class MemoryEventLog:
         self._snapshots: dict[tuple[str, str], Snapshot] = {}
         self._positions: dict[str, int] = defaultdict(int)
         self._grown = asyncio.Event()
-        self.aside: list[tuple[str, int, str]] = []
-        self._again: set[tuple[str, int]] = set()
+        self._asides: dict[tuple[str, int], Aside] = {}
         self._attempts: set[tuple[str, int, str]] = set()
 
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
@@ -94,6 +106,10 @@ class MemoryEventLog:
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return self._all[after : after + limit]
 
+    async def find(self, sought: Sought, limit: int) -> list[Row]:
+        found = (row for row in self.rows[sought.after :] if _is_sought(row, sought))
+        return list(islice(found, limit))
+
     async def head(self) -> int:
         return len(self._all)
 
@@ -128,23 +144,32 @@ class MemoryEventLog:
     async def save_position(self, consumer: str, position: int) -> None:
         self._positions[consumer] = max(position, self._positions[consumer])
 
+    @property
+    def aside(self) -> list[tuple[str, int, str]]:
+        """What was set aside: by whom, at which position, and why."""
+        return [(one.consumer, one.position, one.error) for one in self._asides.values()]
+
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
-        self._again.discard((consumer, position))
-        self.aside = [noted for noted in self.aside if noted[:2] != (consumer, position)]
-        self.aside.append((consumer, position, error))
+        await self.settle(consumer, position)
+        row = self.rows[position - 1] if position <= len(self.rows) else None
+        where = (row.stream, row.version, row.type) if row is not None else ()
+        self._asides[consumer, position] = Aside(consumer, position, error, self._now(), None, *where)
+
+    async def asides(self) -> list[Aside]:
+        return list(self._asides.values())
 
     async def ask_again(self, consumer: str, position: int) -> bool:
-        found = any(noted[:2] == (consumer, position) for noted in self.aside)
-        if found:
-            self._again.add((consumer, position))
-        return found
+        noted = self._asides.get((consumer, position))
+        if noted is not None:
+            self._asides[consumer, position] = replace(noted, again_at=self._now())
+        return noted is not None
 
     async def asked_again(self, consumer: str) -> list[int]:
-        return sorted(position for asked, position in self._again if asked == consumer)
+        asked = (one.position for one in self._asides.values() if one.consumer == consumer and one.again_at)
+        return sorted(asked)
 
     async def settle(self, consumer: str, position: int) -> None:
-        self._again.discard((consumer, position))
-        self.aside = [noted for noted in self.aside if noted[:2] != (consumer, position)]
+        self._asides.pop((consumer, position), None)
 
     async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
         await self.forget_attempts(consumer, position - 1)

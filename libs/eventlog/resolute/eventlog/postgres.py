@@ -13,7 +13,7 @@ from resolute.eventlog import named_sql
 from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow
 from resolute.eventlog.ear import Ear
 from resolute.eventlog.group_commit import GroupCommit
-from resolute.eventlog.log import Appended, Aside, Snapshot
+from resolute.eventlog.log import Appended, Aside, Snapshot, Sought
 from resolute.eventlog.migrate import migrate
 from resolute.eventlog.outages import patiently
 from resolute.eventlog.rows import check_names, recorded_from, row_from
@@ -131,6 +131,12 @@ class PostgresEventLog:
             assert recorded[-1].position == after + len(recorded), f"the log has a gap within {limit} after {after}"
             self._ear.learn(recorded[-1].position)
         return recorded
+
+    async def find(self, sought: Sought, limit: int) -> list[Row]:
+        asked = (sought.stream, sought.caused_by, list(sought.types), list(sought.fields))
+        wanted = [one or None for one in asked]
+        rows = await self._fetch(READ["find"], sought.after, *wanted, list(sought.values), limit)
+        return [row_from(columns) for columns in rows]
 
     async def head(self) -> int:
         position: int = (await self._fetch(READ["head"]))[0][0]

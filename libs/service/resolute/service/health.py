@@ -8,6 +8,8 @@ import structlog
 from aiohttp import web
 
 from resolute.proto.errors import InvalidConfig
+from resolute.service import metrics_token
+from resolute.service.addresses import host_of, is_loopback, is_unmistakable
 
 log_ = structlog.get_logger()
 
@@ -19,15 +21,21 @@ IDLE_S = 15.0
 
 
 class HealthSite:
-    """`/health` answers as long as the process runs its loop; `/ready` asks every check."""
+    """`/health` answers as long as the process runs its loop; `/ready` asks every check. `/metrics` answers everybody
+    on this machine where the site listens on loopback, and elsewhere only those who show the metrics token."""
 
-    def __init__(self, checks: Mapping[str, Check], progress: Mapping[str, str] | None = None) -> None:
-        """`progress`: how far services have come that are not ready, in words; `/ready` shows them."""
+    def __init__(
+        self, checks: Mapping[str, Check], progress: Mapping[str, str] | None = None, *, token: str = ""
+    ) -> None:
+        """`progress`: how far services have come that are not ready, in words; `/ready` shows them. `token`: of those
+        who read metrics from elsewhere; where it is empty, nobody does."""
         self._checks, self._progress = checks, progress if progress is not None else {}
+        self._token, self._on_loopback = token, False
         self._runner: web.AppRunner | None = None
 
     async def open(self, host: str, port: int) -> int:
         """Serve until `close`; answers the port. Raises InvalidConfig when the port is taken."""
+        self._on_loopback = is_loopback(host)
         app = web.Application()
         app.add_routes(
             [web.get("/health", self._health), web.get("/ready", self._ready), web.get("/metrics", self._metrics)]
@@ -58,4 +66,19 @@ class HealthSite:
     async def _metrics(self, request: web.Request) -> web.Response:
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+        self._check_reader(request)
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    def _check_reader(self, request: web.Request) -> None:
+        """Raises HTTPException for those who may not read metrics."""
+        if self._on_loopback:
+            if request.host and not is_unmistakable(host_of(request.host)):
+                raise web.HTTPMisdirectedRequest(text="metrics are served here to localhost and to addresses only\n")
+        elif not self._token:
+            raise web.HTTPForbidden(
+                text="metrics are served on loopback only, unless metrics_token_file names the token that opens them\n"
+            )
+        elif not metrics_token.matches(metrics_token.shown_in(request.headers.get("Authorization", "")), self._token):
+            raise web.HTTPUnauthorized(
+                text="show the metrics token, as Authorization: Bearer\n", headers={"WWW-Authenticate": "Bearer"}
+            )

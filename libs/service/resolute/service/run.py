@@ -24,7 +24,7 @@ from resolute.bus.nats import NatsBus
 from resolute.eventlog import EventLog
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import InvalidConfig, Refused, ResoluteError, Unavailable
-from resolute.service import logs, settings, tracing
+from resolute.service import logs, metrics_token, settings, tracing
 from resolute.service.context import Context
 from resolute.service.follower import Patience
 from resolute.service.loop_limit import loop_limit
@@ -204,7 +204,8 @@ async def _health(known: Settings, log: EventLog, bus: NatsBus, readiness: Readi
     async def bus_answers() -> bool:
         return bus.connected
 
-    site = HealthSite({"services": readiness.check, "log": log_answers, "bus": bus_answers}, readiness.progress)
+    checks = {"services": readiness.check, "log": log_answers, "bus": bus_answers}
+    site = HealthSite(checks, readiness.progress, token=metrics_token.read(known.metrics_token_file))
     port = await site.open(known.health_host, known.health_port)
     log_.info("health", url=f"http://{known.health_host}:{port}/health")
     try:

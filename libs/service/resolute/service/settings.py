@@ -36,6 +36,8 @@ class Settings(BaseSettings):
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """Where `/health`, `/ready` and `/metrics` answer; 0 for any free port, None for nowhere."""
+    metrics_token_file: Path | None = None
+    """The file with the token of those who read metrics. Without it a process serves `/metrics` on loopback only."""
     loop_held_max_s: float = Field(30.0, ge=0)
     """A process ends, to be started again, when one piece of work holds its event loop for this long; 0: never."""
     otlp_endpoint: str | None = None

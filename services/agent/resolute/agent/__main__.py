@@ -24,9 +24,9 @@ def main() -> int:
         settings = agent_settings.load(**{name: value for name, value in arguments.items() if value is not None})
         logs.configure("agent", settings.log_level, settings.log_format)
         structlog.contextvars.bind_contextvars(agent_id=settings.id)
-        seed = shell.seed_of(settings)
+        secrets = shell.secrets_of(settings)
         isolated = isolation.establish(settings)  # before anything starts a thread
-        uvloop.run(shell.run(settings, stop_tasks, isolated, seed))
+        uvloop.run(shell.run(settings, stop_tasks, isolated, secrets))
     except (InvalidConfig, Refused) as error:
         print(f"resolute.agent: {error.message}", file=sys.stderr)
         return 2

@@ -82,6 +82,8 @@ class AgentSettings(DockerSettings):
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """Where `/health`, `/ready` and `/metrics` answer; 0 for any free port, None for nowhere."""
+    metrics_token_file: Path | None = None
+    """The file with the token of those who read metrics. Without it the agent serves `/metrics` on loopback only."""
 
 
 def load(**given: object) -> AgentSettings:

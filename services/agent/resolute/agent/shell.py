@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +29,7 @@ from resolute.bus import Bus
 from resolute.bus.nats import NatsBus
 from resolute.bus.roles import agent_credentials
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
-from resolute.service import Patience
+from resolute.service import Patience, metrics_token
 from resolute.service.loop_watchdog import LoopWatch
 
 log_ = structlog.get_logger()
@@ -99,48 +100,60 @@ async def serve(bus: Bus, settings: AgentSettings, on_ready: Callable[[str], Non
         await make(bus, settings).run(lambda: on_ready("agent"))
 
 
-async def run(settings: AgentSettings, stop_tasks: bool, isolation: Isolation, seed: str | None) -> None:
-    """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well; `seed`: of the agent's own key."""
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What the agent reads from files before they may be hidden from it."""
+
+    seed: str | None = field(default=None, repr=False)
+    """Of the agent's own key."""
+    metrics_token: str = field(default="", repr=False)
+
+
+async def run(settings: AgentSettings, stop_tasks: bool, isolation: Isolation, secrets: Secrets) -> None:
+    """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     with _alone_in(settings) as lock, LoopWatch():
         _say_how_isolated(settings, isolation)
-        bus = await _open(settings, seed, stopping)
+        bus = await _open(settings, secrets.seed, stopping)
         if bus is None:
             return
         try:
-            await _work(make(bus, settings, isolation), bus, settings, stopping, stop_tasks, lock)
+            said_hello = asyncio.Event()
+            async with _health(settings, bus, said_hello, secrets.metrics_token):
+                await _work(make(bus, settings, isolation), settings.id, stopping, stop_tasks, said_hello, lock)
         finally:
             await bus.close()
 
 
 async def _work(
-    agent: Agent, bus: NatsBus, settings: AgentSettings, stopping: asyncio.Event, stop_tasks: bool, lock: int
+    agent: Agent, agent_id: str, stopping: asyncio.Event, stop_tasks: bool, said_hello: asyncio.Event, lock: int
 ) -> None:
-    said_hello = asyncio.Event()
-
     def on_ready() -> None:
         if not said_hello.is_set():
             said_hello.set()
             _say_who(lock)
 
-    async with _health(settings, bus, said_hello):
-        working = asyncio.create_task(agent.run(on_ready))
-        asked = asyncio.create_task(stopping.wait())
-        await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
-        if stop_tasks and not working.done():
-            await agent.stop_tasks(f"agent {settings.id} is being stopped")
-        working.cancel()
-        try:
-            await working
-        except asyncio.CancelledError:
-            log_.info("stopped")
+    working = asyncio.create_task(agent.run(on_ready))
+    asked = asyncio.create_task(stopping.wait())
+    await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if stop_tasks and not working.done():
+        await agent.stop_tasks(f"agent {agent_id} is being stopped")
+    working.cancel()
+    try:
+        await working
+    except asyncio.CancelledError:
+        log_.info("stopped")
 
 
-def seed_of(settings: AgentSettings) -> str | None:
-    """The agent's own key, which is read before its file may be hidden. Raises InvalidConfig."""
+def secrets_of(settings: AgentSettings) -> Secrets:
+    """What the agent's files hold, which are read before they may be hidden. Raises InvalidConfig."""
+    return Secrets(_seed(settings), metrics_token.read(settings.metrics_token_file))
+
+
+def _seed(settings: AgentSettings) -> str | None:
     try:
         return settings.nats_seed_file.read_text().strip() if settings.nats_seed_file else None
     except OSError as error:
@@ -198,7 +211,7 @@ def _say_who(lock: int) -> None:
 
 
 @asynccontextmanager
-async def _health(settings: AgentSettings, bus: NatsBus, said_hello: asyncio.Event) -> AsyncIterator[None]:
+async def _health(settings: AgentSettings, bus: NatsBus, said_hello: asyncio.Event, token: str) -> AsyncIterator[None]:
     if settings.health_port is None:
         yield
         return
@@ -210,7 +223,7 @@ async def _health(settings: AgentSettings, bus: NatsBus, said_hello: asyncio.Eve
     async def scheduler_knows() -> bool:
         return said_hello.is_set()
 
-    site = HealthSite({"bus": bus_answers, "scheduler": scheduler_knows})
+    site = HealthSite({"bus": bus_answers, "scheduler": scheduler_knows}, token=token)
     port = await site.open(settings.health_host, settings.health_port)
     log_.info("health", url=f"http://{settings.health_host}:{port}/health")
     try:

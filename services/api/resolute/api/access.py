@@ -49,9 +49,15 @@ def refusal(verdict: Verdict, operation: str, access: Access, principal: Princip
         return over
     if task is None and Caller.OWNER in access.callers:
         return WireError(wire.PERMISSION_DENIED, NOT_THE_OWNER)
-    caller = "a task's token" if task is not None else "this user"
+    caller = _caller(principal)
     allowed = ", ".join(sorted(one.value for one in access.callers))
     return WireError(wire.PERMISSION_DENIED, f"{caller} may not call {operation}: it is for {allowed}")
+
+
+def _caller(principal: Principal | None) -> str:
+    if principal is not None and principal.task is not None:
+        return "a task's token"
+    return "the metrics token" if principal is not None and principal.monitor else "this user"
 
 
 def check_believed(principal: Principal | None) -> None:

@@ -26,7 +26,10 @@ NOT_TOLD_BY_THE_LOG = frozenset(
         "AllocationRendezvousInfo",
         "Health",  # of this moment
         "MasterLogs",  # of this process, since it began
+        "MetricsDiscovery",  # of the processes that run now
         "PreviewGC",  # asks another service
+        "ProcessMetrics",  # of this process, since it began
+        "StateMetrics",  # of what lives now, or did ten minutes ago
     }
 )
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 from aiohttp import web
+from prometheus_client import Counter
 
 from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
@@ -42,13 +43,17 @@ from resolute.api.views.trials import trial_of
 from resolute.api.wrapping import Keyring
 from resolute.proto.errors import NotFound, Unavailable
 from resolute.proto.pool import LogLine
-from resolute.service import Context
+from resolute.service import Context, metrics_token
 from resolute.service.tracing import span
+
+ANSWERS = Counter("resolute_api_answers", "Answers to requests, by operation and status", ["operation", "status"])
 
 CSRF_TOKEN = web.RequestKey("csrf_token", str)
 """Under this key a request that a cookie signs keeps what its page must repeat."""
 
 T = TypeVar("T")
+
+MONITORING = Principal(user_id=0, username="metrics", monitor=True)
 
 ALWAYS = frozenset({"Health", "Welcome"})
 """Operations that need no tables: a gateway whose tables still grow answers them."""
@@ -72,6 +77,7 @@ class Gateway:
         self.password_work = PasswordWork()
         self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
         self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
+        self.metrics_token = metrics_token.read(settings.metrics_token_file)
         self.signals = Signals()
         self.freshness = Freshness(self.read)
         self.task_tokens = TaskTokens(
@@ -102,6 +108,8 @@ class Gateway:
         token = _bearer_token(request) or self._cookie(request)
         if not token:
             return None
+        if metrics_token.matches(token, self.metrics_token):
+            return MONITORING
         if self.task_tokens.looks_like(token):
             return await self.task_tokens.principal(token)
         return await self.sessions.principal(token)
@@ -143,7 +151,9 @@ class Gateway:
         with span(route.operation, request.headers.get("traceparent"), method=route.method) as inside:
             if inside is not None:
                 request[TRACEPARENT] = inside
-            return await self._told(route, request)
+            answer = await self._told(route, request)
+            ANSWERS.labels(route.operation, str(answer.status)).inc()
+            return answer
 
     async def _told(self, route: Route, request: web.Request) -> web.StreamResponse:
         try:

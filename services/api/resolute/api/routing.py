@@ -30,7 +30,7 @@ PERMISSIONS = frozenset(
         *("experiment.view", "experiment.create", "experiment.edit", "experiment.artifacts.view"),
         *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
         *("task.view", "task.edit"),
-        *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view"),
+        *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view", "cluster.metrics.view"),
     }
 )
 """All there are. Artifacts are what code left behind or brought along: logs, files."""
@@ -43,6 +43,7 @@ class Caller(Enum):
     SELF = "the user it concerns"
     OWNER = "the owner of what it concerns"
     TASK = "the task it concerns"
+    MONITOR = "a monitoring system that shows the metrics token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ SIGNED_IN = Access(frozenset({Caller.SIGNED_IN}))
 ADMIN = Access(frozenset({Caller.ADMIN}))
 SELF = Access(frozenset({Caller.SELF}))
 TASK = Access(frozenset({Caller.TASK}))
+MONITOR = Access(frozenset({Caller.MONITOR}))
 OWNERS = Access(frozenset({Caller.OWNER, Caller.ADMIN}))
 """The owner of what the request names, and administrators."""
 
@@ -135,13 +137,16 @@ class TaskClaims:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Someone: a user by session, or a task by its token (then with its owner's name, and never an administrator)."""
+    """Someone: a user by session, a task by its token (then with its owner's name, and never an administrator), or a
+    monitoring system by the metrics token."""
 
     user_id: int
     username: str
     admin: bool = False
     task: TaskClaims | None = None
     session_id: int | None = None
+    monitor: bool = False
+    """Whether this is a monitoring system: it is no user, and is let in only where a route names it."""
 
 
 class Verdict(Enum):
@@ -171,6 +176,8 @@ def decide(access: Access, principal: Principal | None, named: Iterable[Owned]) 
         return Verdict.ALLOWED
     if principal is None:
         return Verdict.UNKNOWN
+    if principal.monitor:
+        return _verdict(Caller.MONITOR in access.callers)
     named = list(named)
     users = [owned for owned in named if owned.kind == "user"]
     things = [owned for owned in named if owned.kind != "user"]

@@ -23,6 +23,7 @@ from resolute.config.pools import (
 from resolute.config.storage_fields import clusters_storage
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
+from resolute.service.addresses import is_loopback
 
 VERSION = "0.38.1"
 """The release of the wire that is spoken; clients compare it with their own."""
@@ -87,6 +88,13 @@ class ApiSettings(BaseSettings):
     """Whom the tasks of users run as that are linked with no user of the host; None: each user's tasks as a user made
     for them, or as their image says."""
     session_lifetime_days: float = 30
+    metrics_token_file: Path | None = None
+    """The file with the token by which a monitoring system reads `/prom/…` and nothing else."""
+    metrics_targets_file: Path | None = None
+    """A JSON list of the processes that serve metrics, for Prometheus' service discovery: see `metrics_targets.py`."""
+    agent_exporter_ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (9400, 8080)
+    """Where exporters of GPUs and of containers answer on the hosts of agents; service discovery lists them, as
+    Determined's does. `[]` lists none."""
     task_token_grace_s: float = 60
     """How long a task's token still opens its routes after its allocation has exited: for what it said last."""
     login_failures_max: int = 10
@@ -177,16 +185,6 @@ class ApiSettings(BaseSettings):
         return is_loopback(self.host)
 
 
-def is_loopback(host: str | None) -> bool:
-    """Whether `host`, a name or an address, is this machine as only it can see itself."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host or "").is_loopback
-    except ValueError:
-        return False
-
-
 def _covers(host: str, other: str) -> bool:
     """Whether who listens at `host` listens at `other` as well. All addresses of IPv6 are none of IPv4's here: that is
     how asyncio opens its sockets."""
@@ -208,6 +206,7 @@ def load() -> ApiSettings:
         "cluster_name": shared.cluster_name,
         "cluster_id": shared.cluster_id,
         "secret": shared.cluster_secret,
+        "metrics_token_file": shared.metrics_token_file,
     }
     given = EnvSettingsSource(ApiSettings)()
     try:

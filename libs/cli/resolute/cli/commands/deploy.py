@@ -50,6 +50,12 @@ def agent_down(args: Namespace) -> int:
     return commands.agent_down(wanted.AgentDown(args.cluster_name, args.agent_name, args.all, args.data_dir))
 
 
+def status_(args: Namespace) -> int:
+    import resolute.deploy.commands as commands
+
+    return commands.status(wanted.Status(args.cluster_name, args.data_dir, args.json))
+
+
 def logs_(args: Namespace) -> int:
     import resolute.deploy.commands as commands
 
@@ -61,25 +67,27 @@ def _up(args: Namespace, agents: int) -> int:
 
     if agents < 0 or (args.slots is not None and args.slots < 0):
         raise CliError("--agents and --slots count things; they cannot be negative")
-    return commands.cluster_up(
-        wanted.ClusterUp(
-            cluster_name=args.cluster_name,
-            master_port=args.master_port,
-            agents=agents,
-            slots=args.slots,
-            gpu=args.gpu,
-            runtime=args.runtime,
-            data_dir=args.data_dir,
-            storage_host_path=args.storage_host_path,
-            master_config_path=args.master_config_path,
-            initial_user_password=args.initial_user_password,
-            auto_work_dir=args.auto_work_dir,
-            delete_db=args.delete_db,
-            autorestart=not args.no_autorestart,
-            replicas=replicas(args.replicas),
-            wait=not args.no_wait_for_master,
-        )
+    asked = wanted.ClusterUp(
+        cluster_name=args.cluster_name,
+        master_port=args.master_port,
+        agents=agents,
+        slots=args.slots,
+        gpu=args.gpu,
+        runtime=args.runtime,
+        data_dir=args.data_dir,
+        storage_host_path=args.storage_host_path,
+        master_config_path=args.master_config_path,
+        initial_user_password=args.initial_user_password,
+        auto_work_dir=args.auto_work_dir,
+        delete_db=args.delete_db,
+        autorestart=not args.no_autorestart,
+        replicas=replicas(args.replicas),
+        wait=not args.no_wait_for_master,
+        metrics_port=args.metrics_port,
     )
+    status = commands.cluster_up(asked)
+    print(f"\n{commands.next_steps(asked)}", flush=True)
+    return status
 
 
 def replicas(told: list[str]) -> dict[str, int]:

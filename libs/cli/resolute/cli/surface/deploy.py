@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import SUPPRESS
 from pathlib import Path
 
+from resolute.cli.surface.common import JSON
 from resolute.cli.tree import Arg, Command, OneOf, arg, flag, one_of
 
 _CLUSTER_NAME = arg("--cluster-name", default="determined", help="which cluster, if there are several")
@@ -27,6 +28,12 @@ _REPLICAS = arg(
     metavar="SERVICE=N",
     help="so many processes of a service: api, searcher, scheduler, checkpoint, relay; may be repeated",
 )
+_METRICS_PORT = arg(
+    "--metrics-port",
+    type=int,
+    metavar="PORT",
+    help="first port of the processes' metrics, one for each; else free ones, which `status` shows",
+)
 _UNUSED = (
     # Accepted so that existing scripts go on working; there is one version, and the database has no port.
     arg("--det-version", help=SUPPRESS),
@@ -46,6 +53,7 @@ _MASTER: tuple[Arg | OneOf, ...] = (
     _DELETE_DB,
     _NO_AUTORESTART,
     _REPLICAS,
+    _METRICS_PORT,
     arg("--auto-work-dir", type=Path, help="working directory of tasks that name none"),
     *_UNUSED,
 )
@@ -111,6 +119,12 @@ _LOCAL = Command(
                 _CLUSTER_NAME,
                 _DATA_DIR,
             ),
+        ),
+        Command(
+            "status",
+            "show the status of a cluster",
+            run="deploy:status_",
+            args=(_CLUSTER_NAME, _DATA_DIR, JSON),
         ),
         Command(
             "logs",

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from aiohttp import web
 from resolute.api import wire
 from resolute.api.client_address import Network, is_in, parsed
 from resolute.api.wire import WireError
+from resolute.service.addresses import is_unmistakable
 
 TOKEN_HEADER = "X-CSRF-Token"
 
@@ -157,16 +157,7 @@ def check_host(found: Asked, public_urls: Sequence[str]) -> None:
 
 
 def _is_local(name: str, public_urls: Sequence[str]) -> bool:
-    """Addresses cannot be made to lead anywhere else, and `localhost` never leaves the machine (RFC 6761)."""
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    if any(name == urlsplit(url).hostname for url in public_urls):
-        return True
-    try:
-        ip_address(name.partition("%")[0])
-    except ValueError:
-        return False
-    return True
+    return is_unmistakable(name) or any(name == urlsplit(url).hostname for url in public_urls)
 
 
 def read_urls(value: Any) -> Any:

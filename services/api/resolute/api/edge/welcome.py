@@ -41,7 +41,8 @@ det user login determined
 det experiment create CONFIG.yaml DIRECTORY
 det experiment list</pre>
 <p><code>det --help</code> lists all commands. Programs find the REST routes, as of Determined {version}, in the
-<a href="/api/v1/api.swagger.json">OpenAPI document</a>; <a href="/health">/health</a> says whether the cluster works.</p>
+<a href="/api/v1/api.swagger.json">OpenAPI document</a>; <a href="/health">/health</a> says whether the cluster
+works.</p>
 </body>
 </html>
 """

@@ -16,6 +16,7 @@ from resolute.api.handlers import (
     master,
     master_logs,
     model_definitions,
+    monitoring,
     preview,
     queue,
     trials,
@@ -29,6 +30,7 @@ from resolute.api.routing import Route
 ROUTES: tuple[Route, ...] = (
     *master.ROUTES,
     *master_logs.ROUTES,
+    *monitoring.ROUTES,
     *auth.ROUTES,
     *users.ROUTES,
     *workspaces.ROUTES,

@@ -13,9 +13,9 @@ from resolute.api.client_address import client_address, counted_as, is_in, parse
 from resolute.api.edge import origins
 from resolute.api.logins import Claim
 from resolute.api.routing import ANYONE, SIGNED_IN, Route
-from resolute.api.settings import is_loopback
 from resolute.api.views.users import user_json, user_of
 from resolute.api.wire import WireError
+from resolute.service.addresses import is_loopback
 
 BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
 FROM read_v1.users WHERE username = $1"""

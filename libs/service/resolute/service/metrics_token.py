@@ -1,0 +1,43 @@
+"""The token that a monitoring system shows to read metrics, and that opens nothing else (docs/decisions/0049)."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from pathlib import Path
+
+from resolute.proto.errors import InvalidConfig
+
+PREFIX = "metrics-"
+"""By which the token is told from those of sessions and of tasks."""
+
+
+def new() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def read(file: Path | None) -> str:
+    """The token in `file`; empty where none is named. Raises InvalidConfig."""
+    if file is None:
+        return ""
+    try:
+        token = file.read_text().strip()
+    except OSError as error:
+        raise InvalidConfig(f"metrics_token_file: cannot read {file}: {error.strerror}") from error
+    if not token.startswith(PREFIX) or len(token) < len(PREFIX) + 32:
+        raise InvalidConfig(
+            f"metrics_token_file: expected a token of 32 characters or more after {PREFIX!r} in {file}; found "
+            f"{len(token)} characters"
+        )
+    return token
+
+
+def matches(presented: str, token: str) -> bool:
+    """Whether `presented` is the token. Where there is no token, nothing is."""
+    return bool(token) and hmac.compare_digest(presented.encode(), token.encode())
+
+
+def shown_in(authorization: str) -> str:
+    """The bearer token in an `Authorization` header; empty where it has none."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
