@@ -1,7 +1,9 @@
 """Records the histories of this release: `python -m tests.histories.record`, once before each release.
 
 Each is the log of a simulated cluster, told from a seed by the real services and kept as `resolute log tail --json`
-prints it, with where every stream had come to when it was recorded. Histories of past releases are never touched.
+prints it, with where every stream had come to when it was recorded. Histories of past releases are never touched, nor
+those `…-before-decisions-were-recorded`: no code of today writes a halving search in that form
+(docs/decisions/0052-decisions-of-a-search-are-recorded.md).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from torch.utils.data import TensorDataset
 import determined as det
 from determined import errors, pytorch
 from determined.exec import harness
+from determined.pytorch._train_loop import is_better
 
 SEARCH = {"name": "adaptive_asha", "metric": "val", "smaller_is_better": True, "max_trials": 4}
 
@@ -204,6 +205,15 @@ def test_of_worse_validations_the_best_policy_keeps_none_but_the_last(run, on_cl
     on_cluster().best = -1000.0
     master, _ = single(run, {"batches": 12}, 12, min_validation_period={"batches": 4}, checkpoint_policy="best")
     assert checkpoints(master) == [12]
+
+
+@pytest.mark.parametrize("metric", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("smaller_is_better", [True, False])
+def test_a_metric_that_is_no_finite_number_is_never_better_and_stands_in_the_way_of_none(metric, smaller_is_better):
+    searcher = {"metric": "loss", "smaller_is_better": smaller_is_better}
+    assert not is_better({"loss": metric}, None, searcher)
+    assert not is_better({"loss": metric}, 0.5, searcher)
+    assert is_better({"loss": 0.5}, None, searcher)
 
 
 def test_an_initial_validation_comes_before_training_and_leaves_no_checkpoint(run, on_cluster):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -400,8 +401,13 @@ def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 
 def is_better(metrics: dict[str, Any], best: float | None, searcher: dict[str, Any]) -> bool:
-    """Whether the searcher's metric beats the experiment's best so far. Raises when it was not reported."""
+    """Whether the searcher's metric beats the experiment's best so far. NaN and infinities beat nothing.
+
+    Raises when the metric was not reported.
+    """
     value = worth(metrics, searcher)
+    if not math.isfinite(value):
+        return False
     if best is None:
         return True
     return value < best if searcher.get("smaller_is_better", True) else value > best
