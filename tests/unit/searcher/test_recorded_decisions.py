@@ -98,11 +98,12 @@ def test_there_are_histories_of_halving_from_before_decisions_were_recorded_and_
     before, after = set(), set()
     for path in HISTORIES:
         events = [each.event for each in history_of(path)]
-        for created in (event for event in events if isinstance(event, ExperimentCreated)):
-            if created.config["searcher"]["name"] in ("async_halving", "adaptive_asha"):
+        for search in (event for event in events if isinstance(event, ExperimentCreated)):
+            name = search.config["searcher"]["name"]
+            if name in ("async_halving", "adaptive_asha"):
                 decided = {event.decided is not None for event in events if isinstance(event, Report)}
-                assert decided == {created.brackets is not None}
-                (after if created.brackets else before).add(created.config["searcher"]["name"])
+                assert decided == {search.brackets is not None}
+                (after if search.brackets else before).add(name)
     assert before == after == {"async_halving", "adaptive_asha"}
 
 
