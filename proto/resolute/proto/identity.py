@@ -69,6 +69,15 @@ class WorkspaceCreated(WorkspaceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceChanged(WorkspaceEvent):
+    """`changes` holds the new values by field: name, agent_user_group, checkpoint_storage, default_compute_pool,
+    default_aux_pool. An empty one takes the setting away."""
+
+    workspace_id: int
+    changes: Object
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectCreated(WorkspaceEvent):
     """Written to its workspace's stream."""
 

@@ -107,7 +107,7 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
         "other task": another,
     }
     values = {"user": "2", "task": order.spec.task_id, "allocation": order.spec.allocation_id, "trial": "1"}
-    return callers, {**values, "experiment": "1", "checkpoint": UUID, "readable checkpoint": UUID}
+    return callers, {**values, "experiment": "1", "workspace": "1", "checkpoint": UUID, "readable checkpoint": UUID}
 
 
 async def left_behind(cluster: Whole) -> tuple[Any, ...]:

@@ -43,7 +43,7 @@ SAID_BY_THE_TASK = {
 
 BY_OWNERS = {
     *("DeleteExperiment", "DeleteCheckpoints", "CheckpointsRemoveFiles", "PutExperimentRetainLogs"),
-    *("ContinueExperiment", "PostSearcherOperations"),
+    *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace"),
 }
 
 BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"}
@@ -68,6 +68,7 @@ THEIRS = {
     "allocation": Owned("allocation", "task-4.1"),
     "trial": Owned("trial", "4", owner_id=2),
     "experiment": Owned("experiment", "3", owner_id=2),
+    "workspace": Owned("workspace", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),
 }

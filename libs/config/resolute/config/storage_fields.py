@@ -67,14 +67,18 @@ _REQUIRED = {
 
 def clusters_storage(value: Any) -> dict[str, Any]:
     """A cluster's own `checkpoint_storage`, complete. Raises InvalidConfig for one that no experiment could use."""
+    filled: dict[str, Any] = STORAGE.fill(read_storage(value, "checkpoint_storage"))
+    return filled
+
+
+def read_storage(value: Any, path: str) -> dict[str, Any]:
+    """The storage of a cluster or a workspace, as it was said. Raises InvalidConfig for one that could not be used."""
     problems = Problems()
-    storage: dict[str, Any] = STORAGE.fill(STORAGE.read(value, "checkpoint_storage", problems))
-    check_storage(storage, problems)
+    storage: dict[str, Any] = STORAGE.read(value, path, problems)
+    check_storage(storage, problems, path)
     kind = storage.get("type")
     if kind in TYPES and kind not in STORAGE_BUILT:
-        problems.add(
-            "checkpoint_storage.type", f"{kind} is not supported by this release. Use {' or '.join(STORAGE_BUILT)}."
-        )
+        problems.add(f"{path}.type", f"{kind} is not supported by this release. Use {' or '.join(STORAGE_BUILT)}.")
     problems.raise_if_any()
     return storage
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolute.api import wire
-from resolute.api.owners import owner_of
+from resolute.api.owners import OWNER, owner_of
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Access, Caller, Owned, Principal, Route, TaskClaims, Verdict, decide
 from resolute.api.wire import WireError
@@ -30,7 +30,7 @@ async def check(read: ReadModel, route: Route, principal: Principal | None, path
 
 
 async def _owned(read: ReadModel, kind: str, value: str, *, owners_matter: bool) -> Owned:
-    if owners_matter and kind in ("experiment", "trial", "checkpoint"):
+    if owners_matter and kind in OWNER:
         return Owned(kind, value, owner_id=await owner_of(read, kind, value))
     if not kind.endswith("checkpoint"):
         return Owned(kind, value)

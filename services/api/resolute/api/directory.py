@@ -88,13 +88,21 @@ class Directory:
     async def _on_session(self, user_id: int, event: Event, cause: Cause) -> int:
         return (await self._sessions.execute(f"user-{user_id}", lambda _: [event], cause)).position
 
-    async def create_workspace(self, name: str, owner_id: int, cause: Cause) -> tuple[int, int]:
+    async def create_workspace(
+        self, name: str, owner_id: int, settings: Mapping[str, Any], cause: Cause
+    ) -> tuple[int, int]:
         appended = await self._workspaces.execute(
-            WORKSPACES, lambda state: identity.create_workspace(state, name, owner_id), cause
+            WORKSPACES, lambda state: identity.create_workspace(state, name, owner_id, settings), cause
         )
         event = appended.events[0].event
         assert isinstance(event, WorkspaceCreated)
         return event.workspace_id, appended.position
+
+    async def change_workspace(self, workspace_id: int, changes: Mapping[str, Any], cause: Cause) -> int:
+        appended = await self._workspaces.execute(
+            WORKSPACES, lambda state: identity.change_workspace(state, workspace_id, changes), cause
+        )
+        return appended.position
 
     async def create_project(
         self, workspace_id: int, name: str, description: str, owner_id: int, cause: Cause

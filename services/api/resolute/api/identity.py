@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from resolute.config.pools import POSIX_ID_MAX
@@ -18,6 +19,7 @@ from resolute.proto.identity import (
     ProjectCreated,
     UserChanged,
     UserCreated,
+    WorkspaceChanged,
     WorkspaceCreated,
 )
 from resolute.proto.message import Event
@@ -133,13 +135,45 @@ class Workspaces:
     projects: dict[int, tuple[int, str]] = field(default_factory=dict)
     """By id: the workspace and the name."""
     immutable: set[int] = field(default_factory=set)
+    settings: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """By id: what the workspace says of the experiments in it."""
 
 
-def create_workspace(workspaces: Workspaces, name: str, owner_id: int, *, immutable: bool = False) -> list[Event]:
+def create_workspace(
+    workspaces: Workspaces,
+    name: str,
+    owner_id: int,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    immutable: bool = False,
+) -> list[Event]:
+    """`settings`: the changes of WorkspaceChanged, but for the name."""
+    _check_workspace_name(workspaces, name, f"create workspace {name!r}")
+    workspace_id = max(workspaces.names, default=0) + 1
+    said = {field: value for field, value in settings.items() if value}
+    created = WorkspaceCreated(workspace_id, name, owner_id, immutable)
+    return [created, *([WorkspaceChanged(workspace_id, said)] if said else [])]
+
+
+def change_workspace(workspaces: Workspaces, workspace_id: int, changes: Mapping[str, Any]) -> list[Event]:
+    """`changes` by field; what is so already is left out."""
+    if workspace_id not in workspaces.names:
+        raise NotFound(f"workspace {workspace_id} not found")
+    name = workspaces.names[workspace_id]
+    if workspace_id in workspaces.immutable:
+        raise refuse(f"change workspace {name!r}", "it cannot be changed", "make another one")
+    before = {"name": name, **workspaces.settings.get(workspace_id, {})}
+    real = {field: value for field, value in changes.items() if (before.get(field) or None) != (value or None)}
+    if "name" in real:
+        others = {each: known for each, known in workspaces.names.items() if each != workspace_id}
+        _check_workspace_name(replace(workspaces, names=others), real["name"], f"rename workspace {name!r}")
+    return [WorkspaceChanged(workspace_id, real)] if real else []
+
+
+def _check_workspace_name(workspaces: Workspaces, name: str, what: str) -> None:
     _check_name("workspace", name)
-    if name in workspaces.names.values():
-        raise refuse(f"create workspace {name!r}", "a workspace of that name exists", "choose another name")
-    return [WorkspaceCreated(max(workspaces.names, default=0) + 1, name, owner_id, immutable)]
+    if name.casefold() in map(str.casefold, workspaces.names.values()):
+        raise refuse(what, "a workspace of that name exists, in this case or another", "choose another name")
 
 
 def create_project(
@@ -167,6 +201,10 @@ def evolve_workspaces(workspaces: Workspaces, event: Event) -> Workspaces:
             workspaces.names[workspace_id] = name
             if immutable:
                 workspaces.immutable.add(workspace_id)
+        case WorkspaceChanged(workspace_id=workspace_id, changes=changes):
+            said = dict(changes)
+            workspaces.names[workspace_id] = said.pop("name", workspaces.names[workspace_id])
+            workspaces.settings.setdefault(workspace_id, {}).update(said)
         case ProjectCreated(project_id=project_id, workspace_id=workspace_id, name=name):
             workspaces.projects[project_id] = (workspace_id, name)
     return workspaces

@@ -1,4 +1,4 @@
-"""Whose experiment something is or belongs to: what decides where only owners may come in."""
+"""Whose something is: what decides where only owners may come in."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ OWNER: Mapping[str, str] = {
         WHERE t.id = $1""",
     "checkpoint": """SELECT e.owner_id FROM read_v1.checkpoints c JOIN read_v1.experiments e ON e.id = c.experiment_id
         WHERE c.uuid = $1""",
+    "workspace": "SELECT owner_id FROM read_v1.workspaces WHERE id = $1",
 }
 
 

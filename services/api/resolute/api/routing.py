@@ -26,7 +26,7 @@ Handler = Callable[["Call"], Awaitable[dict[str, Any] | web.StreamResponse]]
 PERMISSIONS = frozenset(
     {
         *("user.view", "user.create", "user.edit"),
-        *("workspace.view", "workspace.create", "project.view", "project.create"),
+        *("workspace.view", "workspace.create", "workspace.edit", "project.view", "project.create"),
         *("experiment.view", "experiment.create", "experiment.edit", "experiment.artifacts.view"),
         *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
         *("task.view", "task.edit"),

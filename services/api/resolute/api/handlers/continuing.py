@@ -10,7 +10,8 @@ import orjson
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_resources
-from resolute.api.handlers.create import cluster_defaults, launch_warnings
+from resolute.api.handlers.create import launch_warnings
+from resolute.api.handlers.placing import defaults_at
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, Route
 from resolute.api.views.experiments import row_of
@@ -29,7 +30,7 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     changes = await asyncio.to_thread(load_yaml, str(call.body.get("overrideConfig") or ""))
     managed = not row["unmanaged"]
     current, _ = await call.gateway.vault.opened(orjson.loads(row["config"]))
-    defaults, given = await cluster_defaults(call), _unmasked(changes, current)
+    defaults, given = defaults_at(call), _unmasked(changes, current)
     config = await asyncio.to_thread(override, current, given, defaults, managed=managed)
     fits = await check_resources(call, config.resources) if changes.get("resources") else True
     sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})

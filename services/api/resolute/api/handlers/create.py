@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,15 +11,14 @@ import orjson
 from resolute.api.body_kinds import SUBMISSION
 from resolute.api.call import Call
 from resolute.api.handlers.admission import admitted
+from resolute.api.handlers.placing import defaults_at, place_of
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.uploads import Packed
 from resolute.api.views.shown import for_wire
-from resolute.api.views.users import agent_user_of
 from resolute.api.wire import timestamp
 from resolute.config import (
     MASK,
-    ClusterDefaults,
     ExperimentConfig,
     check_entrypoint,
     check_launcher,
@@ -30,18 +28,13 @@ from resolute.config import (
     secrets_of,
 )
 from resolute.config.context import of_model_definition, to_tgz
-from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.experiment import CreateExperiment
-
-PROJECT = """SELECT p.id, p.name, p.archived OR w.archived AS archived, w.id AS workspace_id, w.name AS workspace
-FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE """
 
 PARENT = """SELECT e.model_definition, e.project_id, e.owner_id, f.config
 FROM read_v1.experiments e JOIN read_v1.experiment_configs f ON f.experiment_id = e.id WHERE e.id = $1"""
 
 SLOTS = "SELECT count(*) FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id) WHERE a.alive AND a.pool = $1"
-
-PREEMPTION_TIMEOUT_S = 3600
 
 TOO_WIDE = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"
 
@@ -70,10 +63,10 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         )
     parent = await _parent(call, body.get("parentId"))
     given = await asyncio.to_thread(load_yaml, text)
-    defaults = await cluster_defaults(call, given)
-    config = await asyncio.to_thread(parse_experiment, given, defaults)
+    place = await place_of(call, given, parent.project_id if parent else None)
+    config = await asyncio.to_thread(parse_experiment, given, defaults_at(call, place, given))
     config, fits = await admitted(config, call)
-    project = await _project(call, config, parent)
+    project = place.project()
     code = await _code(call, config, parent)
     warnings = await launch_warnings(call, config, fits)
     if body.get("validateOnly"):
@@ -96,7 +89,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
         model_definition=await _stored(call, code) if code else parent.model_definition if parent else None,
         parent_id=parent.experiment_id if parent else None,
         external_id=config.merged.get("external_experiment_id"),
-        agent_user=await agent_user_of(call.gateway.read, call.principal.user_id, call.gateway.settings.default_task),
+        agent_user=await place.agent_user(call),
     )
     async with call.gateway.vault.unless_refused(sealed):
         reply = await call.send(command)
@@ -113,23 +106,6 @@ async def secrets_before(call: Call, parent: Parent | None) -> dict[str, Any]:
     return {place: value for place, value in secrets_of(opened) if value != MASK}
 
 
-async def cluster_defaults(call: Call, given: Mapping[str, Any] | None = None) -> ClusterDefaults:
-    """What lies below a configuration; `given`, as it was submitted, says for which pool."""
-    settings = call.gateway.settings
-    resources = (given or {}).get("resources")
-    named = resources.get("resource_pool") if isinstance(resources, Mapping) else None
-    container = settings.container_defaults(str(named or settings.default_pool))
-    return ClusterDefaults(
-        checkpoint_storage=settings.checkpoint_storage,
-        task_container_defaults=container,
-        preemption_timeout_s=container.get("preemption_timeout", PREEMPTION_TIMEOUT_S),
-        default_compute_pool=settings.default_pool,
-        default_aux_pool=settings.aux_pool,
-        created_at_s=int(call.gateway.context.now().timestamp()),
-        name=f"Experiment of {call.principal.username}",
-    )
-
-
 async def _parent(call: Call, parent_id: Any) -> Parent | None:
     if not parent_id:
         return None
@@ -137,26 +113,6 @@ async def _parent(call: Call, parent_id: Any) -> Parent | None:
     if row is None:
         raise NotFound(f"parentId: experiment {parent_id} not found")
     return Parent(int(parent_id), row["model_definition"], row["project_id"], row["owner_id"], row["config"])
-
-
-async def _project(call: Call, config: ExperimentConfig, parent: Parent | None) -> Any:
-    """Where the experiment shall stand: as the request says, else its configuration, else beside its parent."""
-    read, asked = call.gateway.read, call.body.get("projectId")
-    if asked:
-        row = await read.row(PROJECT + "p.id = $1", int(asked))
-        missing = f"projectId: project {asked} not found"
-    elif config.project:
-        workspace = config.workspace or "Uncategorized"
-        row = await read.row(PROJECT + "w.name = $1 AND p.name = $2", workspace, config.project)
-        missing = f"project: there is no project {config.project!r} in workspace {workspace!r}"
-    else:
-        row = await read.row(PROJECT + "p.id = $1", parent.project_id if parent else 1)
-        missing = "the parent's project not found"
-    if row is None:
-        raise NotFound(missing)
-    if row["archived"]:
-        raise Refused(f"cannot create an experiment in project {row['name']}: it is archived; unarchive it first")
-    return row
 
 
 async def _code(call: Call, config: ExperimentConfig, parent: Parent | None) -> bytes | Packed | None:

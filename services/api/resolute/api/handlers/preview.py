@@ -8,7 +8,7 @@ from typing import Any
 
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
-from resolute.api.handlers.create import cluster_defaults
+from resolute.api.handlers.placing import defaults_at
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.config import ClusterDefaults, ExperimentConfig, masked, parse_experiment
 from resolute.config.bounds import check_document
@@ -22,7 +22,7 @@ async def preview_search(call: Call) -> dict[str, Any]:
     if not isinstance(given, Mapping) or not given.get("searcher"):
         raise InvalidConfig("config.searcher: missing. Send the experiment's configuration, as an object.")
     # A preview runs nothing, so that nothing to run needs to be named.
-    config = await asyncio.to_thread(_read, given, await cluster_defaults(call))
+    config = await asyncio.to_thread(_read, given, defaults_at(call))
     seed = int(call.body.get("seed") or config.experiment_seed)
     reply = await call.send(PreviewSearch(masked(config.merged), seed))
     unit = reply.data["unit"]

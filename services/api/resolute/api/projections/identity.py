@@ -11,11 +11,15 @@ from resolute.proto.identity import (
     SessionOpened,
     UserChanged,
     UserCreated,
+    WorkspaceChanged,
     WorkspaceCreated,
 )
 from resolute.proto.message import Recorded
 
 COLUMNS = ("username", "admin", "active", "display_name", "remote", "agent_user_group")
+
+WORKSPACE_COLUMNS = ("name", "agent_user_group", "checkpoint_storage", "default_compute_pool", "default_aux_pool")
+WORKSPACE_DOCUMENTS = frozenset({"agent_user_group", "checkpoint_storage"})
 
 DIRECTORY = ("directory",)
 """Names are unique over all of them, so their order matters among all of them."""
@@ -52,6 +56,11 @@ def project(recorded: Recorded) -> list[Statement]:
             return [_user(user_id, last_auth_at=recorded.recorded_at)]
         case WorkspaceCreated(workspace_id=workspace_id, name=name, owner_id=owner_id, immutable=immutable):
             return [insert("workspaces", DIRECTORY, id=workspace_id, name=name, owner_id=owner_id, immutable=immutable)]
+        case WorkspaceChanged(workspace_id=workspace_id, changes=changes):
+            columns = {name: changes[name] for name in WORKSPACE_COLUMNS if name in changes}
+            for name in WORKSPACE_DOCUMENTS & columns.keys():
+                columns[name] = document(columns[name]) if columns[name] else None
+            return [update("workspaces", "id", workspace_id, touches=DIRECTORY, **columns)] if columns else []
         case ProjectCreated() as made:
             return [
                 insert(

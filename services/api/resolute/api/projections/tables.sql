@@ -27,7 +27,11 @@ CREATE TABLE read_v1.workspaces (
     name text NOT NULL,
     owner_id int NOT NULL,
     immutable boolean NOT NULL,
-    archived boolean NOT NULL DEFAULT false
+    archived boolean NOT NULL DEFAULT false,
+    agent_user_group jsonb,
+    checkpoint_storage jsonb,
+    default_compute_pool text NOT NULL DEFAULT '',
+    default_aux_pool text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE read_v1.projects (

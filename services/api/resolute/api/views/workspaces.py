@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import asyncpg
+import orjson
 
 from resolute.api.wire import timestamp
 
@@ -24,6 +25,7 @@ CROSS JOIN LATERAL (
 
 
 def workspace_json(row: asyncpg.Record) -> dict[str, Any]:
+    group, storage = row["agent_user_group"], row["checkpoint_storage"]
     return {
         "id": row["id"],
         "name": row["name"],
@@ -36,8 +38,10 @@ def workspace_json(row: asyncpg.Record) -> dict[str, Any]:
         "username": row["owner"],
         "state": "WORKSPACE_STATE_UNSPECIFIED",
         "errorMessage": "",
-        "defaultComputePool": "",
-        "defaultAuxPool": "",
+        "defaultComputePool": row["default_compute_pool"],
+        "defaultAuxPool": row["default_aux_pool"],
+        **({"agentUserGroup": orjson.loads(group)} if group else {}),
+        **({"checkpointStorageConfig": orjson.loads(storage)} if storage else {}),
     }
 
 
