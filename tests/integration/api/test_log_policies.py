@@ -81,6 +81,18 @@ async def test_a_line_that_matches_ends_the_retries_and_the_end_says_why(
         )
 
 
+async def test_a_line_with_a_nul_matches_and_is_stored_as_it_was_printed(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        agent = await cluster.agent()
+        await cluster.submit(config=CONFIG + HOPELESS)
+        order, _ = await cluster.task(agent)
+        await prints(cluster, agent, order, "\0open: no such file\0")
+        [match] = await cluster.told(TrialLogPolicyMatched)
+        assert match.line == "␀open: no such file␀"
+
+
 async def test_a_node_that_printed_a_bad_line_is_left_out_of_the_next_placement(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:

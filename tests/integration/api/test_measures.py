@@ -110,6 +110,18 @@ async def test_lines_are_found_by_level_rank_and_text(pool: asyncpg.Pool) -> Non
         await store.read(["7.task"], LogFilter(text="(", regex=True))
 
 
+async def test_a_line_with_a_nul_comes_back_as_it_was_printed_and_is_found(pool: asyncpg.Pool) -> None:
+    store = LogStore(pool)
+    texts = ["a\0b", "a\ufffdb", "ab", "\U0010ffff", "\0"]
+    await store.add([line(number, text) for number, text in enumerate(texts)])
+    assert [s.line.text for s in await store.read(["7.task"], LogFilter())] == texts
+    for text, found in (("a\0", ["a\0b"]), ("\0", ["a\0b", "\0"]), ("\U0010ffff", ["\U0010ffff"])):
+        assert [s.line.text for s in await store.read(["7.task"], LogFilter(text=text))] == found
+    for pattern in (r"a\x00b", "^a[^x]b$", "a\0b"):
+        found = [s.line.text for s in await store.read(["7.task"], LogFilter(text=pattern, regex=True))]
+        assert "a\0b" in found
+
+
 async def test_a_follower_sees_every_line_and_ends_with_the_task(pool: asyncpg.Pool) -> None:
     store = LogStore(pool)
     written = asyncio.Event()

@@ -143,7 +143,7 @@ class LogPolicies:
             policy=policy.name,
             pattern=policy.pattern,
             action=policy.action,
-            line=line.text[:LINE_MOST],
+            line=line.text[:LINE_MOST].replace("\0", "␀"),  # no event has a NUL: Postgres could not store it
             agent_id=line.agent_id,
         )
         name = hashlib.sha256(f"{line.allocation_id}/{policy.name}".encode()).hexdigest()[:32]

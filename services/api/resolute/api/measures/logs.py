@@ -15,6 +15,7 @@ import asyncpg
 
 from resolute.api.database import outages
 from resolute.api.measures.group_writer import GroupWriter
+from resolute.api.measures.log_text import all_stored, printed, stored, stored_pattern
 from resolute.config.log_patterns import problem_with
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
@@ -88,7 +89,7 @@ class LogStore:
         await self._writer.add(lines, sum(len(line.text) for line in lines))
 
     async def _insert(self, lines: Sequence[LogLine]) -> None:
-        columns: tuple[list[Any], ...] = (
+        columns: tuple[Sequence[Any], ...] = (
             [line.task_id for line in lines],
             [line.allocation_id for line in lines],
             [line.container_id for line in lines],
@@ -99,7 +100,7 @@ class LogStore:
             [line.stdtype for line in lines],
             [line.source for line in lines],
             [line.agent_id for line in lines],
-            [line.text.replace("\x00", "�") for line in lines],  # Postgres text cannot hold NUL
+            all_stored([line.text for line in lines]),
         )
         with outages():
             async with self._pool.acquire() as connection, connection.transaction():
@@ -214,7 +215,10 @@ def _conditions(wanted: LogFilter) -> tuple[str, list[Any]]:
     if wanted.before is not None:
         narrow("at <= {}", wanted.before)
     if wanted.text:
-        narrow("text ~ {}" if wanted.regex else "position({} in text) > 0", wanted.text)
+        if wanted.regex:
+            narrow("text ~ {}", stored_pattern(wanted.text))
+        else:
+            narrow("position({} in text) > 0", stored(wanted.text))
     return "".join(f" AND {clause}" for clause in clauses), values
 
 
@@ -261,7 +265,7 @@ def _stored(row: asyncpg.Record) -> StoredLine:
             at=row["at"],
             level=row["level"],
             stdtype=row["stdtype"],
-            text=row["text"],
+            text=printed(row["text"]),
             agent_id=row["agent_id"],
             container_id=row["container_id"],
             source=row["source"],
