@@ -157,6 +157,26 @@ class ExperimentMoved(ExperimentEvent):
     project_id: int
 
 
+@dataclass(frozen=True, slots=True)
+class TrialLogRetentionSet(ExperimentEvent):
+    """The log of one trial is kept for another time than its experiment's configuration says."""
+
+    trial_id: int
+    days: int
+    """After the trial has ended; -1 keeps it for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialLogRemoved(ExperimentEvent):
+    """What a trial had printed is deleted: it was kept for as long as was asked for."""
+
+    trial_id: int
+    lines: int
+    """How many lines were deleted."""
+    retention_days: int
+    """For how many days after its end the trial's log was to be kept."""
+
+
 # ---------------------------------------------------------------- what a search decided at an event
 
 
@@ -357,6 +377,8 @@ class TrialRunEnded(ExperimentEvent):
     refused (no pool can ever hold it) or hopeless (it could not be started, and never could)."""
     exit_code: int | None
     reason: str
+    restarts_left: int | None = None
+    """After a failure that another run follows: how many more such failures the trial may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +496,24 @@ class MoveExperiment(SearcherCommand):
 class KillTrial(SearcherCommand):
     experiment_id: int
     trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetTrialLogRetention(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+    days: int
+    """After the trial has ended; -1 keeps its log for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLogRemoved(SearcherCommand):
+    """The gateway, which keeps the logs of trials, has deleted that of one."""
+
+    experiment_id: int
+    trial_id: int
+    lines: int
+    retention_days: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ async def test_a_line_that_matches_ends_the_retries_and_the_end_says_why(
         assert (shown["restarts"], shown["logPolicyMatched"]) == (0, "hopeless")
         assert shown["stateReason"] == (
             "run 1 failed with exit code 1; it is not restarted: "
+            "the trial failed and matched logs to a don't retry policy: "
             "log policy 'hopeless' matched the line 'open: no such file'"
         )
         [match] = await cluster.told(TrialLogPolicyMatched)

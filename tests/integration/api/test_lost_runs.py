@@ -97,7 +97,7 @@ async def test_nothing_of_a_lost_run_is_taken_by_any_gateway(town: Town) -> None
         assert exited.allocation_id in answer.error
         assert "was silent" in answer.error or "has taken over" in answer.error
     assert [line["totalBatches"] for line in await reported(town.cluster)] == [10]
-    assert await results(town.cluster.user, "/api/v1/trials/1/logs") == []
+    assert await results(town.cluster.user, "/api/v1/trials/1/logs", sources="task") == []
     assert await town.cluster.told(CheckpointCompleted) == []
 
 
@@ -176,7 +176,9 @@ async def test_of_a_lost_run_an_agent_ships_what_was_printed_before_and_nothing_
     batch = LogBatch((line(0, -1.0), line(1, 0.5), line(2, 9.0)))
     stored = await town.cluster.bus.ask(subjects.agent(town.agent.name, "logs"), batch, LogsStored)
     assert stored.count == 1
-    assert [said["log"] for said in await results(town.cluster.user, "/api/v1/trials/1/logs")] == ["line 0\n"]
+    assert [said["log"] for said in await results(town.cluster.user, "/api/v1/trials/1/logs", sources="task")] == [
+        "line 0\n"
+    ]
 
 
 async def test_nothing_is_taken_for_a_deleted_trial_by_a_gateway_that_remembers_it(town: Town) -> None:

@@ -50,7 +50,7 @@ async def test_lines_shipped_over_rest_are_read_back_with_filters(
             again = {"Idempotency-Key": "first lines"}
             assert (await trial.call("POST", "/api/v1/task/logs", {"logs": lines}, headers=again)).status == 200
         path = "/api/v1/trials/1/logs"
-        everything = await results(cluster.user, path)
+        everything = await results(cluster.user, path, sources="task")
         assert [line["log"] for line in everything] == ["all is well\n", "loss is nan\n", "same\n", "same\n"]
         first = everything[0]
         assert (first["trialId"], first["level"], first["timestamp"]) == (1, "LOG_LEVEL_INFO", "2026-01-02T03:04:06Z")
@@ -63,8 +63,10 @@ async def test_lines_shipped_over_rest_are_read_back_with_filters(
             {"searchText": "^loss.*n$", "enableRegex": "true"},
             {"timestampAfter": "2026-01-02T03:04:06Z", "timestampBefore": "2026-01-02T03:04:07Z"},
         ):
-            assert [line["log"] for line in await results(cluster.user, path, **query)] == ["loss is nan\n"], query
-        newest = await results(cluster.user, path, orderBy="ORDER_BY_DESC", limit=1)
+            assert [line["log"] for line in await results(cluster.user, path, sources="task", **query)] == [
+                "loss is nan\n"
+            ], query
+        newest = await results(cluster.user, path, sources="task", orderBy="ORDER_BY_DESC", limit=1)
         assert [line["log"] for line in newest] == ["same\n"]
         [fields] = await results(cluster.user, f"{path}/fields")
         assert (fields["rankIds"], fields["stdtypes"]) == ([0, 1], ["stderr", "stdout"])
@@ -79,7 +81,7 @@ async def test_equal_lines_of_one_instant_are_all_stored(postgres_dsn: str, nats
         for _ in range(3):  # three requests: three times the same thing happened
             await trial.post("/api/v1/task/logs", {"logs": [line, line]})
         await trial.post("/task-logs", [line])
-        assert len(await results(cluster.user, "/api/v1/trials/1/logs")) == 7
+        assert len(await results(cluster.user, "/api/v1/trials/1/logs", sources="task")) == 7
 
 
 async def test_a_stream_is_one_document_a_line_and_fails_with_a_status(
@@ -89,7 +91,7 @@ async def test_a_stream_is_one_document_a_line_and_fails_with_a_status(
         await a_trial(cluster)
         path = "/api/v1/trials/1/logs"
         headers = {"Authorization": f"Bearer {cluster.user.token}"}
-        async with cluster.user.http.get(cluster.user.base + path, headers=headers) as response:
+        async with cluster.user.http.get(f"{cluster.user.base}{path}?sources=none", headers=headers) as response:
             assert (response.status, response.content_type) == (200, "application/json")
             assert await response.read() == b"", "an empty stream is an empty body"
         for broken, field in (
@@ -113,7 +115,7 @@ async def test_a_follower_gets_lines_as_they_come_and_leaves_when_the_task_has_e
         agent, order, trial = await a_trial(cluster)
         task_id = order.spec.task_id
         headers = {"Authorization": f"Bearer {cluster.user.token}"}
-        url = f"{cluster.user.base}/api/v1/trials/1/logs?follow=true"
+        url = f"{cluster.user.base}/api/v1/trials/1/logs?follow=true&sources=task"
         await trial.post("/api/v1/task/logs", {"logs": [record(task_id, 0, "before")]})
         async with cluster.user.http.get(url, headers=headers) as response:
             assert orjson.loads(await response.content.readline())["result"]["log"] == "before\n"
@@ -143,7 +145,7 @@ async def test_lines_an_agent_ships_over_the_bus_are_kept_once(
         for _ in range(2):
             stored = await cluster.bus.ask(subjects.agent(agent.name, "logs"), LogBatch(lines), LogsStored)
             assert stored.count == 100
-        assert [line["log"] for line in await results(cluster.user, "/api/v1/trials/1/logs")] == [
+        assert [line["log"] for line in await results(cluster.user, "/api/v1/trials/1/logs", sources="task")] == [
             f"line {n}\n" for n in range(100)
         ]
 
@@ -164,7 +166,9 @@ async def test_an_agent_ships_lines_of_its_own_tasks_alone(postgres_dsn: str, na
                 await cluster.bus.ask(subjects.agent(intruder.name, "logs"), LogBatch((one,)), LogsStored)
         true = LogBatch((shipped(order, victim, 2),))
         assert (await cluster.bus.ask(subjects.agent(victim.name, "logs"), true, LogsStored)).count == 1
-        assert [line["log"] for line in await results(cluster.user, "/api/v1/trials/1/logs")] == ["line 2\n"]
+        assert [line["log"] for line in await results(cluster.user, "/api/v1/trials/1/logs", sources="task")] == [
+            "line 2\n"
+        ]
 
 
 async def test_progress_is_shown_with_the_experiment(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:

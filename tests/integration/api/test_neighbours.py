@@ -113,7 +113,7 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
 async def left_behind(cluster: Whole) -> tuple[Any, ...]:
     """What a call could have left: events, and measurements of the trial."""
     workloads = await cluster.user.get("/api/v1/trials/1/workloads")
-    logs = await cluster.user.call("GET", "/api/v1/trials/1/logs")
+    logs = await cluster.user.call("GET", "/api/v1/trials/1/logs?sources=task")
     metadata = await cluster.user.get("/api/v1/runs/1/metadata")
     return await cluster.log.head(), workloads, logs.body, metadata
 

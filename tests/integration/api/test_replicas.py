@@ -57,6 +57,7 @@ async def test_a_deleted_experiment_takes_its_measurements_with_it(postgres_dsn:
         assert await measured.kinds(1) == ["training", "validation"]
         await cluster.tell("experiment-1", ExperimentDeleted())
         await cluster.gateway.forget_deleted((await cluster.log.read_stream("experiment-1"))[-1])
+        await cluster.gateway.log_removal.look()
         assert await measured.kinds(1) == []
         someone = await cluster.nobody.login("determined")
         assert (await someone.call("GET", "/api/v1/experiments/1")).status == 404

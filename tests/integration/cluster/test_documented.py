@@ -113,8 +113,10 @@ def test_a_traceback_is_in_the_log_and_the_description_says_why_it_ended(newcome
     [trial] = newcomer.cluster.trials(experiment_id)
     log = newcomer.types(f"det trial logs {trial['id']}")
     assert log.count("ValueError: not like this") == 2
-    assert log.rstrip().endswith("ERROR: the task ended with exit code 1")
+    assert log.count("ERROR: the task ended with exit code 1") == 2
+    assert "(restarts left: 0)" in log
     why = "run 2 failed with exit code 1; max_restarts is 1"
+    assert why in log.splitlines()[-1]
     assert f"Experiment {experiment_id} is ERROR: {why}" in newcomer.types(f"det experiment describe {experiment_id}")
 
 

@@ -127,7 +127,10 @@ async def test_lines_shipped_to_both_are_stored_once_and_followed_at_either(pair
     await cluster.submit()
     order, trial = await cluster.task(agent)
     here, there = cluster.user, at(other, cluster.user)
-    following = [asyncio.create_task(results(who, "/api/v1/trials/1/logs", follow="true")) for who in (here, there)]
+    following = [
+        asyncio.create_task(results(who, "/api/v1/trials/1/logs", follow="true", sources="task"))
+        for who in (here, there)
+    ]
     for number in range(20):
         line = {"taskId": order.spec.task_id, "timestamp": f"2026-01-02T03:04:{number:02d}Z", "log": f"line {number}"}
         same = {"Idempotency-Key": f"line-{number}"}  # a request that is repeated at the other gateway

@@ -43,13 +43,13 @@ SAID_BY_THE_TASK = {
 
 BY_OWNERS = {
     *("DeleteExperiment", "DeleteCheckpoints", "CheckpointsRemoveFiles", "PutExperimentRetainLogs"),
-    *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace"),
+    *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace", "PutTrialRetainLogs"),
 }
 
 BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"}
 
 BY_ADMINISTRATORS = {
-    *("GetMasterConfig", "PostUser", "PatchUsers"),
+    *("GetMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
 }
 

@@ -149,6 +149,39 @@ def test_logs_are_kept_for_days_or_for_ever(master: Any, det: Callable[..., Any]
     assert master.last(f"PUT {EXPERIMENT}/retain_logs").body == {"experimentId": 7, "numDays": days}
 
 
+@pytest.mark.parametrize(("words", "days", "said"), [("--days 1", 1, "for 1 day"), ("--forever", -1, "for ever")])
+def test_the_log_of_one_trial_is_kept_for_days_or_for_ever(
+    master: Any, det: Callable[..., Any], words: str, days: int, said: str
+) -> None:
+    master.on("PUT /api/v1/trials/1/retain_logs", {})
+    assert det(f"t set log-retention 1 {words}").out == f"Logs of trial 1 are kept {said}\n"
+    assert master.last("PUT /api/v1/trials/1/retain_logs").body == {"trialId": 1, "numDays": days}
+
+
+def test_logs_that_were_kept_for_long_enough_are_removed_on_demand(master: Any, det: Callable[..., Any]) -> None:
+    master.on("POST /api/v1/cleanup_logs", {"removedCount": "1200"})
+    assert det("task cleanup-logs").out == "Removed 1,200 lines of logs that were kept for long enough\n"
+
+
+@pytest.mark.parametrize(
+    ("trial", "remaining", "said"),
+    [
+        ({}, {"remainingDays": -1}, "Log: kept for ever\n"),
+        ({"logRetentionDays": 3}, {"remainingDays": 2}, "Log: kept for 2 days more\n"),
+        ({"logRetentionDays": 3}, {}, "Log: kept while the trial runs, and after its end for 3 days\n"),
+        ({"logsRemovedAt": "2026-01-02T03:04:05Z"}, {}, "Log: what was printed before 2026-01-02 03:04:05+0000 was "),
+    ],
+)
+@pytest.mark.usefixtures("story")
+def test_a_trials_description_says_for_how_long_its_log_is_kept(
+    master: Any, det: Callable[..., Any], trial: dict[str, Any], remaining: dict[str, Any], said: str
+) -> None:
+    shown = {"id": 1, "experimentId": 7, "state": "STATE_COMPLETED", **trial}
+    master.on("GET /api/v1/trials/1", {"trial": shown})
+    master.on("GET /api/v1/trials/1/remaining_log_retention_days", remaining)
+    assert said in det("t describe 1").out
+
+
 def test_continuing_sends_what_is_overridden_alone(master: Any, det: Callable[..., Any], tmp_path: Path) -> None:
     master.on("POST /api/v1/experiments/continue", {})
     assert det("e continue 7").out == "Continued experiment 7\n"

@@ -88,10 +88,13 @@ slot|s enable                : a1 0                                           : 
 slot|s disable               : a1 0                                           : agent:disable_slot
 task                         :                                                : task:list_
 task list|ls                 : --json                                         : task:list_
+task cleanup-logs            :                                                : task:clean_up_logs
 task logs                    : t-1 -f --tail 3 --allocation-id x --level INFO : task:logs_
 trial|t describe             : 1 --metrics-summary --metrics --json           : trial:describe
 trial|t download             : 1 --best --sort-by loss --smaller-is-better true -o d -q : checkpoint:download_of_trial
 trial|t kill                 : 1                                              : trial:kill
+trial|t set log-retention    : 1 --days 3                                     : trial:set_log_retention
+trial|t set log-retention    : 1 --forever                                    : trial:set_log_retention
 trial|t logs                 : 1 -f --timestamp-after 2026-01-01T00:00:00Z --json : trial:logs_
 trial|t logs                 : 1 --container-id c --agent-id a --source s --stdtype stderr : trial:logs_
 user|u                       :                                                : user:list_

@@ -42,7 +42,9 @@ def test_retries_are_canceled_and_the_end_says_by_which_line() -> None:
     end = story.last[1]
     assert isinstance(end, TrialEnded)
     assert end.reason == (
-        "run 1 failed with exit code 1; it is not restarted: log policy 'the policy' matched the line 'oh oh no'"
+        "run 1 failed with exit code 1; it is not restarted: "
+        "the trial failed and matched logs to a don't retry policy: "
+        "log policy 'the policy' matched the line 'oh oh no'"
     )
 
 

@@ -49,7 +49,9 @@ def test_a_trial_that_exits_cleanly_is_complete_and_so_is_its_experiment() -> No
 def test_a_failed_run_restarts_from_the_last_checkpoint_until_max_restarts() -> None:
     story = training().when(checkpoint("c-1", 50)).then(TrialCheckpointed(1, 1, "c-1", 50))
     story = story.exits(1, code=1).then_kinds(TrialRunEnded, TrialRunRequested)
-    again = story.last[1]
+    failed, again = story.last
+    assert isinstance(failed, TrialRunEnded)
+    assert failed.restarts_left == 0
     assert isinstance(again, TrialRunRequested)
     assert (again.run_id, again.checkpoint, again.steps_completed) == (2, "c-1", 50)
     story = story.exits(1, code=3, reason="ZeroDivisionError: division by zero")

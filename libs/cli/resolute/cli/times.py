@@ -23,6 +23,11 @@ def shown(text: str | None) -> str:
     return parse(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S%z") if text else ""
 
 
+def kept(days: int) -> str:
+    """For how long something is kept; -1 is for ever."""
+    return "for ever" if days < 0 else "for 1 day" if days == 1 else f"for {days} days"
+
+
 def percent(fraction: float | None) -> str:
     return "" if fraction is None else f"{fraction * 100:.1f}%"
 

@@ -17,6 +17,7 @@ from resolute.proto.errors import InvalidConfig
 from .experiment import ClusterDefaults
 from .pools import DefaultTask, Provider, ResourcePool, Scheduler, Section, TaskContainerDefaults, check_names
 from .problems import Problems, nearest, one_of, quote
+from .retention import RetentionPolicy
 from .storage_fields import clusters_storage
 from .unsupported import without_unsupported
 
@@ -82,11 +83,6 @@ class Security(Section):
     initial_user_password: SecretStr = SecretStr("")
     tls: Tls = Tls()
     default_task: DefaultTask | None = None
-
-
-class RetentionPolicy(Section):
-    log_retention_days: int = Field(default=-1, ge=-1, le=32767)
-    schedule: str | None = None
 
 
 class MasterConfig(Section):

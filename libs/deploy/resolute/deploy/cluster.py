@@ -76,6 +76,8 @@ class Cluster:
     """What the cluster is called where people see it; `name` when empty."""
     database: str = field(default="", repr=False)
     """The URL, with the password, of a PostgreSQL that others run; empty for one of its own."""
+    retention_policy: dict[str, Any] = field(default_factory=dict)
+    """Of the master configuration."""
     given: dict[str, str] = field(default_factory=dict)
     """Settings of services and agents, as variables: see `resolute.deploy.given`."""
     format: int = FORMAT
@@ -226,6 +228,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_SEALING_KEYS": str(places.sealing_keys),
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
         "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(_but_network(cluster.task_container_defaults)),
+        "RESOLUTE_API_RETENTION_POLICY": json.dumps(cluster.retention_policy),
         **_paths_of_tasks(places, cluster),
         **cluster.given,
         **({given.PASSWORD: password} if password else {}),

@@ -56,6 +56,7 @@ def of_cluster(config: MasterConfig) -> dict[str, Any]:
         "default_aux_pool": manager.default_aux_resource_pool,
         "checkpoint_storage": config.checkpoint_storage,
         "task_container_defaults": config.task_container_defaults.model_dump(exclude_unset=True),
+        "retention_policy": config.retention_policy.model_dump(),
     }
 
 

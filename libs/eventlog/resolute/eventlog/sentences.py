@@ -89,6 +89,10 @@ def _changes(data: Data) -> str:
     return ", ".join(f"{name} to {brief(value)}" for name, value in data["changes"].items())
 
 
+def _kept(days: int) -> str:
+    return "for ever" if days < 0 else "for 1 day" if days == 1 else f"for {days} days"
+
+
 WORDS: Mapping[str, Say] = {
     "ExperimentCreated": lambda d: f"experiment {d['experiment_id']} ({d['name']}) was created",
     "ExperimentActivated": lambda d: "the experiment was activated",
@@ -109,6 +113,11 @@ WORDS: Mapping[str, Say] = {
     "TrialContinued": lambda d: f"trial {d['trial_id']} was continued",
     "TrialLogPolicyMatched": lambda d: (
         f"trial {d['trial_id']} printed {d['line']!r}, which log policy {d['policy']!r} looks for"
+    ),
+    "TrialLogRetentionSet": lambda d: f"the log of trial {d['trial_id']} was to be kept {_kept(d['days'])}",
+    "TrialLogRemoved": lambda d: (
+        f"the log of trial {d['trial_id']} was removed, {d['lines']} lines: it was to be kept "
+        f"{_kept(d['retention_days'])} after the trial's end"
     ),
     "CheckpointHeld": lambda d: f"checkpoint {d['uuid']} was held for experiment {d['by']}, which begins from it",
     "CheckpointReleased": lambda d: f"checkpoint {d['uuid']} was let go by experiment {d['by']}",

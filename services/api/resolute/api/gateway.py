@@ -20,12 +20,15 @@ from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
 from resolute.api.growth import Progress
+from resolute.api.lifecycle import LifecycleLines
 from resolute.api.log_policies import LogPolicies
+from resolute.api.log_removal import LogRemoval
 from resolute.api.logins import Logins
 from resolute.api.lookup import KnownTrial
 from resolute.api.measures.gathering import Gathering
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
+from resolute.api.measures.removals import Removals
 from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
@@ -93,10 +96,14 @@ class Gateway:
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
         self.log_policies = LogPolicies(self.read, context.bus)
+        self.lifecycle = LifecycleLines(context.log, self.read, self.logs.add)
         self.gathering = Gathering(pool)
         self.blobs = Blobs(pool)
         self.uploads = Uploads()
-        self.forget_deleted = ForgetDeleted(context.log, self.measured, self.logs, self.vault)
+        removals = Removals(pool, self.measured)
+        policy = settings.retention_policy
+        self.log_removal = LogRemoval(removals, self.logs, self.read, context.bus, policy, context.now)
+        self.forget_deleted = ForgetDeleted(context.log, self.log_removal, self.vault)
         self.search_events = SearchEvents(context.log)
         self.trials: dict[int, KnownTrial] = {}
 

@@ -13,12 +13,16 @@ from aiohttp import web
 from resolute.api import lookup, wire
 from resolute.api.body_kinds import LINES_MAX, LOG_LINES
 from resolute.api.call import Call
-from resolute.api.measures.logs import LEVELS, LogFilter, StoredLine, follow, sequence_of
+from resolute.api.lifecycle_lines import SOURCE
+from resolute.api.measures.logs import LEVELS, NO_RANK, LogFilter, StoredLine, follow, sequence_of
 from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.views.trial_logs import removed_from
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
 
 PAGE = 2_000
+LAST_LINES_S = 5.0
+"""How long a follower of a task that has ended waits for the lines that tell of its end."""
 _RANK = re.compile(r"^\[rank=(\d+)\] ")
 
 
@@ -102,9 +106,10 @@ async def _logs(call: Call, task_ids: Sequence[str], form: Any) -> web.StreamRes
     if following and limit:
         raise InvalidConfig("limit: does not go with follow; leave one of them out")
     pages = _following(call, task_ids, wanted) if following else _pages(call, task_ids, wanted, limit, newest_first)
+    note = await _note_of_removal(call, task_ids[-1], wanted)
 
     async def results() -> AsyncIterator[dict[str, Any]]:
-        async for page in pages:
+        async for page in _with_note(pages, note, limit, newest_first):
             for stored in page:
                 yield form(stored)
 
@@ -126,9 +131,37 @@ async def _pages(
         left, cursor = left - len(page), page[-1].id
 
 
+async def _with_note(
+    pages: AsyncIterator[list[StoredLine]], note: StoredLine | None, limit: int, newest_first: bool
+) -> AsyncIterator[list[StoredLine]]:
+    """The note stands where the removed lines did: before all others. It counts as one of `limit` lines."""
+    given = 0
+    if note is not None and not newest_first:
+        yield [note]
+        given = 1
+    async for page in pages:
+        fitting = page[: limit - given] if limit else page
+        yield fitting
+        given += len(fitting)
+    if note is not None and newest_first and (not limit or given < limit):
+        yield [note]
+
+
+async def _note_of_removal(call: Call, task_id: str, wanted: LogFilter) -> StoredLine | None:
+    """A line that says what of the log was removed; none to a reader who asks for later lines only."""
+    removed = await removed_from(call.gateway.read, task_id)
+    if removed is None or (wanted.after is not None and wanted.after >= removed.at):
+        return None
+    where = LogLine(task_id, "", NO_RANK, 0, removed.at, "INFO", "", str(removed), source=SOURCE)
+    return StoredLine(0, where)
+
+
 def _following(call: Call, task_ids: Sequence[str], wanted: LogFilter) -> AsyncIterator[list[StoredLine]]:
     async def over() -> bool:
-        return await lookup.task_ended(call.gateway, task_ids[-1])
+        ended = await lookup.task_ended(call.gateway, task_ids[-1])
+        if ended:
+            await call.gateway.lifecycle.reached(call.gateway.read.shown, LAST_LINES_S)
+        return ended
 
     return follow(call.gateway.logs, task_ids, wanted, over)
 
@@ -152,7 +185,7 @@ def filter_of(call: Call) -> LogFilter:
 
 def _line(stored: StoredLine) -> dict[str, Any]:
     line = stored.line
-    return {
+    shown: dict[str, Any] = {
         "id": str(stored.id),
         "timestamp": wire.timestamp(line.at),
         "level": f"LOG_LEVEL_{line.level}",
@@ -160,10 +193,13 @@ def _line(stored: StoredLine) -> dict[str, Any]:
         "log": line.text + "\n",
         "agentId": line.agent_id,
         "containerId": line.container_id,
-        "rankId": line.rank,
         "source": line.source,
-        "stdtype": line.stdtype,
     }
+    if line.rank != NO_RANK:
+        shown["rankId"] = line.rank
+    if line.stdtype:
+        shown["stdtype"] = line.stdtype
+    return shown
 
 
 def _trial_line(stored: StoredLine, trial_id: int) -> dict[str, Any]:
@@ -177,7 +213,8 @@ def _task_line(stored: StoredLine) -> dict[str, Any]:
 def message_view(line: LogLine) -> str:
     """The line as people read it: time, container, rank, level, text."""
     at = line.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return f"[{at}] {line.container_id[:8]:8} [rank={line.rank}] || {line.level}: {line.text}\n"
+    rank = "" if line.rank == NO_RANK else f" [rank={line.rank}]"
+    return f"[{at}] {line.container_id[:8]:8}{rank} || {line.level}: {line.text}\n"
 
 
 async def trial_log_fields(call: Call) -> web.StreamResponse:

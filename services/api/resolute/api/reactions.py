@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from resolute.api.measures.logs import LogStore
-from resolute.api.measures.metrics import MetricStore
+from resolute.api.log_removal import LogRemoval
 from resolute.api.vault import Vault
 from resolute.config import secrets_of
 from resolute.eventlog import EventLog
@@ -19,16 +18,15 @@ NAME = "api-measures"
 class ForgetDeleted:
     """Read from the log, not from the read model, which has forgotten the experiment's trials already."""
 
-    def __init__(self, log: EventLog, measured: MetricStore, logs: LogStore, vault: Vault) -> None:
-        self._log, self._measured, self._logs, self._vault = log, measured, logs, vault
+    def __init__(self, log: EventLog, removal: LogRemoval, vault: Vault) -> None:
+        self._log, self._removal, self._vault = log, removal, vault
 
     async def __call__(self, recorded: Recorded) -> None:
         if isinstance(recorded.event, ExperimentDeleted):
             story = await self._log.read_stream(recorded.stream)
-            trials = trials_in(story)
             await self._vault.forget(keys_in(story))
-            await self._measured.delete([trial.trial_id for trial in trials])
-            await self._logs.delete_before([trial.task_id for trial in trials], recorded.recorded_at)
+            trials = {trial.trial_id: trial.task_id for trial in trials_in(story)}
+            await self._removal.forget(int(recorded.stream.partition("-")[2]), trials)
 
 
 def keys_in(story: Iterable[Recorded]) -> list[str]:

@@ -20,6 +20,7 @@ from resolute.config.pools import (
     check_names,
     read_pools,
 )
+from resolute.config.retention import RetentionPolicy
 from resolute.config.storage_fields import clusters_storage
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
@@ -87,6 +88,8 @@ class ApiSettings(BaseSettings):
     default_task: DefaultTask | None = None
     """Whom the tasks of users run as that are linked with no user of the host; None: each user's tasks as a user made
     for them, or as their image says."""
+    retention_policy: RetentionPolicy = RetentionPolicy()
+    """For how long the logs of trials are kept, and when those are removed that were kept for long enough."""
     session_lifetime_days: float = 30
     metrics_token_file: Path | None = None
     """The file with the token by which a monitoring system reads `/prom/…` and nothing else."""

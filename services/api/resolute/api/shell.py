@@ -72,8 +72,10 @@ async def _follow(gateway: Gateway) -> None:
         tasks.create_task(_show(gateway))
         reactions = Reactions(NAME, context.log, gateway.forget_deleted, turn=context.turn)
         tasks.create_task(Follower(reactions, context.log, context.bus).run())
+        tasks.create_task(Follower(gateway.lifecycle, context.log, context.bus).run())
         tasks.create_task(_hear(gateway))
         tasks.create_task(_sweep(gateway))
+        tasks.create_task(gateway.log_removal.keep_to_schedule())
         tasks.create_task(_note_use(gateway))
         context.on_ready("api")
 

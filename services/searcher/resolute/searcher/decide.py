@@ -20,15 +20,17 @@ from resolute.proto.experiment import (
     MoveExperiment,
     PauseExperiment,
     PostOperations,
+    RecordLogRemoved,
     ReportEarlyExit,
     ReportLogPolicyMatch,
     ReportValidation,
     SearcherCommand,
+    SetTrialLogRetention,
     UnarchiveExperiment,
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import chapters, reports, wishes
+from resolute.searcher import chapters, reports, trial_logs, wishes
 from resolute.searcher.experiment import Experiment, State
 from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.search import TrialIds, with_decisions
@@ -115,4 +117,8 @@ def _grant(wish: SearcherCommand, experiment: Experiment) -> list[Event]:
             return wishes.edit(experiment, changes)
         case MoveExperiment(project_id=project_id):
             return wishes.move(experiment, project_id)
+        case SetTrialLogRetention():
+            return trial_logs.set_retention(experiment, wish)
+        case RecordLogRemoved():
+            return trial_logs.removed(experiment, wish)
     raise NotFound(f"the searcher does not decide {type(wish).__name__}")

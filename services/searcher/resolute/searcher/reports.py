@@ -5,7 +5,7 @@ News may come late or twice. What concerns a run that is over, or a trial that h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from resolute.proto.checkpoint import CheckpointCompleted
 from resolute.proto.errors import InvalidConfig, Refused
@@ -68,6 +68,8 @@ def run_ended(experiment: Experiment, fact: AllocationExited, ids: TrialIds) -> 
     end = trial.end_after(one, ended, experiment.settings.max_restarts)
     if end is not None:
         return [ended, *continue_search(experiment, end, ids)]
+    if ended.outcome == "failed":
+        ended = replace(ended, restarts_left=experiment.settings.max_restarts - one.restarts - 1)
     if experiment.state is State.ACTIVE and one.state is not trial.State.WAITING:
         return [ended, trial.next_run(one, experiment.settings)]
     return [ended]

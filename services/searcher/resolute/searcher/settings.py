@@ -148,6 +148,11 @@ QUEUE_FIELDS = ("priority", "weight", "max_slots")
 """Those the scheduler is told about."""
 
 
+def check_log_retention(days: int) -> None:
+    """Raises InvalidConfig for what is no number of days to keep logs for."""
+    check_edits({"log_retention_days": days})
+
+
 def check_edits(changes: Mapping[str, Any]) -> None:
     """Raises InvalidConfig, naming the field, for a change that cannot be made."""
     for name, value in changes.items():

@@ -195,7 +195,10 @@ def _note_match(trial: Trial, match: TrialLogPolicyMatched) -> None:
         trial.matched.add(match.policy)
     match match.action:
         case "cancel_retries":
-            trial.no_restart = trial.no_restart or f"log policy {match.policy!r} matched the line {match.line!r}"
+            trial.no_restart = trial.no_restart or (
+                "the trial failed and matched logs to a don't retry policy: "
+                f"log policy {match.policy!r} matched the line {match.line!r}"
+            )
         case "exclude_node" if match.agent_id and match.agent_id not in trial.blocked_agents:
             trial.blocked_agents = (*trial.blocked_agents, match.agent_id)
 

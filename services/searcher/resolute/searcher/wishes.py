@@ -67,7 +67,7 @@ def _brackets(config: Object) -> tuple[SearchBracket, ...] | None:
 def pause(experiment: Experiment) -> list[Event]:
     match experiment.state:
         case State.ACTIVE:
-            why = "the experiment was paused"
+            why = "user requested pause"
             stops = [e for one in experiment.open.values() for e in trial.stop(one, "preempt", "PAUSED", why)]
             return [ExperimentPaused(), *stops]
         case State.PAUSED:

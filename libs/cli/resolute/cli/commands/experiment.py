@@ -125,8 +125,7 @@ def set_log_retention(args: Namespace) -> None:
     days = -1 if args.forever else args.days
     body = {"experimentId": args.experiment_id, "numDays": days}
     session(args).put(f"{path(args.experiment_id)}/retain_logs", body)
-    kept = "for ever" if days == -1 else f"for {days} days"
-    print(f"Logs of experiment {args.experiment_id} are kept {kept}")
+    print(f"Logs of experiment {args.experiment_id} are kept {times.kept(days)}")
 
 
 def set_max_restarts(args: Namespace) -> None:

@@ -45,6 +45,11 @@ def logs_(args: Namespace) -> None:
     logs.show(logs.lines(opened, f"/api/v1/tasks/{task_id}/logs", query, follow=args.follow), as_json=args.json)
 
 
+def clean_up_logs(args: Namespace) -> None:
+    removed = int(session(args).post("/api/v1/cleanup_logs")["removedCount"])
+    print(f"Removed {output.counted(removed, 'line')} of logs that were kept for long enough")
+
+
 def _whole_id(opened: Session, beginning: str) -> str:
     """A running task by the beginning of its ID; anything else is taken to be an ID."""
     running = {str(each["taskId"]) for each in _allocations(opened)}

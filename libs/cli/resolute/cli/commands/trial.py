@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from resolute.cli import logs, output, times
-from resolute.cli.errors import CliError
+from resolute.cli.errors import CliError, NotFound
 from resolute.cli.login import session
 from resolute.cli.session import Session
 from resolute.cli.terminal import colour
@@ -35,8 +35,9 @@ def describe(args: Namespace) -> None:
         [_trial_row(trial)],
         as_csv=args.csv,
     )
-    if (why := output.why(f"Trial {args.trial_id}", trial)) and not args.csv:
-        print(f"\n{why}")
+    said = (output.why(f"Trial {args.trial_id}", trial), _log_line(opened, trial) if not args.csv else "")
+    if any(said) and not args.csv:
+        print("", *filter(None, said), sep="\n")
     print("\nWorkloads:")
     headers = [
         "# of Batches", "Report Time", "Checkpoint", "Checkpoint UUID", "Checkpoint Metadata",
@@ -46,6 +47,27 @@ def describe(args: Namespace) -> None:
     output.show_table(headers, [_workload_row(each, args.metrics) for each in workloads], as_csv=args.csv)
     if args.metrics_summary:
         output.show_json(trial.get("summaryMetrics"))
+
+
+def _log_line(opened: Session, trial: dict[str, Any]) -> str:
+    """What became of the trial's log, or how much longer it is kept."""
+    if removed_at := trial.get("logsRemovedAt"):
+        return f"Log: what was printed before {times.shown(removed_at)} was removed; it was kept for long enough"
+    try:
+        remaining = opened.get(f"/api/v1/trials/{trial['id']}/remaining_log_retention_days").get("remainingDays")
+    except NotFound:  # a master of an earlier release, which keeps all logs
+        return ""
+    if remaining is None:
+        days = trial.get("logRetentionDays")
+        return "Log: kept while the trial runs" + ("" if days is None else f", and after its end {times.kept(days)}")
+    return f"Log: kept {times.kept(remaining)}{'' if remaining < 0 else ' more'}"
+
+
+def set_log_retention(args: Namespace) -> None:
+    days = -1 if args.forever else args.days
+    body = {"trialId": args.trial_id, "numDays": days}
+    session(args).put(f"/api/v1/trials/{args.trial_id}/retain_logs", body)
+    print(f"Logs of trial {args.trial_id} are kept {times.kept(days)}")
 
 
 def _trial_row(trial: dict[str, Any]) -> list[Any]:

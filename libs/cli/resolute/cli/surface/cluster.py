@@ -48,6 +48,7 @@ TASKS = Command(
     "manage tasks",
     default="list",
     commands=(
+        Command("cleanup-logs", "remove logs that were kept for long enough", run="task:clean_up_logs"),
         Command("list", "list tasks in cluster", run="task:list_", aliases=("ls",), args=(CSV_OR_JSON,)),
         Command(
             "logs",

@@ -13,6 +13,11 @@ YES = flag("--yes", help="do it without asking")
 
 EXPERIMENT = arg("experiment_id", type=int, help="experiment ID")
 TRIAL = arg("trial_id", type=int, help="trial ID")
+LOG_RETENTION = one_of(
+    arg("--days", type=int, help="days after the end of a task; 0 clears them at the next clean-up"),
+    flag("--forever", help="keep them"),
+    required=True,
+)
 
 
 def paging(limit: int) -> tuple[Arg, ...]:

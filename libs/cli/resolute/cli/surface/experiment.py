@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.cli.levels import LEVELS
-from resolute.cli.surface.common import CSV, EXPERIMENT, JSON, YES, log_options, paging
+from resolute.cli.surface.common import CSV, EXPERIMENT, JSON, LOG_RETENTION, YES, log_options, paging
 from resolute.cli.tree import Command, arg, existing_file, flag, int_or_none, one_of
 
 _CONFIG_OVERRIDES = arg(
@@ -163,14 +163,7 @@ _SET = Command(
             "log-retention",
             "set how long logs of experiment are kept",
             run="experiment:set_log_retention",
-            args=(
-                EXPERIMENT,
-                one_of(
-                    arg("--days", type=int, help="days after the end of a task; 0 clears them at the next clean-up"),
-                    flag("--forever", help="keep them"),
-                    required=True,
-                ),
-            ),
+            args=(EXPERIMENT, LOG_RETENTION),
         ),
         Command(
             "max-restarts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.cli.levels import LEVELS
-from resolute.cli.surface.common import CSV_OR_JSON, EXPERIMENT, JSON, TRIAL, log_options, paging
+from resolute.cli.surface.common import CSV_OR_JSON, EXPERIMENT, JSON, LOG_RETENTION, TRIAL, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of, truth
 
 _OUTPUT = arg("-o", "--output-dir", help="where to put the files; checkpoints/UUID otherwise")
@@ -52,6 +52,18 @@ TRIALS = Command(
             ),
         ),
         Command("kill", "forcibly terminate a trial", run="trial:kill", args=(arg("trial_id", help="trial ID"),)),
+        Command(
+            "set",
+            "set trial attributes",
+            commands=(
+                Command(
+                    "log-retention",
+                    "set how long logs of trial are kept",
+                    run="trial:set_log_retention",
+                    args=(TRIAL, LOG_RETENTION),
+                ),
+            ),
+        ),
         Command(
             "logs",
             "fetch trial logs",

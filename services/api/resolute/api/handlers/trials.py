@@ -23,7 +23,7 @@ SORT = {
     "SORT_BY_DURATION": "t.ended_at - t.started_at",
     "SORT_BY_RESTARTS": "t.restarts",
     "SORT_BY_CHECKPOINT_SIZE": "k.bytes",
-    "SORT_BY_LOG_RETENTION_DAYS": "t.id",
+    "SORT_BY_LOG_RETENTION_DAYS": "coalesce(t.log_retention_days, e.log_retention_days)",
 }
 
 

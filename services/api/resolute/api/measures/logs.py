@@ -23,6 +23,9 @@ from resolute.proto.pool import LogLine
 SEARCH_S = 20.0
 """How long Postgres may look for one page of lines."""
 
+NO_RANK = -1
+"""Of a line that no rank of a task printed."""
+
 LEVELS = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -62,6 +65,8 @@ ON CONFLICT DO NOTHING
 IN_ORDER = "SELECT pg_advisory_xact_lock(7_201_100)"
 
 LINE = "id, task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, agent_id, text"
+
+NEWEST = "SELECT max(id) FROM measures.task_logs WHERE task_id = $1"
 
 PAGE_BYTES = 1_048_576
 """Of text, after which a page ends: a reader that is slow to take its page holds no more than that of the memory."""
@@ -164,15 +169,12 @@ class LogStore:
                 + " FROM measures.task_logs WHERE task_id = ANY($1::text[])",
                 list(task_ids),
             )
-        return {name: sorted(v for v in (row[name] or []) if v != "") for name in columns} if row else {}
+        return {name: sorted(v for v in (row[name] or []) if v not in ("", NO_RANK)) for name in columns} if row else {}
 
-    async def delete_before(self, task_ids: Sequence[str], before: datetime) -> int:
-        """Forget lines older than `before`; answers how many went."""
+    async def newest(self, task_id: str) -> int:
+        """The id of the line of the task that was stored last; 0 where there is none."""
         with outages():
-            status: str = await self._pool.execute(
-                "DELETE FROM measures.task_logs WHERE task_id = ANY($1::text[]) AND at < $2", list(task_ids), before
-            )
-        return int(status.split()[-1])
+            return await self._pool.fetchval(NEWEST, task_id) or 0
 
 
 async def follow(

@@ -114,6 +114,9 @@ SELECT t.trial_id AS wanted, m.* FROM unnest($1::bigint[]) AS t (trial_id), LATE
 
 NOTES = "SELECT trial_id, progress, runner_state, metadata FROM measures.trial_notes WHERE trial_id = ANY($1::bigint[])"
 
+DELETE_SOME = """DELETE FROM measures.metrics WHERE trial_id = $1 AND (kind, steps, run_id) IN (
+    SELECT kind, steps, run_id FROM measures.metrics WHERE trial_id = $1 LIMIT $2)"""
+
 NOTE = """
 INSERT INTO measures.trial_notes (trial_id, progress, runner_state, metadata) VALUES ($1, $2, $3, $4)
 ON CONFLICT (trial_id) DO UPDATE SET
@@ -305,14 +308,12 @@ class MetricStore:
         with outages():
             await self._pool.execute(NOTE, trial_id, progress, runner_state, document)
 
-    async def delete(self, trial_ids: Sequence[int]) -> None:
-        """Forget these trials' metrics: their experiment was deleted."""
+    async def delete_some(self, trial_id: int, limit: int) -> int:
+        """Delete up to `limit` of the trial's reports, whose experiment was deleted; answers how many went."""
         with outages():
-            for table in ("metrics", "trial_notes"):
-                await self._pool.execute(
-                    f"DELETE FROM measures.{table} WHERE trial_id = ANY($1::bigint[])",
-                    list(trial_ids),
-                )
+            await self._pool.execute("DELETE FROM measures.trial_notes WHERE trial_id = $1", trial_id)
+            status: str = await self._pool.execute(DELETE_SOME, trial_id, limit)
+        return int(status.split()[-1])
 
 
 def _summary(row: asyncpg.Record) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from resolute.api.projections import checkpoints, experiments, identity, pools, 
 from resolute.api.projections.statement import Statement
 from resolute.proto.message import Recorded
 
-VERSION = 2
+VERSION = 3
 """Raise it by one with every change of what the projections or `tables.sql` make of the log, and with nothing else:
 gateways of this version grow tables of their own beside those of other versions. `test_projection_version.py` fails
 when the outcome is no longer that in `outcome.json`."""

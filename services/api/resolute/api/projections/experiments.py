@@ -41,7 +41,10 @@ CONFIG_PATHS: Mapping[str, tuple[str, ...]] = {
 }
 """Where an edited field stands in the configuration that people are shown."""
 
-COLUMNS = ("name", "description", "notes", "labels", "resource_pool")
+COLUMNS = ("name", "description", "notes", "labels", "resource_pool", "log_retention_days")
+
+RETAINED_TOGETHER = "UPDATE read_v1.trials SET log_retention_days = NULL WHERE experiment_id = $1"
+"""What is said for the experiment counts for all its trials, whatever was said for one of them before."""
 
 SET_IN_CONFIG = """UPDATE read_v1.experiment_configs SET config = jsonb_set(
     CASE WHEN cardinality($2::text[]) > 1 AND jsonb_typeof(config -> ($2::text[])[1]) IS DISTINCT FROM 'object'
@@ -120,6 +123,7 @@ def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
         searcher_metric=searcher.get("metric") or "",
         smaller_is_better=bool(searcher.get("smaller_is_better", True)),
         resource_pool=(config.get("resources") or {}).get("resource_pool") or "",
+        log_retention_days=_log_retention(config),
         state="PAUSED",
         started_at=recorded.recorded_at,
         parent_id=created.parent_id,
@@ -143,9 +147,15 @@ def _continued(experiment_id: int, config: Mapping[str, Any]) -> list[Statement]
             description=config.get("description") or "",
             labels=list(config.get("labels") or ()),
             resource_pool=(config.get("resources") or {}).get("resource_pool") or "",
+            log_retention_days=_log_retention(config),
         ),
         update("experiment_configs", "experiment_id", experiment_id, config=document(config)),
     ]
+
+
+def _log_retention(config: Mapping[str, Any]) -> int | None:
+    days: int | None = (config.get("retention_policy") or {}).get("log_retention_days")
+    return days
 
 
 def _config_of(created: ExperimentCreated) -> Statement:
@@ -165,6 +175,8 @@ def _edited(experiment_id: int, changes: Mapping[str, Any]) -> list[Statement]:
     columns = {name: value for name, value in changes.items() if name in COLUMNS}
     if columns:
         statements.append(update("experiments", "id", experiment_id, **columns))
+    if "log_retention_days" in changes:
+        statements.append(statement(RETAINED_TOGETHER, experiment_id))
     for name, value in changes.items():
         if path := CONFIG_PATHS.get(name):
             statements.append(statement(SET_IN_CONFIG, experiment_id, list(path), document(value), touches=touches))

@@ -67,6 +67,7 @@ CREATE TABLE read_v1.experiments (
     unmanaged boolean NOT NULL,
     external_id text,
     model_definition text,
+    log_retention_days int,                   -- of the trials' logs, after their end; null where the cluster decides
     trials int NOT NULL DEFAULT 0,
     search_progress double precision,         -- of a search that says so itself
     best_trial_id bigint,
@@ -103,7 +104,11 @@ CREATE TABLE read_v1.trials (
     latest_metric double precision,
     latest_steps int,
     target bigint,                    -- how far to train in all, in the unit of searcher.max_length
-    target_reached boolean NOT NULL DEFAULT false
+    target_reached boolean NOT NULL DEFAULT false,
+    log_retention_days int,           -- its own; null where the experiment decides
+    logs_removed_at timestamptz,      -- what was printed before is deleted, for it was kept for
+    logs_removed_after_days int,      -- so many days after the trial's end,
+    logs_removed_lines bigint         -- and was so many lines
 );
 CREATE INDEX trials_experiment ON read_v1.trials (experiment_id, id);
 CREATE UNIQUE INDEX trials_task ON read_v1.trials (task_id);

@@ -8,6 +8,8 @@ from resolute.proto.experiment import (
     TrialCreated,
     TrialEnded,
     TrialLogPolicyMatched,
+    TrialLogRemoved,
+    TrialLogRetentionSet,
     TrialRunEnded,
     TrialRunRequested,
     TrialRunStarted,
@@ -115,6 +117,10 @@ def project(recorded: Recorded) -> list[Statement]:
             return [statement(CONTINUED, trial_id, touches=(f"trials:{trial_id}",)), *changed]
         case TrialLogPolicyMatched(trial_id=trial_id, policy=policy):
             return [update("trials", "id", trial_id, log_policy_matched=policy)]
+        case TrialLogRetentionSet(trial_id=trial_id, days=days):
+            return [update("trials", "id", trial_id, log_retention_days=days)]
+        case TrialLogRemoved() as removed:
+            return [_log_removed(removed, recorded)]
         case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):
             return [update("trials", "id", trial_id, state=outcome, reason=reason, ended_at=at)]
     return []
@@ -140,6 +146,17 @@ def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> S
         warm_start=created.source_checkpoint,
         state="ACTIVE",
         started_at=recorded.recorded_at,
+    )
+
+
+def _log_removed(removed: TrialLogRemoved, recorded: Recorded) -> Statement:
+    return update(
+        "trials",
+        "id",
+        removed.trial_id,
+        logs_removed_at=recorded.recorded_at,
+        logs_removed_after_days=removed.retention_days,
+        logs_removed_lines=removed.lines,
     )
 
 

@@ -30,7 +30,8 @@ FROM = """FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experimen
 LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
 LEFT JOIN read_v1.allocations a ON a.allocation_id = r.allocation_id AND a.ended_at IS NULL"""
 
-SELECT = f"""SELECT t.*, {PHASE} AS phase, e.searcher_metric, e.smaller_is_better, c.*, k.checkpoints, k.bytes, w.wall_s
+SELECT = f"""SELECT t.*, {PHASE} AS phase, e.searcher_metric, e.smaller_is_better,
+    e.log_retention_days AS experiments_log_retention_days, c.*, k.checkpoints, k.bytes, w.wall_s
 {FROM}
 LEFT JOIN LATERAL (
     SELECT c.uuid AS best_uuid, c.steps_completed AS checkpoint_steps, c.resources AS checkpoint_resources,
@@ -107,6 +108,11 @@ def _trial_json(row: asyncpg.Record, summary: TrialSummary) -> dict[str, Any]:
     }
     if row["reason"]:
         shown["stateReason"] = row["reason"]  # ours: other clients pass over it
+    own, experiments = row["log_retention_days"], row["experiments_log_retention_days"]
+    if (days := experiments if own is None else own) is not None:
+        shown["logRetentionDays"] = days
+    if row["logs_removed_at"] is not None:
+        shown["logsRemovedAt"] = timestamp(row["logs_removed_at"])  # ours, as above
     if row["log_policy_matched"] is not None:
         shown["logPolicyMatched"] = row["log_policy_matched"]
     if summary.metadata is not None:
