@@ -66,6 +66,9 @@ async def _fuzz(target: Process, asked: argparse.Namespace, tally: Tally) -> Non
     async def renewed() -> Callers:
         return await _ask(target, "callers")
 
+    async def promoted() -> bool:
+        return bool((await _ask(target, "promoted"))["promoted"])
+
     async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as http:
         for number in range(0, asked.requests, BATCH):
             there = await _ask(target, "refresh")
@@ -77,7 +80,7 @@ async def _fuzz(target: Process, asked: argparse.Namespace, tally: Tally) -> Non
                 asked.operation,
             )
             chance.shuffle(drawn)
-            driver = Driver(http, there["base"], there["callers"], renewed)
+            driver = Driver(http, there["base"], there["callers"], renewed, promoted)
             await driver.send_all([(chance.choice(CALLERS), case) for case in drawn], tally)
 
 

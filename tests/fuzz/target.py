@@ -1,7 +1,8 @@
 """The cluster under test, in a process of its own: `python -m tests.fuzz.target`.
 
 It answers lines on its standard input: `refresh` with the credentials and the ids of what is there (made again where a
-request has removed it), `callers` with fresh credentials alone, `report` with how long the event loop was held. It ends
+request has removed it), `callers` with fresh credentials alone, `promoted` with whether a request has
+made an administrator of the user since the last `refresh`, `report` with how long the event loop was held. It ends
 when its input does.
 """
 
@@ -59,6 +60,7 @@ class Target:
         self._cluster, self._pool, self._storage = cluster, pool, storage
         self._agent: Agent | None = None
         self._agents = 0
+        self._refreshed_at = 0
         self._token, self._trial = "", 0
         self._known: dict[str, list[Any]] = {}
 
@@ -66,6 +68,7 @@ class Target:
         """Who there is to call as, and what there is to call about. Nothing else may be asked of the cluster
         meanwhile."""
         callers = await self.callers()
+        self._refreshed_at = await self._cluster.log.head()
         self._cluster.user = self._cluster.known_as(str(callers["admin"]))
         if not await self._alive():
             await self._begin()
@@ -74,6 +77,15 @@ class Target:
             "callers": {**callers, "task": self._token},
             "pools": self._known,
         }
+
+    async def promoted(self) -> bool:
+        """Whether a request has made an administrator of the user since the last refresh: what the user does then is
+        allowed."""
+        return any(
+            isinstance(one.event, UserChanged) and one.event.user_id == USER and one.event.changes.get("admin")
+            for one in await self._cluster.log.read_stream("user-directory")
+            if one.position > self._refreshed_at
+        )
 
     async def callers(self) -> dict[str, str | None]:
         """The token of each kind of caller."""
@@ -248,6 +260,8 @@ async def _serve(target: Target, watch: LoopWatch) -> None:
                 answer = await target.refresh()
             case b"callers":
                 answer = await target.callers()
+            case b"promoted":
+                answer = {"promoted": await target.promoted()}
             case _:
                 answer = {"longest_s": watch.longest_s, "longest_cpu_s": watch.longest_cpu_s}
         print(json.dumps(answer), flush=True)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import aiohttp
@@ -19,7 +20,7 @@ from resolute.api.readmodel import ReadModel
 from resolute.api.versions import drop_unused, note_use
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.message import Recorded
+from resolute.proto.message import Cause, Recorded
 from resolute.proto.pool import AgentJoined, Slot
 from resolute.service import Context, tokens
 from tests.integration.api import a_search
@@ -143,6 +144,29 @@ async def test_two_gateways_grow_one_set_of_tables_between_them(postgres_dsn: st
             assert heard[-1].head == await log.head()
             assert all(1 <= one.ask_again_s <= 30 for one in heard)
         assert log.aside == []
+
+
+async def test_another_gateway_may_show_an_event_between_this_ones_look_and_its_own_try(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as cluster:
+        pool = cluster.gateway.pool
+        mine, other = ReadModel(pool, log), ReadModel(pool, log)
+        await mine.position()
+        await other.position()
+        await log.append(
+            "pool-default", [AgentJoined("agent-a", (), "host", "1")], expected_version=0, cause=Cause("a")
+        )
+        written = mine._written
+
+        async def overtaken(*arguments: Any, **more: Any) -> bool:
+            await other.catch_up()
+            found = await written(*arguments, **more)
+            await mine.position()  # as answers do, at any moment
+            return found
+
+        with mock.patch.object(mine, "_written", overtaken):
+            await mine.catch_up()
+        assert mine.shown == await log.head()
 
 
 async def test_what_could_not_be_shown_is_shown_once_it_can_and_is_asked_for_again(postgres_dsn: str) -> None:

@@ -139,12 +139,13 @@ class ReadModel:
         with self._known_errors():
             async with self._pool.acquire() as connection:
                 while fresh := [recorded for recorded in batch if recorded.position > self._position]:
-                    follows = fresh[0].position == self._position + 1
+                    believed = self._position  # answers ask for the position, and may raise it meanwhile
+                    follows = fresh[0].position == believed + 1
                     if follows and await self._written(connection, fresh, skip=skip):
                         self._position = fresh[-1].position
                         return
                     # Another gateway went ahead, or the tables were grown anew meanwhile and are not there yet.
-                    believed, self._position = self._position, await self._stands_at(connection)
+                    self._position = await self._stands_at(connection)
                     if self._position < believed:
                         self._lost()
                         raise TablesLost(f"the tables stood at {believed}, and are growing anew")
