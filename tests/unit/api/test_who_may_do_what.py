@@ -50,6 +50,7 @@ BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchChe
 
 BY_ADMINISTRATORS = {
     *("GetMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
+    *("GetLogEvents", "GetLogAsides"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
 }
 

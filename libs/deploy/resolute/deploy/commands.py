@@ -237,14 +237,21 @@ def logs(args: Logs) -> int:
 
 def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
     """The log's database of an embedded cluster; None where there is none."""
-    places = Places.of(cluster_name, data_dir)
+    places = running.find(cluster_name, data_dir)
     known = cluster.load(places)
     return cluster.database_url(places, known) if known is not None else None
 
 
+def address(cluster_name: str, data_dir: Path | None) -> str | None:
+    """Where the gateway of an embedded cluster is that runs here; None where none does."""
+    places = running.find(cluster_name, data_dir)
+    known = cluster.load(places) if processes.supervisor_pid(places) is not None else None
+    return known.url if known is not None else None
+
+
 def sealing_keys(cluster_name: str, data_dir: Path | None) -> tuple[Path, bytes]:
     """The file of an embedded cluster's wrapping keys, and the cluster's secret."""
-    places = Places.of(cluster_name, data_dir)
+    places = running.find(cluster_name, data_dir)
     return places.sealing_keys, cluster.cluster_secret(places).encode() if places.description.exists() else b""
 
 
@@ -253,7 +260,7 @@ def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> Resource
 
     Raises NotFound for a pool it does not have.
     """
-    known = cluster.load(Places.of(cluster_name, data_dir))
+    known = cluster.load(running.find(cluster_name, data_dir))
     if known is None:
         return None
     name = name or known.compute_pool

@@ -1,4 +1,7 @@
-"""`resolute log tail | show | why | verify | asides`: the audit trail, from the database alone, cluster up or down."""
+"""`resolute log tail | show | why | verify | asides`: the audit trail, from the database alone, cluster up or down.
+
+Where a command takes a `where`, that is the database, or a log that somebody else has opened: one behind a gateway.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,21 @@ import asyncpg
 from resolute.eventlog import lines, told
 from resolute.eventlog.chain import Row
 from resolute.eventlog.postgres import PostgresEventLog
+from resolute.eventlog.readable import ReadableLog
 from resolute.eventlog.why import explain
 from resolute.proto.errors import InvalidConfig, NotFound
 
 Say = Callable[[str], None]
+Where = str | ReadableLog
 
 _FIELDS = {"checkpoint": ("uuid", "checkpoint", "source_checkpoint"), "slot": ("agent_id",)}
 """The fields by which events speak of a thing, where that is not its kind followed by `_id`."""
 
 
-def tail(dsn: str, *, lines: int = 20, follow: bool = True, as_json: bool = False, say: Say = print) -> int:
+def tail(where: Where, *, lines: int = 20, follow: bool = True, as_json: bool = False, say: Say = print) -> int:
     """Print the last `lines` events, and with `follow` every further one until interrupted."""
 
-    async def run(log: PostgresEventLog) -> int:
+    async def run(log: ReadableLog) -> int:
         position = max(await log.head() - lines, 0)
         while True:
             async for rows in log.rows(position):
@@ -33,17 +38,17 @@ def tail(dsn: str, *, lines: int = 20, follow: bool = True, as_json: bool = Fals
                 return 0
             await log.wait_beyond(position, timeout_s=60)
 
-    return _with_log(dsn, run)
+    return _reading(where, run)
 
 
-def show(dsn: str, stream: str, *, raw: bool = False, as_json: bool = False, say: Say = print) -> int:
+def show(where: Where, stream: str, *, raw: bool = False, as_json: bool = False, say: Say = print) -> int:
     """Print a stream as a story, a line for each event: `experiment-7`, `pool-default`; or, of something that lives
     within streams, every event that speaks of it: `trial-41`, `allocation-…`, `agent-…`, `checkpoint-…`.
 
     `raw`: the events with their fields instead. Raises NotFound when there is none.
     """
 
-    async def run(log: PostgresEventLog) -> int:
+    async def run(log: ReadableLog) -> int:
         rows = await log.stream_rows(stream) or await _mentions(log, stream)
         if not rows:
             raise NotFound(
@@ -56,20 +61,20 @@ def show(dsn: str, stream: str, *, raw: bool = False, as_json: bool = False, say
                 say(told.story_line(row))
         return 0
 
-    return _with_log(dsn, run)
+    return _reading(where, run)
 
 
-def why(dsn: str, name: str, question: str = "", *, as_json: bool = False, say: Say = print) -> int:
+def why(where: Where, name: str, question: str = "", *, as_json: bool = False, say: Say = print) -> int:
     """Print why something (`trial-41`, `experiment-7`, `checkpoint-…`, `allocation-…`, `agent-…`) stopped, waits, runs
     or was deleted: the event that made it so, and the chain of recorded decisions that led there."""
 
-    async def run(log: PostgresEventLog) -> int:
+    async def run(log: ReadableLog) -> int:
         answer = await explain(name, question, told.LogHistory(log))
         for line in [told.for_programs(name, answer)] if as_json else told.for_people(name, answer):
             say(line)
         return 0
 
-    return _with_log(dsn, run)
+    return _reading(where, run)
 
 
 def verify(dsn: str, stream: str | None = None, *, say: Say = print) -> int:
@@ -86,10 +91,10 @@ def verify(dsn: str, stream: str | None = None, *, say: Say = print) -> int:
     return _with_log(dsn, run)
 
 
-def aside(dsn: str, *, as_json: bool = False, say: Say = print) -> int:
+def aside(where: Where, *, as_json: bool = False, say: Say = print) -> int:
     """Print what was set aside for a person to read: events that a service could not handle, and why."""
 
-    async def run(log: PostgresEventLog) -> int:
+    async def run(log: ReadableLog) -> int:
         found = await log.asides()
         for one in found:
             say(lines.aside_for_programs(one) if as_json else lines.aside_for_people(one))
@@ -97,7 +102,7 @@ def aside(dsn: str, *, as_json: bool = False, say: Say = print) -> int:
             say("nothing was set aside")
         return 0
 
-    return _with_log(dsn, run)
+    return _reading(where, run)
 
 
 def retry(dsn: str, consumer: str, position: int, *, say: Say = print) -> int:
@@ -113,7 +118,7 @@ def retry(dsn: str, consumer: str, position: int, *, say: Say = print) -> int:
     return _with_log(dsn, run)
 
 
-async def _mentions(log: PostgresEventLog, name: str) -> list[Row]:
+async def _mentions(log: ReadableLog, name: str) -> list[Row]:
     kind, _, identity = name.partition("-")
     return await log.rows_mentioning(_FIELDS.get(kind, (f"{kind}_id",)), identity) if identity else []
 
@@ -121,6 +126,17 @@ async def _mentions(log: PostgresEventLog, name: str) -> list[Row]:
 def _print(rows: list[Row], as_json: bool, say: Say) -> None:
     for row in rows:
         say(lines.for_programs(row) if as_json else lines.for_people(row))
+
+
+def _reading(where: Where, work: Callable[[ReadableLog], Awaitable[int]]) -> int:
+    """Of the database, or of a log that is open."""
+    if isinstance(where, str):
+        return _with_log(where, work)
+
+    async def run() -> int:
+        return await work(where)
+
+    return asyncio.run(run())
 
 
 def _with_log(dsn: str, work: Callable[[PostgresEventLog], Awaitable[int]]) -> int:

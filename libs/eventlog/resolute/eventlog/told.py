@@ -9,15 +9,15 @@ import orjson
 
 from resolute.eventlog.chain import Row
 from resolute.eventlog.lines import instant
-from resolute.eventlog.postgres import PostgresEventLog
+from resolute.eventlog.readable import ReadableLog
 from resolute.eventlog.sentences import sentence
 from resolute.eventlog.why import Answer, Fact
 
 
 class LogHistory:
-    """A `History` of a log in Postgres; what has been read is kept."""
+    """A `History` of a log; what has been read is kept."""
 
-    def __init__(self, log: PostgresEventLog) -> None:
+    def __init__(self, log: ReadableLog) -> None:
         self._log = log
         self._mentioned: dict[tuple[str, str], list[Fact]] = {}
         self._streams: dict[str, list[Fact]] = {}

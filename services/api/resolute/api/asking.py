@@ -24,6 +24,8 @@ NOT_TOLD_BY_THE_LOG = frozenset(
     {
         "AllocationPreemptionSignal",  # waits for what has not happened yet
         "AllocationRendezvousInfo",
+        "GetLogAsides",  # notes beside the log
+        "GetLogEvents",  # the log itself
         "Health",  # of this moment
         "MasterLogs",  # of this process, since it began
         "MetricsDiscovery",  # of the processes that run now

@@ -31,6 +31,7 @@ PERMISSIONS = frozenset(
         *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
         *("task.view", "task.edit"),
         *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view", "cluster.metrics.view"),
+        "cluster.history.view",
     }
 )
 """All there are. Artifacts are what code left behind or brought along: logs, files."""

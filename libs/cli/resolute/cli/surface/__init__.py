@@ -26,14 +26,16 @@ class _PrintVersion(Action):
 
 _VERSION = arg("-v", "--version", action=_PrintVersion, nargs=0, default=SUPPRESS, help="print the version and stop")
 
+_WHO_AND_WHERE = (
+    arg("-u", "--user", metavar="username", help="who to act as"),
+    arg("-m", "--master", metavar="address", help="master to talk to; DET_MASTER, then localhost:8080 otherwise"),
+    _VERSION,
+)
+
 DET = Command(
     "det",
     "Train deep-learning models on a cluster.",
-    args=(
-        arg("-u", "--user", metavar="username", help="who to act as"),
-        arg("-m", "--master", metavar="address", help="master to talk to; DET_MASTER, then localhost:8080 otherwise"),
-        _VERSION,
-    ),
+    args=_WHO_AND_WHERE,
     commands=(
         AGENTS,
         CHECKPOINTS,
@@ -55,6 +57,6 @@ DET = Command(
 RESOLUTE = Command(
     "resolute",
     "Look into what a cluster remembers.",
-    args=(_VERSION,),
+    args=_WHO_AND_WHERE,
     commands=(LOG, REPLAY, SEARCH, SECRETS),
 )
