@@ -210,6 +210,9 @@ class ProcessLog:
     async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
         return await (await self._moment()).read_stream(stream, after_version, limit)
 
+    async def stream_names(self, category: str) -> list[str]:
+        return await (await self._moment()).stream_names(category)
+
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return await (await self._moment()).read_all(after, limit)
 

@@ -46,6 +46,28 @@ class Placement:
     slot_ids: tuple[int, ...]
 
 
+# ---------------------------------------------------------------- events: the pool itself
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRemoved(PoolEvent):
+    """The configuration that a scheduler started with does not name the pool any more.
+
+    The pool keeps what it gave: its allocations may go on and end. It gives no slots until it is restored.
+    """
+
+    pool: str
+    pools: tuple[str, ...]
+    """Those that the configuration does name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRestored(PoolEvent):
+    """A scheduler started with a configuration that names the pool again."""
+
+    pool: str
+
+
 # ---------------------------------------------------------------- events: agents
 
 
@@ -61,7 +83,7 @@ class AgentJoined(PoolEvent):
 
 @dataclass(frozen=True, slots=True)
 class AgentLost(PoolEvent):
-    """Silent for longer than the pool's agent_reconnect_wait, or signed off; its slots are gone."""
+    """Silent for longer than the pool's agent_reconnect_wait, or now in another pool; its slots are gone."""
 
     agent_id: str
     reason: str
@@ -154,7 +176,8 @@ class AllocationWaits(PoolEvent):
     """in_line (others come first), busy (first in line, its slots are held), whole_agents (slots enough are free, but
     not on agents that are free altogether), max_slots (of its own job), fair_share (its job has its share),
     making_room (slots are being given back for it), starting (first in line, and instances are on their way),
-    suspended (first in line, and too many instances in a row could not be started)."""
+    suspended (first in line, and too many instances in a row could not be started), no_pool (the configuration of the
+    cluster does not name its pool; told to everything that waits there)."""
     reason: str
     """In a sentence, which stays true for as long as the rule holds it."""
     since: datetime
@@ -541,6 +564,7 @@ class TaskReport:
 
     agent_id: str
     pool: str
+    """That of the allocation: the agent may have moved to another one since."""
     allocation_id: str
     resources_id: str
     what: str

@@ -34,6 +34,13 @@ async def test_reading_goes_on_after_what_was_seen(log: EventLog) -> None:
     assert await log.read_all(10) == []
 
 
+async def test_the_streams_of_a_category_are_named_in_order_and_no_others(log: EventLog) -> None:
+    assert await log.stream_names("experiment") == []
+    for stream in ("experiment-2", "experiment-10", "experiments-of-others-1", "trial-experiment-1"):
+        await fill(log, 1, stream)
+    assert await log.stream_names("experiment") == ["experiment-10", "experiment-2"]
+
+
 async def test_events_carry_the_time_they_were_recorded_in_utc(log: EventLog) -> None:
     await fill(log, 1)
     [recorded] = await log.read_all(0)

@@ -11,7 +11,7 @@ from resolute.api import asking, replay
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Event
-from resolute.proto.pool import AgentJoined, Slot
+from resolute.proto.pool import AgentJoined, AllocationRequested, Placement, Slot, SlotsAssigned
 from tests.integration.api import a_search
 from tests.integration.api.running import running
 
@@ -59,6 +59,41 @@ async def test_the_check_names_what_was_tampered_with(postgres_dsn: str, tmp_pat
         assert "/api/v1/users" not in paths
         [table] = report.tables
         assert (table.table, "forged" in table.shown[0], "digits" in table.rebuilt[0]) == ("experiments", True, True)
+
+
+async def test_the_check_names_states_that_cannot_be(postgres_dsn: str, tmp_path: Path) -> None:
+    """Among them what earlier releases made of a restart with another set of pools."""
+    async with running(postgres_dsn) as cluster:
+        await a_search.tell(cluster, tmp_path)
+        gateway = cluster.gateway
+        assert (await replay.compare(gateway.settings, cluster.log, gateway.pool)).impossible == []
+        joined = AgentJoined("twice", (Slot(0, "cpu"),), "host", "1")
+        await cluster.tell("pool-main", joined, *held("x", "twice"), *held("y", "twice"), *held("z", "nowhere"))
+        await cluster.tell("pool-other", joined)
+        report = await replay.compare(gateway.settings, cluster.log, gateway.pool)
+        assert report.impossible == [
+            "agent twice is in several pools at once: main, other",
+            "slot 0 of agent twice is held by several at once: x, y",
+            "z runs on agent nowhere, which is not in its pool main",
+        ]
+
+
+def held(allocation_id: str, agent_id: str) -> tuple[Event, Event]:
+    """An allocation that has the first slot of an agent."""
+    asked = AllocationRequested(
+        allocation_id=allocation_id,
+        task_id=f"task of {allocation_id}",
+        task_type="TRIAL",
+        job_id="job",
+        name="a trial",
+        owner="ada",
+        slots=1,
+        priority=42,
+        weight=1.0,
+        max_slots=None,
+        preemption_timeout_s=60,
+    )
+    return asked, SlotsAssigned(allocation_id, (Placement(f"share of {allocation_id}", agent_id, (0,)),), "a reason")
 
 
 async def test_where_there_are_more_answers_than_are_compared_every_row_is_and_a_part_of_every_route(

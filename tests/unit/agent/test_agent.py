@@ -101,6 +101,7 @@ class Scene:
     hellos: list[AgentHello] = field(default_factory=list)
     reports: list[tuple[str, str, int | None]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    pools: list[str] = field(default_factory=list)
     hopeless: list[bool] = field(default_factory=list)
     lines: dict[int, LogLine] = field(default_factory=dict)
     batches: list[int] = field(default_factory=list)
@@ -118,9 +119,9 @@ class Scene:
         self.start_agent()
         await self.until(lambda: bool(self.hellos))
 
-    def start_agent(self) -> None:
+    def start_agent(self, pool: str = "default") -> None:
         settings = AgentSettings(
-            id="a1", hello_s=0.05, heartbeat_s=0.05, logs_wait_s=0.2, work_dir=self.folder, remember_s=60
+            id="a1", pool=pool, hello_s=0.05, heartbeat_s=0.05, logs_wait_s=0.2, work_dir=self.folder, remember_s=60
         )
         agent = Agent(self.bus, self.runtime, Ledger(self.folder / "ledger"), settings, SITE, "10.0.0.1", "1")
         agent.try_again_after_s = (0.01, 0.01)
@@ -159,6 +160,7 @@ class Scene:
             raise Failed("a bug of the scheduler's")
         self.reports.append((report.resources_id, report.what, report.exit_code))
         self.reasons.append(report.reason)
+        self.pools.append(report.pool)
         self.hopeless.append(report.hopeless)
         return Reply(1)
 
@@ -185,6 +187,14 @@ class Scene:
 
 def start(resources_id: str, *slots: int, started: bool = False) -> StartTask:
     return StartTask(Placement(resources_id, "a1", slots), SPEC, "token", 0, 1, started)
+
+
+def start_again() -> AgentOrders:
+    return AgentOrders(start=(start("r1", 0, started=True),), complete=True)
+
+
+def stop_it() -> AgentOrders:
+    return AgentOrders(stop=(StopTask("r1", "it was killed", "a.1"),), complete=True)
 
 
 @asynccontextmanager
@@ -234,6 +244,34 @@ async def test_an_order_given_twice_or_late_starts_nothing_more(tmp_path: Path):
         await s.order(order)
         await s.some_hellos()
         assert len(s.reports) == 2
+
+
+async def test_an_end_is_reported_to_the_pool_of_its_allocation_though_the_agent_has_moved(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        await s.stop_agent()
+        s.start_agent(pool="gpu")
+        s.runtime.end("r1", 0)
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 0))
+        assert s.pools[-1] == "default"
+
+
+@pytest.mark.parametrize("order", [start_again, stop_it], ids=["start", "stop"])
+async def test_an_end_that_the_scheduler_knows_nothing_of_is_reported_again(
+    tmp_path: Path, order: Callable[[], AgentOrders]
+):
+    """As after a restart with another set of pools: the report went to a pool that the task was not in."""
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: bool(s.reports))
+        s.runtime.end("r1", 3)
+        await s.until(lambda: s.reports[1:] == [("r1", "exited", 3)])
+        s.reports.clear()
+        s.answer = lambda hello: AgentOrders(complete=True) if s.reports else order()
+        await s.until(lambda: s.reports == [("r1", "exited", 3)])
+        await s.some_hellos()
+        assert len(s.reports) == 1
 
 
 async def test_what_a_complete_answer_leaves_out_is_stopped(tmp_path: Path):

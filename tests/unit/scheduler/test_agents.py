@@ -12,20 +12,21 @@ from resolute.proto.pool import (
     AgentLost,
     AllocationExited,
     AllocationHeldBack,
+    AllocationKillRequested,
     AllocationRequested,
     DisableAgent,
     DisableSlot,
     EnableAgent,
     EnableSlot,
     KillAllocation,
-    PreemptionRequested,
+    PreemptAllocation,
     ResourcesExited,
     SlotDisabled,
     SlotEnabled,
     SlotsAssigned,
 )
 from resolute.scheduler import orders
-from resolute.scheduler.decisions import ExpireLease
+from resolute.scheduler.decisions import ExpireLease, LeavePool
 from resolute.scheduler.policies import Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello, started
 
@@ -79,9 +80,21 @@ def test_draining_lets_the_work_end_and_takes_no_more():
     story.when(EnableAgent("default", "a1")).then(AgentEnabled, SlotsAssigned)
 
 
-def test_disabling_asks_the_work_to_go_elsewhere():
+def test_disabling_without_draining_ends_the_work_now():
     story = given(hello("a1", slots=1), asks("one")).given(hello("a2", slots=1))
-    story.when(DisableAgent("default", "a1")).then(AgentDisabled, PreemptionRequested)
+    story.given(started(story, "one"))
+    story.when(DisableAgent("default", "a1")).then(AgentDisabled, AllocationKillRequested)
+    (stop,) = orders.plan(story.pool, "a1", resources_of(story, "one")).stop
+    assert stop.reason == "agent a1 was disabled"
+    story.when(exited(story, "one", code=137)).then(ResourcesExited, AllocationExited)
+    event = story.only(AllocationExited)
+    assert isinstance(event, AllocationExited)
+    assert (event.outcome, event.reason) == ("killed", "agent a1 was disabled")
+
+
+def test_disabling_ends_what_is_already_asked_to_go():
+    story = given(hello("a1", slots=1), asks("one"), PreemptAllocation("default", "one", "paused"))
+    story.when(DisableAgent("default", "a1")).then(AgentDisabled, AllocationKillRequested)
 
 
 def test_a_disabled_slot_is_not_given():
@@ -91,9 +104,19 @@ def test_a_disabled_slot_is_not_given():
     story.when(EnableSlot("default", "a1", 0)).then(SlotEnabled, SlotsAssigned)
 
 
-def test_disabling_a_held_slot_asks_its_holder_to_go():
-    story = given(hello(slots=1), asks("one"))
-    story.when(DisableSlot("default", "a1", 0)).then(SlotDisabled, PreemptionRequested)
+def test_disabling_a_held_slot_ends_its_holder_and_nobody_else():
+    story = given(hello(slots=2), asks("one"), asks("two"))
+    held = story.pool.agents["a1"].held
+    story.when(DisableSlot("default", "a1", 0)).then(SlotDisabled, AllocationKillRequested)
+    event = story.only(AllocationKillRequested)
+    assert isinstance(event, AllocationKillRequested)
+    assert event.allocation_id == held[0]
+
+
+def test_a_slot_that_drains_and_is_then_disabled_outright_ends_its_holder():
+    story = given(hello(slots=1), asks("a"), DisableSlot("default", "a1", 0, drain=True))
+    story.when(DisableSlot("default", "a1", 0)).then(SlotDisabled, AllocationKillRequested)
+    story.when(DisableSlot("default", "a1", 0)).then()
 
 
 def test_an_agent_drained_while_busy_is_empty_in_the_end_and_takes_work_again_when_enabled():
@@ -119,10 +142,20 @@ def test_a_slot_drained_while_busy_is_given_on_only_when_it_is_enabled_again():
     assert story.holders() == {"b": ("a1",)}
 
 
-def test_an_agent_that_drains_and_is_then_disabled_outright_asks_its_work_to_go():
+def test_an_agent_that_drains_and_is_then_disabled_outright_ends_its_work():
     story = given(hello(), asks("a"), DisableAgent("default", "a1", drain=True))
-    story.when(DisableAgent("default", "a1")).then(PreemptionRequested)
+    story.when(DisableAgent("default", "a1")).then(AgentDisabled, AllocationKillRequested)
     story.when(DisableAgent("default", "a1")).then()
+    story.when(DisableAgent("default", "a1", drain=True)).then(AgentDisabled)
+
+
+def test_an_agent_that_is_in_another_pool_now_is_lost_to_this_one_and_so_is_what_ran_there():
+    story = given(hello(), asks("one"))
+    story.when(LeavePool("a1", "gpu")).then(AgentLost, ResourcesExited, AllocationExited)
+    event = story.only(AllocationExited)
+    assert isinstance(event, AllocationExited)
+    assert (event.outcome, event.reason) == ("lost", "agent a1 came back in pool 'gpu'")
+    story.when(LeavePool("a1", "gpu")).then()
 
 
 def test_what_a_drained_agent_runs_makes_room_for_nobody():

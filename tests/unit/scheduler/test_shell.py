@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from resolute import codec
 from resolute.bus import MemoryBus, subjects
+from resolute.config.pools import ResourcePool
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Failed, NotFound
 from resolute.proto.experiment import DescribeRun, TaskSpec
-from resolute.proto.message import Cause, Command, Reply
+from resolute.proto.message import Cause, Command, Event, Reply
 from resolute.proto.pool import (
     AgentHeartbeat,
     AgentHello,
+    AgentJoined,
+    AgentLost,
     AgentOrders,
     AllocationExited,
+    AllocationWaits,
     KillAllocation,
+    PoolRemoved,
+    PoolRestored,
     PreemptAllocation,
     TaskReport,
 )
@@ -30,6 +36,17 @@ from resolute.service import Context, tokens
 from tests.unit.scheduler.stories import asks, hello
 
 SETTINGS = SchedulerSettings(agent_reconnect_wait_s=0.4, tick_s=0.02)
+
+PATIENT = 60.0
+"""An agent that says nothing for a whole test is not lost."""
+
+
+def with_pools(*names: str) -> SchedulerSettings:
+    return SchedulerSettings(pools=tuple(map(pool, names)), agent_reconnect_wait_s=PATIENT, tick_s=0.02)
+
+
+def pool(name: str) -> ResourcePool:
+    return ResourcePool(pool_name=name)
 
 
 @dataclass
@@ -42,10 +59,15 @@ class Stage:
     running: list[asyncio.Task[None]] = field(default_factory=list)
     describe: Callable[[DescribeRun], TaskSpec] = field(default=lambda command: spec(command.allocation_id))
 
-    async def scheduler(self) -> asyncio.Task[None]:
+    async def restart(self, settings: SchedulerSettings) -> None:
+        self.running[-1].cancel()
+        await asyncio.gather(self.running[-1], return_exceptions=True)
+        await self.scheduler(settings)
+
+    async def scheduler(self, settings: SchedulerSettings = SETTINGS) -> asyncio.Task[None]:
         ready = asyncio.Event()
         context = Context(self.log, self.bus, on_ready=lambda name: ready.set(), secret=b"secret")
-        task = asyncio.create_task(serve(context, SETTINGS))
+        task = asyncio.create_task(serve(context, settings))
         self.running.append(task)
         await asyncio.wait_for(ready.wait(), 5)
         return task
@@ -68,14 +90,19 @@ class Stage:
     async def hello(self, message: AgentHello) -> AgentOrders:
         return await self.bus.ask(subjects.agent(message.agent_id, "hello"), message, AgentOrders)
 
-    async def report(self, allocation: str, resources_id: str, what: str, code: int | None = None) -> Reply:
-        report = TaskReport("a1", "default", allocation, resources_id, what, "10.0.0.1", code)
+    async def report(
+        self, allocation: str, resources_id: str, what: str, code: int | None = None, pool: str = "default"
+    ) -> Reply:
+        report = TaskReport("a1", pool, allocation, resources_id, what, "10.0.0.1", code)
         return await self.bus.ask(subjects.agent("a1", "report"), report, Reply)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(5):
             while not condition():  # noqa: ASYNC110  (the condition may be about anything)
                 await asyncio.sleep(0.005)
+
+    def happened(self, *kinds: type[Event]) -> list[tuple[str, type[Event]]]:
+        return [(r.stream, type(r.event)) for r in self.log._all if isinstance(r.event, kinds)]
 
     def exits(self) -> list[AllocationExited]:
         return [r.event for r in self.log._all if isinstance(r.event, AllocationExited)]
@@ -86,7 +113,7 @@ def spec(allocation_id: str) -> TaskSpec:
 
 
 @asynccontextmanager
-async def staged() -> AsyncIterator[Stage]:
+async def staged(settings: SchedulerSettings = SETTINGS) -> AsyncIterator[Stage]:
     stage = Stage()
     await stage.bus.serve("searcher", stage.searcher)
 
@@ -95,7 +122,7 @@ async def staged() -> AsyncIterator[Stage]:
 
     await stage.bus.listen(subjects.agent("a1", "orders"), AgentOrders, order)
     stage.running.append(asyncio.create_task(stage.relay()))
-    await stage.scheduler()
+    await stage.scheduler(settings)
     try:
         yield stage
     finally:
@@ -226,3 +253,76 @@ async def test_a_pool_that_is_not_there_is_named_with_those_that_are():
     async with staged() as stage:
         with pytest.raises(NotFound, match="pool: no pool 'gpus'; there are default"):
             await stage.request(KillAllocation("gpus", "one", ""))
+
+
+def in_pool(message, name: str):
+    return replace(message, pool=name)
+
+
+async def running_in_main(stage: Stage) -> str:
+    """One allocation that runs in pool main; its resources id."""
+    await stage.hello(in_pool(hello(), "main"))
+    await stage.request(in_pool(asks("one"), "main"))
+    (start,) = (await stage.hello(in_pool(hello(), "main"))).start
+    await stage.report("one", start.placement.resources_id, "started", pool="main")
+    return start.placement.resources_id
+
+
+async def test_an_agent_that_comes_back_in_another_pool_leaves_the_first_with_what_it_ran_there():
+    async with staged(with_pools("main", "other")) as stage:
+        resources_id = await running_in_main(stage)
+        answer = await stage.hello(in_pool(hello(running=[resources_id]), "other"))
+        assert (answer.complete, answer.keep, answer.start) == (True, (), ())
+        assert [(one.outcome, one.reason) for one in stage.exits()] == [("lost", "agent a1 came back in pool 'other'")]
+        moved = [("pool-main", AgentJoined), ("pool-main", AgentLost), ("pool-other", AgentJoined)]
+        assert stage.happened(AgentJoined, AgentLost) == moved
+        await stage.hello(in_pool(hello(), "main"))
+        assert stage.happened(AgentJoined, AgentLost)[3:] == [("pool-other", AgentLost), ("pool-main", AgentJoined)]
+
+
+async def test_slots_are_not_held_for_ever_by_what_ran_in_a_pool_that_was_away():
+    """Restarted without the pool, and with it again: its agent was in another pool meanwhile."""
+    async with staged(with_pools("main", "other")) as stage:
+        resources_id = await running_in_main(stage)
+        await stage.restart(with_pools("other"))
+        await stage.report("one", resources_id, "exited", 0, pool="main")
+        assert [one.outcome for one in stage.exits()] == ["exited"]
+        await stage.hello(in_pool(hello(), "other"))
+        await stage.request(in_pool(asks("two", slots=2), "main"))
+        waits = [r.event for r in stage.log._all if isinstance(r.event, AllocationWaits)]
+        assert [(one.rule, "without pool 'main' (there are other)" in one.reason) for one in waits] == [
+            ("no_pool", True)
+        ]
+        await stage.restart(with_pools("main", "other"))
+        (start,) = (await stage.hello(in_pool(hello(), "main"))).start
+        assert start.spec.allocation_id == "two"
+        assert stage.happened(PoolRemoved, PoolRestored) == [("pool-main", PoolRemoved), ("pool-main", PoolRestored)]
+
+
+async def test_what_runs_in_a_pool_that_is_away_runs_on_and_can_be_killed():
+    async with staged(with_pools("main", "other")) as stage:
+        resources_id = await running_in_main(stage)
+        await stage.restart(with_pools("other"))
+        answer = await stage.hello(in_pool(hello(running=[resources_id]), "main"))
+        assert answer.keep == (resources_id,)
+        await stage.request(KillAllocation("main", "one", "ada killed it"))
+        (stop,) = (await stage.hello(in_pool(hello(running=[resources_id]), "main"))).stop
+        assert stop.resources_id == resources_id
+        await stage.report("one", resources_id, "exited", 137, pool="main")
+        assert [one.outcome for one in stage.exits()] == ["killed"]
+        with pytest.raises(NotFound, match="no pool 'main'; there are other"):
+            await stage.hello(in_pool(hello(), "main"))
+
+
+async def test_work_for_a_pool_that_never_was_waits_and_can_be_withdrawn():
+    async with staged() as stage:
+        await stage.request(in_pool(asks("one"), "attic"))
+        await stage.request(PreemptAllocation("attic", "one", "the experiment was paused"))
+        assert [one.outcome for one in stage.exits()] == ["yielded"]
+
+
+async def test_an_agent_lost_in_a_pool_that_is_away_is_lost():
+    async with staged(with_pools("main", "other")) as stage:
+        await running_in_main(stage)
+        await stage.restart(SETTINGS)
+        await stage.until(lambda: [one.outcome for one in stage.exits()] == ["lost"])

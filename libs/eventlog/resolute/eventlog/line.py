@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 IN_LINE, MAX_SLOTS, NEVER_FITS, FAIR_SHARE = "in_line", "max_slots", "never_fits", "fair_share"
+NO_POOL = "no_pool"
 
-OF_ITSELF = frozenset({"", IN_LINE, MAX_SLOTS, "making_room"})
+OF_ITSELF = frozenset({"", IN_LINE, MAX_SLOTS, "making_room", NO_POOL})
 """What is told to others than the first of a line."""
 
 OF_ALL = frozenset({NEVER_FITS, FAIR_SHARE})

@@ -88,6 +88,10 @@ class EventLog(Protocol):
         empty for an unknown stream."""
         ...
 
+    async def stream_names(self, category: str) -> list[str]:
+        """The names of all streams of a category, in order."""
+        ...
+
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         """Up to `limit` events of every stream with a position above `after`, in order."""
         ...

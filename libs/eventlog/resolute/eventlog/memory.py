@@ -103,6 +103,9 @@ class MemoryEventLog:
         history = self._streams[stream][after_version:] if stream in self._streams else []
         return history[:limit]
 
+    async def stream_names(self, category: str) -> list[str]:
+        return sorted(stream for stream in self._heads if stream.startswith(f"{category}-"))
+
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return self._all[after : after + limit]
 

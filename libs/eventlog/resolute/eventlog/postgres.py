@@ -124,6 +124,9 @@ class PostgresEventLog:
     async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
         return [recorded_from(row) for row in await self._fetch(READ["read_stream"], stream, after_version, limit)]
 
+    async def stream_names(self, category: str) -> list[str]:
+        return [row["stream"] for row in await self._fetch(READ["streams"], f"{category}-")]
+
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         recorded = [recorded_from(row) for row in await self._fetch(READ["read_all"], after, limit)]
         if recorded:

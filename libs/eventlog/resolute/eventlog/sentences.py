@@ -125,6 +125,8 @@ WORDS: Mapping[str, Say] = {
     "TrialStopRequested": _stop,
     "TrialRunEnded": _run_ended,
     "TrialEnded": lambda d: f"trial {d['trial_id']} ended {d['outcome']}{_because(d['reason'])}",
+    "PoolRemoved": lambda d: f"pool {d['pool']} was taken out of the configuration, which has {', '.join(d['pools'])}",
+    "PoolRestored": lambda d: f"pool {d['pool']} was put back into the configuration",
     "AgentJoined": lambda d: f"agent {d['agent_id']} joined with {_slots(len(d['slots']))}",
     "AgentLost": lambda d: f"agent {d['agent_id']} was lost{_because(d['reason'])}",
     "AgentEnabled": lambda d: f"agent {d['agent_id']} was enabled",

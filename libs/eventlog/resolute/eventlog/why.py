@@ -259,10 +259,15 @@ _ANY: Mapping[str, Sequence[str]] = {
     "ExperimentStopping": ("TrialEnded", "TrialValidated", "TrialTargetReached"),
     "ExperimentEnded": ("TrialEnded",),
     "ResourcesExited": ("AgentLost",),
-    "SlotsAssigned": ("AllocationExited", "AgentJoined", "AgentEnabled", "SlotEnabled", "JobMoved", "JobChanged"),
-    "AllocationWaits": ("JobMoved", "JobChanged", "AgentLost", "AgentDisabled", "SlotDisabled"),
+    "SlotsAssigned": (
+        *("AllocationExited", "AgentJoined", "AgentEnabled", "SlotEnabled", "JobMoved", "JobChanged", "PoolRestored"),
+    ),
+    "AllocationWaits": (
+        *("JobMoved", "JobChanged", "AgentLost", "AgentDisabled", "SlotDisabled", "PoolRemoved", "PoolRestored"),
+    ),
     "AllocationHeldBack": ("AgentLost", "AgentDisabled", "SlotDisabled", "AgentJoined"),
     "PreemptionRequested": ("AllocationRequested", "AgentDisabled", "SlotDisabled", "JobMoved", "JobChanged"),
+    "AllocationKillRequested": ("AgentDisabled", "SlotDisabled"),
     "CheckpointDeletionRequested": ("RetentionApplied",),
 }
 """By type: what else of the same append does."""

@@ -138,6 +138,7 @@ class Agent:
         for stop in orders.stop:
             await self._stop(stop)
         if orders.complete:
+            self._report_again(orders, asked_about)
             wanted = {
                 *orders.keep,
                 *(s.placement.resources_id for s in orders.start),
@@ -154,7 +155,18 @@ class Agent:
         if task is not None:
             await self._ask_to_end(task, order.reason)
         else:
-            self._disown(Entry(order.resources_id, order.allocation_id, "", 0, 0, ()), Exit(None, order.reason))
+            entry = Entry(order.resources_id, order.allocation_id, "", 0, 0, (), self._settings.pool)
+            self._disown(entry, Exit(None, order.reason))
+
+    def _report_again(self, orders: AgentOrders, asked_about: Collection[str]) -> None:
+        """An end that was reported before the question, and that the answer knows nothing of, did not reach the pool
+        that the task is in: without another report the task's slots would be held for ever."""
+        ordered = {*(one.placement.resources_id for one in orders.start), *(one.resources_id for one in orders.stop)}
+        for resources_id in ordered.difference(asked_about):
+            task = self._tasks.get(resources_id)
+            if task is not None and task.reported and self._caring[resources_id].done():
+                log_.warning("an end is reported again", resources_id=resources_id, pool=self._settings.pool)
+                self._attend(task, task.report_again, task.report_again)
 
     async def _ask_to_end(self, task: Task, reason: str) -> None:
         """Where that fails over a bug, others are still to be asked; and the scheduler says it again."""
@@ -164,7 +176,7 @@ class Agent:
             log_.exception("a task cannot be asked to end", resources_id=task.entry.resources_id)
 
     def _start(self, order: StartTask) -> None:
-        entry = entry_for(order)
+        entry = entry_for(order, self._settings.pool)
         if self._closing or entry.resources_id in self._tasks:
             return
         if order.started:

@@ -29,6 +29,8 @@ class Entry:
     run_id: int
     rank: int
     slot_ids: tuple[int, ...]
+    pool: str = ""
+    """That of the allocation; empty where an agent of an earlier release wrote this: the agent's own."""
     stop_reason: str = ""
     mark: int = 0
     """Up to where its output is stored."""
@@ -42,10 +44,11 @@ class Entry:
     """When the scheduler had recorded its end, in seconds since the epoch."""
 
 
-def entry_for(order: StartTask) -> Entry:
+def entry_for(order: StartTask, pool: str) -> Entry:
+    """`pool`: that of the agent as it is given the order; a later agent over this ledger may be in another one."""
     placement, spec = order.placement, order.spec
     return Entry(
-        placement.resources_id, spec.allocation_id, spec.task_id, spec.run_id, order.rank, placement.slot_ids
+        placement.resources_id, spec.allocation_id, spec.task_id, spec.run_id, order.rank, placement.slot_ids, pool
     )  # fmt: skip
 
 

@@ -98,6 +98,11 @@ class Task:
         self._ended.set()
         await self._report_exit(found)
 
+    async def report_again(self) -> None:
+        """Report once more how it ended, to the pool in which this agent is now."""
+        self.entry = replace(self.entry, pool=self._office.settings.pool)
+        await self._report_exit(self.entry.found or Exit(None, "the agent no longer has it"))
+
     async def give_up(self, why: str) -> None:
         """End it, without a look at how."""
         await self._office.runtime.signal(self.entry.resources_id, signal.SIGKILL)
@@ -229,7 +234,7 @@ class Task:
         await self._office.desk.report(
             TaskReport(
                 agent_id=settings.id,
-                pool=settings.pool,
+                pool=entry.pool or settings.pool,
                 allocation_id=entry.allocation_id,
                 resources_id=entry.resources_id,
                 what=what,

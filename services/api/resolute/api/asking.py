@@ -43,7 +43,7 @@ IDS: Mapping[str, str] = {
     "allocationId": "SELECT allocation_id FROM read_v1.allocations ORDER BY requested_at, allocation_id",
     "checkpointUuid": "SELECT uuid FROM read_v1.checkpoints ORDER BY uuid",
     "jobId": "SELECT job_id FROM read_v1.experiments ORDER BY id",
-    "agentId": "SELECT agent_id FROM read_v1.agents ORDER BY agent_id",
+    "agentId": "SELECT DISTINCT agent_id FROM read_v1.agents ORDER BY agent_id",
     "slotId": "SELECT DISTINCT slot_id::text FROM read_v1.slots ORDER BY slot_id::text",
     "userId": "SELECT id::text FROM read_v1.users ORDER BY id",
     "username": "SELECT username FROM read_v1.users ORDER BY id",

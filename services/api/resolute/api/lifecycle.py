@@ -45,9 +45,11 @@ TRIALS = """SELECT t.id, t.task_id, t.experiment_id, coalesce(r.allocation_id, '
 FROM read_v1.trials t LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
 WHERE t.id = ANY($1::bigint[])"""
 
+# Of an agent that was in several pools, the last row is that of the pool that it joined last.
 HOSTS = """SELECT g.agent_id, g.host, coalesce(jsonb_object_agg(s.slot_id::text, s.uuid)
     FILTER (WHERE s.kind IN ('cuda', 'rocm')), '{}') AS gpus
-FROM read_v1.agents g LEFT JOIN read_v1.slots s USING (agent_id) GROUP BY g.agent_id"""
+FROM read_v1.agents g LEFT JOIN read_v1.slots s USING (agent_id, pool) GROUP BY g.agent_id, g.pool
+ORDER BY g.joined_at, g.pool"""
 
 Key = TypeVar("Key")
 

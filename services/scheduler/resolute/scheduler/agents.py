@@ -16,7 +16,11 @@ class Agent:
     version: str = ""
     present: bool = False
     enabled: bool = True
+    draining: bool = False
+    """Whether it was disabled to let what it runs end by itself."""
     disabled_slots: frozenset[int] = frozenset()
+    draining_slots: frozenset[int] = frozenset()
+    """Those of them that were disabled so."""
     held: Mapping[int, str] = field(default_factory=dict)
     """Allocation ids by slot id."""
     shares: Mapping[str, str] = field(default_factory=dict)
@@ -57,3 +61,13 @@ def joined(agent: Agent | None, agent_id: str, slots: Iterable[Slot], host: str,
     """What its operators switched off stays off, and what it runs stays its own."""
     known = agent or Agent(agent_id)
     return replace(known, slots={slot.id: slot for slot in slots}, host=host, version=version, present=True)
+
+
+def slot_enabled(agent: Agent, slot_id: int) -> Agent:
+    off, draining = agent.disabled_slots - {slot_id}, agent.draining_slots - {slot_id}
+    return replace(agent, disabled_slots=off, draining_slots=draining)
+
+
+def slot_disabled(agent: Agent, slot_id: int, drain: bool) -> Agent:
+    draining = agent.draining_slots | {slot_id} if drain else agent.draining_slots - {slot_id}
+    return replace(agent, disabled_slots=agent.disabled_slots | {slot_id}, draining_slots=draining)

@@ -76,6 +76,7 @@ PREEMPTIBLE = frozenset({State.ASSIGNED, State.RUNNING})
 
 HELD_BACK = "held_back"
 IN_LINE, MAX_SLOTS, MAKING_ROOM = "in_line", "max_slots", "making_room"
+NO_POOL = "no_pool"
 
 OF_THE_FIRST = frozenset({HELD_BACK, "busy", "whole_agents", "fair_share", "starting", "suspended"})
 """Rules that are told to the first of a line, and count for those behind as well."""

@@ -30,6 +30,8 @@ from resolute.proto.pool import (
     InstanceGone,
     KillAllocation,
     MoveJob,
+    PoolRemoved,
+    PoolRestored,
     PreemptAllocation,
     PreemptionAcknowledged,
     PreemptionRequested,
@@ -65,6 +67,23 @@ class ExpireLease:
 
 
 @dataclass(frozen=True, slots=True)
+class LeavePool:
+    """The agent said hello to another pool: an agent is in one pool at a time."""
+
+    agent_id: str
+    pool: str
+    """The other pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurePools:
+    """A scheduler's configuration names these pools; this one is among them, or is not."""
+
+    pool: str
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EnforceDeadlines:
     """Kill what was asked to give its slots back and has had its time."""
 
@@ -83,7 +102,7 @@ PoolWish = (
 )
 """The commands others may send."""
 
-Wish = PoolWish | AgentHello | TaskReport | ExpireLease | EnforceDeadlines | Provision
+Wish = PoolWish | AgentHello | TaskReport | ExpireLease | LeavePool | ConfigurePools | EnforceDeadlines | Provision
 
 
 class Story:
@@ -121,8 +140,12 @@ def decide(
             _report(story, wish)
         case AgentHello():
             _hello(story, wish)
-        case ExpireLease():
-            _lose(story, wish)
+        case ExpireLease(agent_id=agent_id, silent_s=silent_s):
+            _lose(story, agent_id, f"agent {agent_id} was silent for {silent_s:.0f} s")
+        case LeavePool(agent_id=agent_id, pool=other):
+            _lose(story, agent_id, f"agent {agent_id} came back in pool {other!r}")
+        case ConfigurePools():
+            _configure(story, wish)
         case EnforceDeadlines():
             _enforce(story)
         case Provision():
@@ -144,6 +167,10 @@ def _schedule(story: Story, policy: Policy) -> None:
     if policy.preempts:
         for job_id in story.jobs:
             _enforce_limit(story, job_id)
+    if story.pool.removed is not None:
+        for event in list(reasons.without_pool(story.pool, story.events, story.now)):
+            story.happens(event)
+        return
     for event in list(reasons.impossible(story.pool, story.events, policy, story.now)):
         story.happens(event)  # before shares are divided: what can never run has none
     for decision in plan(story.pool, policy):
@@ -334,11 +361,10 @@ def _has_changed(known: Agent, hello: AgentHello) -> bool:
     return found != (known.slots, known.host, known.version)
 
 
-def _lose(story: Story, wish: ExpireLease) -> None:
-    agent = story.pool.agents.get(wish.agent_id)
-    if agent is None or not agent.present:
-        return
-    _lose_agent(story, agent, f"agent {agent.id} was silent for {wish.silent_s:.0f} s")
+def _lose(story: Story, agent_id: str, reason: str) -> None:
+    agent = story.pool.agents.get(agent_id)
+    if agent is not None and agent.present:
+        _lose_agent(story, agent, reason)
 
 
 def _lose_agent(story: Story, agent: Agent, reason: str) -> None:
@@ -353,7 +379,7 @@ def _switch_agent(story: Story, wish: EnableAgent | DisableAgent) -> None:
         if not agent.enabled:
             story.happens(AgentEnabled(agent.id))
     else:
-        if agent.enabled:
+        if agent.enabled or agent.draining != wish.drain:
             story.happens(AgentDisabled(agent.id, wish.drain))
         if not wish.drain:
             _clear(story, agent.shares.values(), f"agent {agent.id} was disabled")
@@ -363,12 +389,12 @@ def _switch_slot(story: Story, wish: EnableSlot | DisableSlot) -> None:
     agent = _agent(story, wish.pool, wish.agent_id)
     if wish.slot_id not in agent.slots:
         raise NotFound(f"no slot {wish.slot_id} on agent {agent.id}; it has {sorted(agent.slots)}")
-    disabled = wish.slot_id in agent.disabled_slots
+    disabled, draining = (wish.slot_id in slots for slots in (agent.disabled_slots, agent.draining_slots))
     if isinstance(wish, EnableSlot):
         if disabled:
             story.happens(SlotEnabled(agent.id, wish.slot_id))
     else:
-        if not disabled:
+        if not disabled or draining != wish.drain:
             story.happens(SlotDisabled(agent.id, wish.slot_id, wish.drain))
         if not wish.drain and wish.slot_id in agent.held:
             _clear(story, [agent.held[wish.slot_id]], f"slot {wish.slot_id} of agent {agent.id} was disabled")
@@ -382,8 +408,20 @@ def _agent(story: Story, pool: str, agent_id: str) -> Agent:
 
 
 def _clear(story: Story, allocation_ids: Iterable[str], reason: str) -> None:
+    """Ends them now: their trials go on elsewhere from their last checkpoint, and it counts as no failure."""
     for allocation_id in dict.fromkeys(allocation_ids):
-        _preempt(story, story.pool.allocations[allocation_id], reason)
+        _kill(story, story.pool.allocations[allocation_id], reason)
+
+
+# ---------------------------------------------------------------- the pool itself
+
+
+def _configure(story: Story, wish: ConfigurePools) -> None:
+    removed = story.pool.removed is not None
+    if removed and wish.pool in wish.pools:
+        story.happens(PoolRestored(wish.pool))
+    if not removed and wish.pool not in wish.pools:
+        story.happens(PoolRemoved(wish.pool, wish.pools))
 
 
 # ---------------------------------------------------------------- instances of an elastic pool

@@ -11,7 +11,7 @@ class Leases:
     """Not in the log: a heartbeat is no decision, and a scheduler that restarts grants everybody a fresh lease."""
 
     wait_s: Mapping[str, float]
-    """By pool: an agent silent for longer is lost."""
+    """By pool: an agent silent for longer is lost. May grow."""
     heard_s: dict[tuple[str, str], float] = field(default_factory=dict)
     """By (pool, agent id)."""
     _looked_s: float | None = None
@@ -19,6 +19,10 @@ class Leases:
     def hear(self, pool: str, agent_id: str, now_s: float) -> None:
         if pool in self.wait_s:
             self.heard_s[pool, agent_id] = now_s
+
+    def pools_of(self, agent_id: str) -> list[str]:
+        """Where the agent was heard, and has not been lost since."""
+        return [pool for pool in self.wait_s if (pool, agent_id) in self.heard_s]
 
     def forget(self, pool: str, agent_id: str) -> None:
         self.heard_s.pop((pool, agent_id), None)

@@ -23,6 +23,8 @@ from resolute.proto.pool import (
     AllocationWaits,
     JobChanged,
     JobMoved,
+    PoolRemoved,
+    PoolRestored,
     PreemptionRequested,
     ResourcesExited,
     SlotDisabled,
@@ -30,7 +32,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.scheduler import allocation as allocations
-from resolute.scheduler.agents import Agent, hold, joined, release
+from resolute.scheduler.agents import Agent, hold, joined, release, slot_disabled, slot_enabled
 from resolute.scheduler.allocation import HELD_BACK, MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
 from resolute.scheduler.demands import FIELDS, Kind, kind_in, kind_of
 from resolute.scheduler.jobs import Job, Queued, promised, waits
@@ -130,6 +132,13 @@ class Pool:
     slots_free: int = 0
     fleet: Fleet = field(default_factory=Fleet)
     """The instances, where the pool is elastic."""
+    removed: PoolRemoved | None = None
+    """While the cluster is configured without it: it gives no slots then."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything ever happened in it."""
+        return self.removed is not None or self.arrivals > 0 or next(self.agents.values(), None) is not None
 
     def draft(self) -> Pool:
         """The pool as it would be: fold into it what is about to be decided."""
@@ -159,7 +168,7 @@ class Pool:
         return self.allocations[entry[-1]]
 
 
-_PLAIN = ("arrivals", "exited", "rested", "given", "slots", "slots_free", "fleet")
+_PLAIN = ("arrivals", "exited", "rested", "given", "slots", "slots_free", "fleet", "removed")
 _DRAFTED = tuple(found.name for found in fields(Pool) if found.name not in _PLAIN)
 
 
@@ -171,15 +180,17 @@ def evolve(pool: Pool, event: Event) -> Pool:
         case AgentLost(agent_id=agent_id):
             _put_agent(pool, replace(pool.agents[agent_id], present=False))
         case AgentEnabled(agent_id=agent_id):
-            _put_agent(pool, replace(pool.agents[agent_id], enabled=True))
-        case AgentDisabled(agent_id=agent_id):
-            _put_agent(pool, replace(pool.agents[agent_id], enabled=False))
+            _put_agent(pool, replace(pool.agents[agent_id], enabled=True, draining=False))
+        case AgentDisabled(agent_id=agent_id, drain=drain):
+            _put_agent(pool, replace(pool.agents[agent_id], enabled=False, draining=drain))
         case SlotEnabled(agent_id=agent_id, slot_id=slot_id):
-            agent = pool.agents[agent_id]
-            _put_agent(pool, replace(agent, disabled_slots=agent.disabled_slots - {slot_id}))
-        case SlotDisabled(agent_id=agent_id, slot_id=slot_id):
-            agent = pool.agents[agent_id]
-            _put_agent(pool, replace(agent, disabled_slots=agent.disabled_slots | {slot_id}))
+            _put_agent(pool, slot_enabled(pool.agents[agent_id], slot_id))
+        case SlotDisabled(agent_id=agent_id, slot_id=slot_id, drain=drain):
+            _put_agent(pool, slot_disabled(pool.agents[agent_id], slot_id, drain))
+        case PoolRemoved():
+            pool.removed = event
+        case PoolRestored():
+            pool.removed = None
         case AllocationRequested():
             _request(pool, event)
         case JobChanged(job_id=job_id, changes=changes):

@@ -22,11 +22,13 @@ from resolute.proto.pool import (
     AllocationRequested,
     AllocationWaits,
     Holder,
+    PoolRemoved,
+    PoolRestored,
     SlotDisabled,
     SlotEnabled,
 )
 from resolute.scheduler import fit, placement
-from resolute.scheduler.allocation import HELD_BACK, IN_LINE, MAKING_ROOM, MAX_SLOTS, Allocation, State
+from resolute.scheduler.allocation import HELD_BACK, IN_LINE, MAKING_ROOM, MAX_SLOTS, NO_POOL, Allocation, State
 from resolute.scheduler.demands import Kind, kind_in, kind_of, line_of
 from resolute.scheduler.demands import firsts as queue_firsts
 from resolute.scheduler.policies.passes import ahead_without_slots, most_of, without_slots
@@ -37,7 +39,8 @@ from resolute.scheduler.provisioner.outlook import outlook
 NAMED = 5
 """How many jobs a reason names."""
 
-OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled)
+OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled, PoolRestored)
+"""After these the pool may hold more, or less, than before."""
 
 BUSY, WHOLE_AGENTS, FAIR_SHARE = "busy", "whole_agents", "fair_share"
 STARTING, SUSPENDED = "starting", "suspended"
@@ -70,6 +73,37 @@ def impossible(pool: Pool, events: Iterable[Event], policy: Policy, now: datetim
                     yield _reason(pool, allocation, policy, rule, now)
 
 
+def without_pool(pool: Pool, events: Iterable[Event], now: datetime) -> Iterator[Reason]:
+    """For a pool that was removed: everything that waits there is told so itself, once."""
+    assert pool.removed is not None, "the pool is there"
+    events = list(events)
+    if any(isinstance(event, PoolRemoved) for event in events):
+        concerned = list(_all_waiting(pool))
+    else:
+        asked = [event.allocation_id for event in events if isinstance(event, AllocationRequested)]
+        concerned = [pool.allocations[one] for one in asked if one in pool.allocations]
+    for allocation in concerned:
+        kind = kind_of(allocation.request)
+        yield AllocationWaits(
+            allocation_id=allocation.id,
+            rule=NO_POOL,
+            reason=_no_pool(pool.removed),
+            since=now,
+            slots_needed=kind.slots,
+            slots_free=pool.slots_free,
+            line=line_of(kind),
+        )
+
+
+def _no_pool(removed: PoolRemoved) -> str:
+    there = ", ".join(removed.pools)
+    return f"the cluster is configured without pool {removed.pool!r} (there are {there}); it waits until that is back"
+
+
+def _all_waiting(pool: Pool) -> Iterator[Allocation]:
+    return (pool.allocations[entry[-1]] for entry in pool.waiting)
+
+
 def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
     """By id, the first of every line that is looked at by itself. Where there is one queue, all wait behind its first;
     but what the pool cannot hold at all is passed over."""
@@ -99,6 +133,8 @@ def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
 def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
     """Those just queued, and those for whom room is made, or was to be made."""
     yield from (pool.allocations[allocation_id] for (allocation_id,) in pool.ripe)
+    if any(isinstance(event, PoolRestored) for event in events):
+        yield from _all_waiting(pool)
     if any(isinstance(event, OTHER_AGENTS) for event in events):
         yield from (pool.allocations[entry[-1]] for entry in pool.promised)
         yield from _limited_by_what_can_be_placed(pool, policy)

@@ -39,10 +39,8 @@ class SchedulerSettings(BaseSettings):
         return tuple(pool.pool_name for pool in self.pools)
 
     def pool(self, name: str) -> ResourcePool:
-        """With what the cluster says where it says nothing itself. Raises KeyError where there is none."""
-        found = next((pool for pool in self.pools if pool.pool_name == name), None)
-        if found is None:
-            raise KeyError(name)
+        """With what the cluster says where it says nothing itself; one that these settings do not name says nothing."""
+        found = next((pool for pool in self.pools if pool.pool_name == name), ResourcePool(pool_name=name))
         own: dict[str, object] = {}
         if found.scheduler is None:
             own["scheduler"] = self._scheduler()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar, cast
 from uuid import uuid4
@@ -12,7 +13,6 @@ import structlog
 
 from resolute import codec
 from resolute.bus import subjects
-from resolute.config.pools import Scheduler as PoolScheduler
 from resolute.eventlog import Appended
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import DescribeRun, TaskSpec
@@ -26,15 +26,24 @@ from resolute.proto.pool import (
     AllocationRequested,
     CheckFit,
     KillAllocation,
+    RequestAllocation,
     StartTask,
     TaskReport,
 )
 from resolute.scheduler import fit, orders, pool, reactions
 from resolute.scheduler.allocation import Allocation, Share
-from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, PoolWish, Wish, decide
+from resolute.scheduler.decisions import (
+    ConfigurePools,
+    EnforceDeadlines,
+    ExpireLease,
+    LeavePool,
+    PoolWish,
+    Wish,
+    decide,
+)
 from resolute.scheduler.leases import Leases
-from resolute.scheduler.policies import policy_for
 from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
+from resolute.scheduler.rules import Rules, rules_of
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, tokens
 
@@ -64,10 +73,12 @@ class Scheduler:
             snapshots=Snapshots(context.log, context.secret, "resolute.scheduler"),
         )
         pools = {name: settings.pool(name) for name in settings.pool_names}
-        self._pool_settings = pools
-        self._priorities = {name: (pool.scheduler or PoolScheduler()).default_priority for name, pool in pools.items()}
-        self._policies = {name: policy_for(pool) for name, pool in pools.items()}
-        self._leases = Leases({name: pool.agent_reconnect_wait for name, pool in pools.items()})
+        self._rules: dict[str, Rules] = {}
+        """Of the pools that this scheduler looks after: those of its settings, and those of the log besides."""
+        self._waits_s: dict[str, float] = {}
+        self._leases = Leases(self._waits_s)
+        for name in pools:
+            self._look_after(name)
         self._provisioners = {
             name: Provisioner(
                 pool, provider_of(pool), partial(self._pools.state, _stream(name)), partial(self._decide, name)
@@ -79,6 +90,7 @@ class Scheduler:
         self._traces: OrderedDict[str, str] = OrderedDict()
 
     async def run(self) -> None:
+        await self._compare_pools()
         await self._grant_leases()
         bus = self._context.bus
         subscriptions = [
@@ -102,16 +114,55 @@ class Scheduler:
             for subscription in subscriptions:
                 await subscription.close()
 
+    # ------------------------------------------------------------ which pools there are
+
+    def _look_after(self, pool_name: str) -> None:
+        rules = rules_of(pool_name, self._settings)
+        self._rules[pool_name] = rules
+        self._waits_s[pool_name] = rules.settings.agent_reconnect_wait
+
+    async def _compare_pools(self) -> None:
+        """Records which pools of the log the settings do not name any more, and which they name again."""
+        for stream in await self._context.log.stream_names("pool"):
+            await self._configure(stream.partition("-")[2])
+
+    async def _configure(self, pool_name: str) -> None:
+        if pool_name not in self._rules:
+            self._look_after(pool_name)
+        names = self._settings.pool_names
+        removed = (await self._pools.state(_stream(pool_name))).removed is not None
+        if removed == (pool_name in names):
+            wish, cause = ConfigurePools(pool_name, names), Cause(f"configured/{uuid4()}")
+            await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
+
+    async def _must_know(self, pool_name: str, wish: Wish) -> None:
+        """Work in a pool that the settings do not name may be asked for, and waits; what runs there may be stopped and
+        end. Raises NotFound for a pool of which the log knows nothing either, and to agents that run nothing there."""
+        if pool_name in self._settings.pool_names:
+            return
+        if not isinstance(wish, RequestAllocation):
+            state = await self._pools.state(_stream(pool_name))
+            agent = state.agents.get(wish.agent_id) if isinstance(wish, AgentHello) else None
+            if not state.is_known or (isinstance(wish, AgentHello) and (agent is None or not agent.shares)):
+                raise self._no_pool(pool_name)
+        await self._configure(pool_name)
+
+    def _no_pool(self, pool_name: str) -> NotFound:
+        return NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pool_names)}")
+
     # ------------------------------------------------------------ deciding
 
     async def _decide(self, pool_name: str, wish: Wish, cause: Cause) -> Appended:
-        self._must_know(pool_name)
+        await self._must_know(pool_name, wish)
+        return await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
+
+    def _deciding(self, pool_name: str, wish: Wish, cause: Cause) -> Callable[[pool.Pool], list[Event]]:
+        rules = self._rules[pool_name]
 
         def on(state: pool.Pool) -> list[Event]:
-            policy, priority = self._policies[pool_name], self._priorities[pool_name]
-            return decide(wish, state, self._context.now(), policy, priority, cause.actor)
+            return decide(wish, state, self._context.now(), rules.policy, rules.default_priority, cause.actor)
 
-        return await self._pools.execute(_stream(pool_name), on, cause)
+        return on
 
     async def _command(self, command: Command, cause: Cause) -> Reply:
         if isinstance(command, CheckFit):
@@ -120,13 +171,10 @@ class Scheduler:
         return Reply((await self._decide(wish.pool, wish, cause)).position)
 
     async def _check_fit(self, question: CheckFit) -> Reply:
-        self._must_know(question.pool)
+        if question.pool not in self._settings.pool_names:
+            raise self._no_pool(question.pool)
         state = await self._pools.state(_stream(question.pool))
-        return Reply(0, codec.dump(fit.check(question, state, self._pool_settings[question.pool])))
-
-    def _must_know(self, pool_name: str) -> None:
-        if pool_name not in self._settings.pool_names:
-            raise NotFound(f"pool: no pool {pool_name!r}; there are {', '.join(self._settings.pool_names)}")
+        return Reply(0, codec.dump(fit.check(question, state, self._rules[question.pool].settings)))
 
     async def _report(self, report: TaskReport) -> Reply:
         self._leases.hear(report.pool, report.agent_id, _now_s())
@@ -139,6 +187,8 @@ class Scheduler:
     # ------------------------------------------------------------ agents
 
     async def _hello(self, hello: AgentHello) -> AgentOrders:
+        await self._must_know(hello.pool, hello)
+        await self._leave_others(hello)
         await self._decide(hello.pool, hello, Cause(f"hello/{uuid4()}", actor=f"agent:{hello.agent_id}"))
         self._leases.hear(hello.pool, hello.agent_id, _now_s())
         plan = orders.plan(await self._pools.state(_stream(hello.pool)), hello.agent_id, frozenset(hello.running))
@@ -146,6 +196,14 @@ class Scheduler:
         start = [order for order in described if order is not None]
         start = start[: orders.that_fit([len(codec.to_bytes(order)) for order in start])]
         return AgentOrders(tuple(start), plan.stop, plan.keep, complete=True)
+
+    async def _leave_others(self, hello: AgentHello) -> None:
+        """An agent is in one pool at a time: what another pool gave on it is lost, since the agent runs it no more."""
+        for other in self._leases.pools_of(hello.agent_id):
+            if other != hello.pool:
+                log_.warning("agent left its pool", agent_id=hello.agent_id, pool=other, now_in=hello.pool)
+                await self._decide(other, LeavePool(hello.agent_id, hello.pool), Cause(f"left/{uuid4()}"))
+                self._leases.forget(other, hello.agent_id)
 
     async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
         """The order to start one share; None while the searcher cannot say what to run, or says that it must not."""
@@ -214,7 +272,7 @@ class Scheduler:
     # ------------------------------------------------------------ time
 
     async def _grant_leases(self) -> None:
-        for pool_name in self._settings.pool_names:
+        for pool_name in self._rules:
             state = await self._pools.state(_stream(pool_name))
             for agent in state.agents.values():
                 if agent.present:
@@ -243,7 +301,7 @@ class Scheduler:
             log_.warning("agent lost", agent_id=agent_id, pool=pool_name, silent_s=silent_s)
 
     async def _enforce_deadlines(self) -> None:
-        for pool_name in self._settings.pool_names:
+        for pool_name in list(self._rules):
             state = await self._pools.state(_stream(pool_name))
             first = next(iter(state.deadlines), None)
             if first is not None and first[0] <= self._context.now():

@@ -24,7 +24,7 @@ AGENTS = Command(
         Command("enable", "enable agent", run="agent:enable", args=(_AGENT,)),
         Command(
             "disable",
-            "disable agent",
+            "disable agent; what runs on it is ended now, unless it is to drain",
             run="agent:disable",
             args=(_AGENT, flag("--drain", help="let running tasks finish first"), CSV_OR_JSON),
         ),
@@ -39,7 +39,7 @@ SLOTS = Command(
     commands=(
         Command("list", "list slots in cluster", run="agent:list_slots", aliases=("ls",), args=(CSV_OR_JSON,)),
         Command("enable", "enable slot on agent", run="agent:enable_slot", args=_SLOT),
-        Command("disable", "disable slot on agent", run="agent:disable_slot", args=_SLOT),
+        Command("disable", "disable slot on agent; what holds it is ended now", run="agent:disable_slot", args=_SLOT),
     ),
 )
 

@@ -15,6 +15,9 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
        traceparent, recorded_at, prev_hash
   FROM eventlog.events WHERE position > $1 ORDER BY position LIMIT $2;
 
+-- name: streams
+SELECT stream FROM eventlog.streams WHERE starts_with(stream, $1) ORDER BY stream COLLATE "C";
+
 -- name: read_cause
 SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
        traceparent, recorded_at, prev_hash

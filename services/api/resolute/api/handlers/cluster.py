@@ -92,7 +92,7 @@ async def enable_agent(call: Call) -> dict[str, Any]:
 
 
 async def disable_agent(call: Call) -> dict[str, Any]:
-    """Start nothing more on an agent; `drain` lets what runs there end by itself."""
+    """Start nothing more on an agent, and end what runs there; `drain` lets it end by itself."""
     return await _on_agent(call, lambda pool, agent: DisableAgent(pool, agent, drain=bool(call.body.get("drain"))))
 
 
@@ -102,7 +102,7 @@ async def enable_slot(call: Call) -> dict[str, Any]:
 
 
 async def disable_slot(call: Call) -> dict[str, Any]:
-    """Start nothing more on a slot; `drain` lets what runs there end by itself."""
+    """Start nothing more on a slot, and end what holds it; `drain` lets it end by itself."""
     drain = bool(call.body.get("drain"))
     return await _on_slot(call, lambda pool, agent: DisableSlot(pool, agent, _slot_id(call), drain=drain))
 

@@ -32,7 +32,7 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     current, _ = await call.gateway.vault.opened(orjson.loads(row["config"]))
     defaults, given = defaults_at(call), _unmasked(changes, current)
     config = await asyncio.to_thread(override, current, given, defaults, managed=managed)
-    fits = await check_resources(call, config.resources) if changes.get("resources") else True
+    fits = await check_resources(call, config.resources)
     sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})
     async with call.gateway.vault.unless_refused(sealed):
         await call.send(ContinueExperiment(int(experiment_id), sealed.config))

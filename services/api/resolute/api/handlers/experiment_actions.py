@@ -69,14 +69,29 @@ SCOPES: Mapping[Make, Scope] = {
 }
 RETENTION = Scope(sees_archived=False)
 
+POOL = "SELECT state, resource_pool FROM read_v1.experiments WHERE id = $1"
+
 
 def acting(make: Make, parameter: str = "id") -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        await call.send(make(call.int(parameter)))
+        await _send(call, make, call.int(parameter))
         return {}
 
     act.__doc__ = SAYING[make]
     return act
+
+
+async def _send(call: Call, make: Make, experiment_id: int, step: str = "") -> None:
+    if make is ActivateExperiment:
+        await _check_runs_somewhere(call, experiment_id)
+    await call.send(make(experiment_id), step)
+
+
+async def _check_runs_somewhere(call: Call, experiment_id: int) -> None:
+    """Raises InvalidConfig where the experiment would begin to wait for a pool that is not there."""
+    row = await call.gateway.read.row(POOL, experiment_id)
+    if row is not None and row["state"] == "PAUSED":
+        check_pool(f"experiment {experiment_id}: resources.resource_pool", row["resource_pool"], call.gateway.settings)
 
 
 def acting_on_many(make: Make, allowed: Allowed | None = None) -> Handler:
@@ -101,7 +116,7 @@ async def _each(call: Call, make: Make, scope: Scope, allowed: Allowed | None = 
         try:
             if allowed is not None:
                 await allowed(call, experiment_id)
-            await call.send(make(experiment_id), step=str(experiment_id))
+            await _send(call, make, experiment_id, step=str(experiment_id))
             results.append({"id": experiment_id, "error": ""})
         except ResoluteError as error:
             results.append({"id": experiment_id, "error": error.message})

@@ -31,16 +31,20 @@ from resolute.proto.pool import (
 
 JOINED = """INSERT INTO read_v1.agents (agent_id, pool, host, version, alive, joined_at)
 VALUES ($1, $2, $3, $4, true, $5)
-ON CONFLICT (agent_id) DO UPDATE SET pool = EXCLUDED.pool, host = EXCLUDED.host, version = EXCLUDED.version,
+ON CONFLICT (agent_id, pool) DO UPDATE SET host = EXCLUDED.host, version = EXCLUDED.version,
     alive = true, joined_at = EXCLUDED.joined_at"""
 
-OTHER_SLOTS = "DELETE FROM read_v1.slots WHERE agent_id = $1 AND slot_id <> ALL($2::int[])"
+LOST = "UPDATE read_v1.agents SET alive = false WHERE agent_id = $1 AND pool = $2"
 
-SLOT = """INSERT INTO read_v1.slots (agent_id, slot_id, kind, brand, uuid) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (agent_id, slot_id) DO UPDATE
+AGENT_STATE = "UPDATE read_v1.agents SET enabled = $3, draining = $4 WHERE agent_id = $1 AND pool = $2"
+
+OTHER_SLOTS = "DELETE FROM read_v1.slots WHERE agent_id = $1 AND pool = $2 AND slot_id <> ALL($3::int[])"
+
+SLOT = """INSERT INTO read_v1.slots (agent_id, pool, slot_id, kind, brand, uuid) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (agent_id, pool, slot_id) DO UPDATE
 SET kind = EXCLUDED.kind, brand = EXCLUDED.brand, uuid = EXCLUDED.uuid"""
 
-SLOT_STATE = "UPDATE read_v1.slots SET enabled = $3, draining = $4 WHERE agent_id = $1 AND slot_id = $2"
+SLOT_STATE = "UPDATE read_v1.slots SET enabled = $4, draining = $5 WHERE agent_id = $1 AND pool = $2 AND slot_id = $3"
 
 RESOURCES_GONE = """UPDATE read_v1.placements SET state = 'EXITED'
 WHERE allocation_id = $1 AND state <> 'EXITED'"""
@@ -67,27 +71,31 @@ def project(recorded: Recorded) -> list[Statement]:
 
 def _agents(pool: str, recorded: Recorded) -> list[Statement]:
     match recorded.event:
-        case AgentJoined(agent_id=agent_id, slots=slots, host=host, version=version):
-            agent = (f"agents:{agent_id}",)
-            return [
-                statement(JOINED, agent_id, pool, host, version, recorded.recorded_at, touches=agent),
-                statement(OTHER_SLOTS, agent_id, [slot.id for slot in slots], touches=agent),
-                *(
-                    statement(SLOT, agent_id, slot.id, slot.kind, slot.brand, slot.uuid, touches=agent)
-                    for slot in slots
-                ),
-            ]
+        case AgentJoined() as agent:
+            return _joined(pool, agent, recorded)
         case AgentLost(agent_id=agent_id):
-            return [update("agents", "agent_id", agent_id, alive=False)]
+            return [_agent(LOST, agent_id, pool)]
         case AgentEnabled(agent_id=agent_id):
-            return [update("agents", "agent_id", agent_id, enabled=True, draining=False)]
+            return [_agent(AGENT_STATE, agent_id, pool, True, False)]
         case AgentDisabled(agent_id=agent_id, drain=drain):
-            return [update("agents", "agent_id", agent_id, enabled=False, draining=drain)]
+            return [_agent(AGENT_STATE, agent_id, pool, False, drain)]
         case SlotEnabled(agent_id=agent_id, slot_id=slot_id):
-            return [statement(SLOT_STATE, agent_id, slot_id, True, False, touches=(f"agents:{agent_id}",))]
+            return [_agent(SLOT_STATE, agent_id, pool, slot_id, True, False)]
         case SlotDisabled(agent_id=agent_id, slot_id=slot_id, drain=drain):
-            return [statement(SLOT_STATE, agent_id, slot_id, False, drain, touches=(f"agents:{agent_id}",))]
+            return [_agent(SLOT_STATE, agent_id, pool, slot_id, False, drain)]
     return []
+
+
+def _joined(pool: str, agent: AgentJoined, recorded: Recorded) -> list[Statement]:
+    return [
+        _agent(JOINED, agent.agent_id, pool, agent.host, agent.version, recorded.recorded_at),
+        _agent(OTHER_SLOTS, agent.agent_id, pool, [slot.id for slot in agent.slots]),
+        *(_agent(SLOT, agent.agent_id, pool, slot.id, slot.kind, slot.brand, slot.uuid) for slot in agent.slots),
+    ]
+
+
+def _agent(sql: str, agent_id: str, pool: str, *args: Any) -> Statement:
+    return statement(sql, agent_id, pool, *args, touches=(f"agents:{agent_id}",))
 
 
 def _allocations(pool: str, recorded: Recorded) -> list[Statement]:

@@ -202,25 +202,27 @@ CREATE INDEX placements_allocation ON read_v1.placements (allocation_id, share);
 CREATE INDEX placements_live ON read_v1.placements (agent_id) WHERE state <> 'EXITED';
 
 CREATE TABLE read_v1.agents (
-    agent_id text PRIMARY KEY,
-    pool text NOT NULL,
+    agent_id text NOT NULL,
+    pool text NOT NULL,       -- each pool it was ever in knows it: alive in one of them at most
     host text NOT NULL,
     version text NOT NULL,
     enabled boolean NOT NULL DEFAULT true,
     draining boolean NOT NULL DEFAULT false,
     alive boolean NOT NULL,
-    joined_at timestamptz NOT NULL
+    joined_at timestamptz NOT NULL,
+    PRIMARY KEY (agent_id, pool)
 );
 
 CREATE TABLE read_v1.slots (
     agent_id text NOT NULL,
+    pool text NOT NULL,
     slot_id int NOT NULL,
     kind text NOT NULL,
     brand text NOT NULL,
     uuid text NOT NULL,
     enabled boolean NOT NULL DEFAULT true,
     draining boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (agent_id, slot_id)
+    PRIMARY KEY (agent_id, pool, slot_id)
 );
 
 CREATE TABLE read_v1.checkpoints (

@@ -190,6 +190,8 @@ def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record, holders: Sequen
             return "a moment's patience: instances are on their way"
         case "suspended":
             return "whoever runs the cluster: instances cannot be started, and the reason says why"
+        case "no_pool":
+            return f"the pool put back into the cluster's configuration, or det job update {job} --resource-pool NAME"
         case "never_fits":
             return "more agents that it may use and that are enabled (det agent list), or fewer slots_per_trial"
     return ""

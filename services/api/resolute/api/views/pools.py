@@ -14,8 +14,12 @@ from resolute.config.pools import ResourcePool, Scheduler
 
 AGENTS = """SELECT agent_id, pool, host, version, enabled, draining, joined_at FROM read_v1.agents"""
 
-SLOTS = """SELECT agent_id, slot_id, kind, brand, uuid, enabled, draining FROM read_v1.slots
-WHERE agent_id = ANY($1::text[]) ORDER BY agent_id, slot_id"""
+# What holds for an agent holds for its slots. Of an agent that was in several pools, those of where it is, or was last.
+SLOTS = """SELECT s.agent_id, s.slot_id, s.kind, s.brand, s.uuid, s.enabled AND a.enabled AS enabled,
+    s.draining OR a.draining AS draining
+FROM (SELECT DISTINCT ON (agent_id) * FROM read_v1.agents WHERE agent_id = ANY($1::text[])
+      ORDER BY agent_id, alive DESC, joined_at DESC, pool) a
+JOIN read_v1.slots s USING (agent_id, pool) ORDER BY s.agent_id, s.slot_id"""
 
 CONTAINERS = """SELECT resources_id, agent_id, slot_ids, state, address, allocation_id FROM read_v1.placements
 WHERE agent_id = ANY($1::text[]) AND state <> 'EXITED' ORDER BY resources_id"""
@@ -182,7 +186,7 @@ POOLS = """SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots, 
 FROM (SELECT unnest($1::text[]) AS name UNION SELECT pool FROM read_v1.agents WHERE alive
       UNION SELECT pool FROM read_v1.allocations WHERE ended_at IS NULL) pool
 LEFT JOIN (SELECT a.pool, count(DISTINCT a.agent_id) AS agents, count(s.slot_id) AS slots, max(s.kind) AS kind
-           FROM read_v1.agents a LEFT JOIN read_v1.slots s USING (agent_id) WHERE a.alive GROUP BY a.pool) a
+           FROM read_v1.agents a LEFT JOIN read_v1.slots s USING (agent_id, pool) WHERE a.alive GROUP BY a.pool) a
     ON a.pool = pool.name
 LEFT JOIN (SELECT l.pool, sum(cardinality(p.slot_ids)) AS used,
                   count(*) FILTER (WHERE cardinality(p.slot_ids) = 0) AS auxiliary
@@ -201,6 +205,8 @@ SCHEDULERS = {
 
 FITTING = {"best": "FITTING_POLICY_BEST", "worst": "FITTING_POLICY_WORST"}
 
+REMOVED = "not among the pools that the cluster is configured with: work in it waits until the pool is back"
+
 NOT_IN_A_CLOUD = (
     *("agentDockerImage", "agentDockerNetwork", "agentDockerRuntime", "agentFluentImage", "clusterName"),
     *("containerStartupScript", "imageId", "instanceType", "location", "masterCertName"),
@@ -218,7 +224,7 @@ def pool_json(row: asyncpg.Record, settings: ApiSettings) -> dict[str, Any]:
         **dict.fromkeys(NOT_IN_A_CLOUD, ""),
         **_elastic_json(pool),
         "name": name,
-        "description": pool.description,
+        "description": pool.description if name in settings.pool_names else REMOVED,
         "numAgents": agents,
         "slotsAvailable": row["slots"],
         "slotsUsed": int(row["used"]),

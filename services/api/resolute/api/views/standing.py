@@ -15,7 +15,7 @@ import orjson
 
 from resolute.api.readmodel import ReadModel
 from resolute.config.pools import Scheduler
-from resolute.eventlog.line import IN_LINE, MAX_SLOTS, NEVER_FITS, Told, what_counts
+from resolute.eventlog.line import IN_LINE, MAX_SLOTS, NEVER_FITS, NO_POOL, Told, what_counts
 
 NAMED = 5
 """How many jobs are named."""
@@ -32,7 +32,7 @@ GROUP BY job_id HAVING sum(slots) > 0 ORDER BY sum(slots) DESC, job_id COLLATE "
 SLOTS = """SELECT count(*)::int AS slots, count(*) FILTER (WHERE NOT EXISTS (
     SELECT FROM read_v1.placements p
     WHERE p.agent_id = s.agent_id AND p.state <> 'EXITED' AND s.slot_id = ANY(p.slot_ids)))::int AS free
-FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id)
+FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
 WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 
 # Jobs of which something is served before, in the order of the pool's policy: $2 the job that asks, $3 whether it
@@ -140,7 +140,7 @@ def _sentence(row: asyncpg.Record, rule: str, reason: str, first: asyncpg.Record
 
 
 def _room(row: asyncpg.Record, rule: str, count: asyncpg.Record) -> str:
-    if not row["slots"] or rule in (MAX_SLOTS, NEVER_FITS, "making_room"):
+    if not row["slots"] or rule in (MAX_SLOTS, NEVER_FITS, NO_POOL, "making_room"):
         return ""
     total, free = count["slots"], count["free"]
     return f"; {free} of {total} {'slot' if total == 1 else 'slots'} {'is' if free == 1 else 'are'} free"

@@ -25,7 +25,9 @@ FROM read_v1.placements p JOIN read_v1.allocations a USING (allocation_id)
 WHERE a.ended_at IS NULL OR a.ended_at > now() - interval '10 minutes'
 ORDER BY lives DESC, a.requested_at DESC, p.resources_id LIMIT {ROWS_MOST}"""
 
-GPUS = "SELECT agent_id, slot_id, uuid FROM read_v1.slots WHERE kind IN ('cuda', 'rocm') AND uuid <> ''"
+# Of an agent that was in several pools, the last row of a slot is that of the pool that it joined last.
+GPUS = """SELECT s.agent_id, s.slot_id, s.uuid FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
+WHERE s.kind IN ('cuda', 'rocm') AND s.uuid <> '' ORDER BY a.joined_at, a.pool"""
 
 EXPERIMENTS = f"""SELECT id, job_id, labels, (ended_at IS NULL)::int AS lives FROM read_v1.experiments
 WHERE ended_at IS NULL OR ended_at > now() - interval '10 minutes' ORDER BY lives DESC, id DESC LIMIT {ROWS_MOST}"""

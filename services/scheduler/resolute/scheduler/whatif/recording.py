@@ -22,6 +22,7 @@ from resolute.proto.pool import (
     AgentJoined,
     AgentLost,
     AllocationExited,
+    AllocationKillRequested,
     AllocationRequested,
     ChangeJob,
     DisableAgent,
@@ -43,7 +44,8 @@ REPORTS = ("TrialValidated", "TrialTargetReached", "TrialCheckpointed", "TrialRu
 """Events of a run, by which it may be that another run is asked for."""
 OF_A_POOL = (
     *("AgentJoined", "AgentLost", "AgentEnabled", "AgentDisabled", "SlotEnabled", "SlotDisabled"),
-    *("AllocationRequested", "SlotsAssigned", "PreemptionRequested", "AllocationExited", "JobChanged", "JobMoved"),
+    *("AllocationRequested", "SlotsAssigned", "PreemptionRequested", "AllocationKillRequested", "AllocationExited"),
+    *("JobChanged", "JobMoved"),
 )
 NEEDED = frozenset({*OF_A_POOL, *REPORTS, "TrialRunRequested"})
 """The types of events that `read` looks at."""
@@ -133,7 +135,7 @@ class _Seen:
         event = self.exited.event if self.exited is not None else None
         if not isinstance(event, AllocationExited):
             return False
-        return event.outcome == "lost" or (event.outcome == "yielded" and self.interrupted)
+        return event.outcome == "lost" or (event.outcome in ("yielded", "killed") and self.interrupted)
 
 
 @dataclass(slots=True)
@@ -195,6 +197,9 @@ def _take_from_pool(log: _Log, recorded: Recorded, event: Event) -> None:
             log.seen[allocation_id].asked_at = recorded.recorded_at
             log.preempts = log.preempts or rule in POLICIES
             log.seen[allocation_id].interrupted = bool(rule) or not recorded.cause.id.endswith("/preempt")
+        case AllocationKillRequested(allocation_id=allocation_id, overdue=overdue):
+            if not overdue and not recorded.cause.id.endswith("/kill"):  # its agent or its slot was disabled
+                log.seen[allocation_id].interrupted = True
         case AllocationExited(allocation_id=allocation_id):
             log.seen[allocation_id].exited = recorded
             log.by_position[recorded.position] = recorded
