@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from resolute.api import routing
+from resolute.api.handlers.shown_secrets import READING
 from resolute.api.routing import Access, Owned, Principal, Route, TaskClaims, Verdict, decide
 from resolute.api.table import ROUTES
 
@@ -126,6 +128,14 @@ def test_a_retention_policy_that_deletes_checkpoints_is_for_owners_though_a_new_
     path = {"experimentId": "3"}
     assert let_in(patch.asked_by(path, {"name": "n", "checkpointStorage": None})) == PEOPLE
     assert let_in(patch.asked_by(path, {"checkpointStorage": {"saveTrialLatest": 0}})) == {"owner", "admin"}
+
+
+def test_environment_variables_are_read_by_the_owner_administrators_and_the_experiments_own_tasks() -> None:
+    about = [THEIRS["experiment"]]
+    reading = {name for name, caller in CALLERS.items() if decide(READING, caller, about) is Verdict.ALLOWED}
+    assert reading == {"owner", "admin", "own task"}
+    forking = {name for name, caller in CALLERS.items() if decide(routing.OWNER, caller, about) is Verdict.ALLOWED}
+    assert forking == {"owner"}, "a fork takes the secrets over for its owner alone"
 
 
 def test_of_several_things_all_must_be_the_callers() -> None:

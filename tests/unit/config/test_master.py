@@ -60,6 +60,7 @@ def test_every_problem_is_told_with_its_path_and_no_secret() -> None:
                 "db": {"passwd": "s", "password": 4321},
                 "resource_pools": [{"agent_reconnect_wait": "5x", "scheduler": {"type": "round_robin"}}],
                 "checkpoint_storage": {"type": "s3"},
+                "task_container_defaults": {"registry_auth": {"auth": 4321}},
             }
         )
     lines = refused.value.message.splitlines()

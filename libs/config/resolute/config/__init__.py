@@ -15,7 +15,7 @@ from .experiment import (
 )
 from .hyperparameters import Space, count_grid, grid, grid_point, parse_space, sample
 from .lengths import Length
-from .masking import masked, masked_yaml
+from .masking import masked, masked_defaults, masked_yaml
 from .merge import merge
 from .rungs import most_apart, most_rungs, rung_lengths
 from .searcher import HALVING, OPEN_TRIALS_MAX, SearcherConfig
@@ -46,6 +46,7 @@ __all__ = [
     "is_trial_class",
     "load_yaml",
     "masked",
+    "masked_defaults",
     "masked_yaml",
     "merge",
     "missing_file",

@@ -18,6 +18,13 @@ def masked(config: Mapping[str, Any], *, variables: bool = True) -> dict[str, An
     return changed(config, lambda name, value: _mask(name, value, variables))
 
 
+def masked_defaults(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a cluster's or pool's `task_container_defaults`, which have the fields of an experiment's
+    `environment`, in which every secret that is set reads `********`."""
+    masked_environment: dict[str, Any] = masked({"environment": defaults})["environment"]
+    return masked_environment
+
+
 def masked_yaml(text: str, *, variables: bool = True) -> str:
     """A configuration as somebody wrote it, in which every secret that is set reads `********`.
 

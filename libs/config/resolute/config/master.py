@@ -172,7 +172,7 @@ def _report(detail: Mapping[str, Any], problems: Problems) -> None:
         text = detail["msg"].removeprefix("Value error, ")
         problems.lines.append(f"{path}: {text}" if path else text)
     else:
-        found = "a secret" if "password" in path else quote(detail["input"])
+        found = "a secret" if "password" in path or "registry_auth" in path else quote(detail["input"])
         problems.add(path, f"{detail['msg'].removeprefix('Input ')}; found {found}.")
 
 

@@ -206,7 +206,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_LOG_FORMAT": "json",
         "RESOLUTE_METRICS_TOKEN_FILE": str(places.metrics_token),
         "RESOLUTE_API_METRICS_TARGETS_FILE": str(places.metrics_targets),
-        "RESOLUTE_SCHEDULER_POOLS": json.dumps([_without_network(pool) for pool in cluster.pools]),
+        "RESOLUTE_SCHEDULER_POOLS": json.dumps([_without_task_defaults(pool) for pool in cluster.pools]),
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
         "RESOLUTE_PROVIDER_WORK_DIR": str(places.instances),
         "RESOLUTE_PROVIDER_LOG_DIR": str(places.logs),
@@ -281,6 +281,11 @@ def _trusting(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
         **({given.MASTER_CERT: str(cluster.tls_cert)} if certificates.is_self_signed(cluster.tls_cert) else {}),
         **({given.MASTER_CERT_NAME: names[0]} if names and host not in names else {}),
     }
+
+
+def _without_task_defaults(pool: Any) -> Any:
+    """A pool as the scheduler is told of it, which completes no configuration and needs no password of a registry."""
+    return pool if isinstance(pool, str) else {k: v for k, v in pool.items() if k != "task_container_defaults"}
 
 
 def _without_network(pool: Any) -> Any:

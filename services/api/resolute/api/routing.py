@@ -118,6 +118,7 @@ ADMIN = Access(frozenset({Caller.ADMIN}))
 SELF = Access(frozenset({Caller.SELF}))
 TASK = Access(frozenset({Caller.TASK}))
 MONITOR = Access(frozenset({Caller.MONITOR}))
+OWNER = Access(frozenset({Caller.OWNER}))
 OWNERS = Access(frozenset({Caller.OWNER, Caller.ADMIN}))
 """The owner of what the request names, and administrators."""
 

@@ -15,7 +15,8 @@ from resolute.api.edge.welcome import page
 from resolute.api.openapi import document
 from resolute.api.routing import ADMIN, ANYONE, Route
 from resolute.api.settings import VERSION
-from resolute.config import masked
+from resolute.config import masked, masked_defaults
+from resolute.config.pools import ResourcePool
 from resolute.proto.errors import Unavailable
 
 
@@ -78,13 +79,18 @@ async def get_master_config(call: Call) -> dict[str, Any]:
                 "default_aux_resource_pool": settings.aux_pool,
                 "scheduler": settings.scheduler.model_dump(mode="json"),
             },
-            "resource_pools": [
-                masked(pool.model_dump(mode="json", exclude_none=True, exclude_unset=True)) for pool in settings.pools
-            ],
+            "resource_pools": [_pool(pool) for pool in settings.pools],
             "telemetry": {"enabled": False},
             "security": {"session_lifetime_days": settings.session_lifetime_days},
         }
     }
+
+
+def _pool(pool: ResourcePool) -> dict[str, Any]:
+    told = pool.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    if defaults := told.get("task_container_defaults"):
+        told["task_container_defaults"] = masked_defaults(defaults)
+    return told
 
 
 async def health(call: Call) -> web.StreamResponse:

@@ -10,11 +10,14 @@ import asyncpg
 import orjson
 
 from resolute.api.call import Call
-from resolute.api.routing import Principal
+from resolute.api.routing import OWNERS, TASK, Owned, Verdict, decide
 from resolute.api.vault import only_variables
 from resolute.api.views.experiments import experiment_of
 from resolute.api.views.shown import HAS_VARIABLES, Shown, for_wire
 from resolute.config import changed, changed_yaml
+
+READING = OWNERS | TASK
+"""Who may read the environment variables of the experiment that a call is about."""
 
 
 async def experiment_for(call: Call, experiment_id: int) -> dict[str, Any]:
@@ -24,15 +27,11 @@ async def experiment_for(call: Call, experiment_id: int) -> dict[str, Any]:
 
 async def _revealed(call: Call, row: asyncpg.Record) -> Shown | None:
     document, text = row["config"], row["original_config"]
-    if not _may_read(call.principal, row) or not HAS_VARIABLES.search(document):
+    experiment = Owned("experiment", str(row["id"]), owner_id=row["owner_id"])
+    may_read = decide(READING, call.principal, [experiment]) is Verdict.ALLOWED
+    if not may_read or not HAS_VARIABLES.search(document):
         return None
     keys = await call.gateway.vault.keys_in(document + text)
     change = only_variables(keys.opened)
     config = for_wire(changed(orjson.loads(document), change))
     return orjson.Fragment(orjson.dumps(config)), await asyncio.to_thread(changed_yaml, text, change)
-
-
-def _may_read(principal: Principal, row: asyncpg.Record) -> bool:
-    if principal.task is not None:
-        return bool(principal.task.experiment_id == row["id"])
-    return principal.admin or bool(principal.user_id == row["owner_id"])
