@@ -14,10 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from resolute.bus.nats import NatsBus
 from resolute.eventlog import cli
 from resolute.eventlog.postgres import PostgresEventLog
+from resolute.proto.errors import NotFound, ResoluteError, SetAside, Unavailable
+from resolute.proto.experiment import PauseExperiment
 from resolute.proto.identity import UserChanged
 from resolute.proto.message import Cause
+from resolute.service import Patience
 from tests.servers import Nats
 
 SERVICE = """
@@ -39,7 +43,16 @@ async def harmful(self, recorded):
         re.fullmatch("(a*)*b", "a" * 64)  # in C: no other thread of Python runs meanwhile
     await in_time(self, recorded)
 
-if how != "mended":
+decided = getattr(getattr(shell, "Searcher", None), "handle", None)
+
+async def harmful_command(self, command, cause):
+    if cause.id == "poison":
+        os._exit(9)
+    return await decided(self, command, cause)
+
+if how == "command":
+    shell.Searcher.handle = harmful_command
+elif how != "mended":
     reactions.Reactions._in_time = harmful
 serve = partial(shell.serve, settings=extra) if extra else shell.serve
 while os.fork():  # a supervisor: the child has everything imported already
@@ -178,4 +191,36 @@ async def test_a_process_whose_loop_is_held_for_good_ends_with_its_stack_and_goe
             assert "in harmful" in running.output.read_text(), "the stack names what held the loop"
         assert [aside.position for aside in await log.asides()] == [poison]
     finally:
+        await log.close()
+
+
+async def test_a_command_that_ends_a_services_process_is_refused_in_the_end_and_others_are_carried_out(
+    tmp_path: Path, postgres_dsn: str, nats_server: Nats
+) -> None:
+    """As a reaction or a gateway asks: again, under the same cause, for as long as nobody answers."""
+    log = await PostgresEventLog.open(postgres_dsn)
+    bus = await NatsBus.open(nats_server.url)
+    try:
+        with started(SERVICES[0], "command", 0, tmp_path, postgres_dsn, nats_server) as running:
+
+            async def answered(cause: str) -> ResoluteError:
+                patience = Patience()
+                while True:
+                    try:
+                        await bus.request(PauseExperiment(1), Cause(cause), timeout_s=1.0)
+                    except Unavailable as error:
+                        assert running.deaths < 10, running.output.read_text()[-4000:]
+                        await patience.wait("the test", error)
+                    except ResoluteError as error:
+                        return error
+
+            async with asyncio.timeout(60):
+                refused = await answered("poison")
+                assert isinstance(refused, SetAside)
+                assert "processes of the searcher died 3 times" in refused.message
+                assert running.deaths == 4, "at the first one nobody was careful"
+                assert isinstance(await answered("good"), NotFound)
+            assert "command set aside" in running.output.read_text()
+    finally:
+        await bus.close()
         await log.close()

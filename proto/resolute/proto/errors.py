@@ -7,6 +7,7 @@ ResoluteError
 ├── InvalidConfig    the user's YAML or request; carries the path, `searcher.max_length`           400
 ├── TooLarge         a message is larger than the bus carries; the message says by how much         413
 ├── Forbidden        the caller is someone, but not someone who may do this                        403
+├── SetAside         processes died of this very command: it is not tried again                    409
 ├── WrongVersion     someone else wrote first; the shell reads again and decides again
 ├── Unavailable      Postgres or NATS is away; the shell waits and tries again                     503
 └── Failed           another service met a bug while it decided: that is no answer                 500
@@ -63,6 +64,13 @@ class Forbidden(ResoluteError):
     http_status = 403
 
 
+class SetAside(ResoluteError):
+    """Processes of the service that decides it died while they carried this command out; it is not tried again."""
+
+    code = "set_aside"
+    http_status = 409
+
+
 class WrongVersion(ResoluteError):
     """Someone else appended to the stream first; nothing was written."""
 
@@ -86,7 +94,7 @@ class Failed(ResoluteError):
 
 
 _BY_CODE: dict[str, type[ResoluteError]] = {
-    kind.code: kind for kind in (Refused, NotFound, InvalidConfig, TooLarge, Forbidden, Unavailable)
+    kind.code: kind for kind in (Refused, NotFound, InvalidConfig, TooLarge, Forbidden, SetAside, Unavailable)
 }
 
 

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from resolute.service.aggregates import Aggregates, refuse
+from resolute.service.commands import serve_commands
 from resolute.service.context import Context, utc_now
 from resolute.service.follower import Follower, Patience
 from resolute.service.reactions import Reactions
 from resolute.service.snapshots import Snapshots
 
-__all__ = ["Aggregates", "Context", "Follower", "Patience", "Reactions", "Snapshots", "refuse", "utc_now"]
+__all__ = [
+    "Aggregates",
+    "Context",
+    "Follower",
+    "Patience",
+    "Reactions",
+    "Snapshots",
+    "refuse",
+    "serve_commands",
+    "utc_now",
+]

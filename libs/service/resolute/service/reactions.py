@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import Counter
 
 from resolute.eventlog import EventLog
-from resolute.proto.errors import Failed, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, ResoluteError, SetAside, Unavailable
 from resolute.proto.message import Recorded
 from resolute.service.attempts import Attempts, DiedTooOften, Turn
 from resolute.service.follower import Patience
@@ -45,7 +45,8 @@ class Reactions:
 
     A reaction that fails for want of a service is tried again for as long as it takes. One that fails for another
     reason twice, here or in the service it asked, or takes longer than `limit_s`, or at which the process died three
-    times, is set aside for a person to read, so that one bad event does not stop the rest (docs/decisions/0034).
+    times, this one or that of the service it asked, is set aside for a person to read, so that one bad event does not
+    stop the rest (docs/decisions/0034).
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Reactions:
                 return True
             except Unavailable as error:
                 await patience.wait(self._name, error)
-            except (TooSlow, DiedTooOften) as error:
+            except (TooSlow, DiedTooOften, SetAside) as error:
                 await self._set_aside(recorded, str(error))
                 return False
             except Exception as error:

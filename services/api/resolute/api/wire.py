@@ -16,7 +16,7 @@ from aiohttp import web
 
 from resolute.api.body_kinds import CONTAINERS_MAX, NESTING_MAX
 from resolute.config.collection import no_collection
-from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, SetAside, Unavailable
 from resolute.proto.errors import TooLarge as TooLargeForBus
 
 T = TypeVar("T")
@@ -53,6 +53,7 @@ UNSUPPORTED_MEDIA = Code(3, "InvalidArgument", 415)
 
 _CODES: dict[type[ResoluteError], Code] = {
     Refused: ABORTED,
+    SetAside: ABORTED,
     NotFound: NOT_FOUND,
     InvalidConfig: INVALID_ARGUMENT,
     TooLargeForBus: TOO_LARGE,

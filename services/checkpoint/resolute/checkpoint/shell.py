@@ -27,7 +27,7 @@ from resolute.proto.checkpoint import (
 )
 from resolute.proto.errors import NotFound, Refused, WrongVersion
 from resolute.proto.message import Cause, Command, Object, Recorded, Reply
-from resolute.service import Aggregates, Context, Follower, Reactions
+from resolute.service import Aggregates, Context, Follower, Reactions, serve_commands
 from resolute.storage import Storage, check_uuid, open_storage
 
 NAME = "checkpoint"
@@ -41,7 +41,7 @@ log_ = structlog.get_logger()
 async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: deleting a file twice deletes it once."""
     store = CheckpointStore(context)
-    subscription = await context.bus.serve(NAME, store.handle)
+    subscription = await serve_commands(context, NAME, store.handle)
     reactions = Reactions(NAME, context.log, store.react, turn=context.turn, limit_s=REACTION_S)
     follower = Follower(reactions, context.log, context.bus)
     try:

@@ -45,7 +45,7 @@ from resolute.scheduler.leases import Leases
 from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
 from resolute.scheduler.rules import Rules, rules_of
 from resolute.scheduler.settings import SchedulerSettings
-from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, tokens
+from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands, tokens
 
 log_ = structlog.get_logger()
 
@@ -94,7 +94,7 @@ class Scheduler:
         await self._grant_leases()
         bus = self._context.bus
         subscriptions = [
-            await bus.serve("scheduler", self._command),
+            await serve_commands(self._context, "scheduler", self._command),
             await bus.listen(subjects.agent("*", "hello"), AgentHello, self._hello, queue="scheduler"),
             await bus.listen(subjects.agent("*", "report"), TaskReport, self._report, queue="scheduler"),
             # Every replica hears every heartbeat: each keeps leases of its own.

@@ -43,7 +43,7 @@ from resolute.searcher.preview import preview
 from resolute.searcher.reactions import describe, react
 from resolute.searcher.reports import CloseTrial, CoverTarget
 from resolute.searcher.settings import Settings
-from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots
+from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands
 
 NAME = "searcher"
 
@@ -51,7 +51,7 @@ NAME = "searcher"
 async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
     searcher = Searcher(context)
-    subscription = await context.bus.serve(NAME, searcher.handle)
+    subscription = await serve_commands(context, NAME, searcher.handle)
     # Removing the files of a big experiment takes long, and nobody else shall wait for it.
     following = (
         Reactions(NAME, context.log, searcher.react, Apart(), turn=context.turn),
