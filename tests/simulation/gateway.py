@@ -153,6 +153,7 @@ class Gateway(api.Gateway):
         self.task_tokens = _Tokens(context.secret, read, context.now, grace_s, self.signals, self.freshness)
         self.measured: Any = measured
         self.trials = {}
+        self.metrics_token = ""
 
     async def run(self) -> None:
         facts = await self.context.bus.facts(self.signals.deliver)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import re
@@ -169,6 +170,40 @@ def test_a_metric_that_no_trial_reports_is_named_in_its_log_and_tried_once(clust
     assert trial["restarts"] == 0
     (ended,) = of_kind(told(cluster, f"experiment-{experiment_id}"), "TrialEnded")
     assert "it is not restarted: its code and its configuration do not fit" in ended["reason"]
+
+
+LARGE = """
+import hashlib, os
+import determined as det
+
+info = det.get_cluster_info()
+files = [os.environ["DET_EXPERIMENT_CONFIG_FILE"], os.environ["DET_HPARAMS_FILE"]]
+assert not {"DET_EXPERIMENT_CONFIG", "DET_HPARAMS"} & os.environ.keys(), "they are too large for variables"
+digest = hashlib.sha256("".join(info.trial.hparams["words"]).encode()).hexdigest()
+print("sizes:", *(os.path.getsize(file) > 128 * 1024 for file in files), "words:", digest)
+with det.core.init() as core:
+    core.train.report_validation_metrics(1, {"loss": float(len(info.trial._config["data"]["text"][3]))})
+"""
+
+
+def test_a_trial_whose_configuration_and_hyperparameters_fill_no_variable_finds_them_whole(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """Linux takes 128 KiB in one variable of a process; what is larger comes as a file."""
+    (tmp_path / "large.py").write_text(LARGE)
+    words = [f"{number:04}" + "x" * 1000 for number in range(200)]
+    config = {
+        "name": "large",
+        "entrypoint": "python3 large.py",
+        "hyperparameters": {"words": words},
+        "data": {"text": ["y" * 50_000] * 4},
+        "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}},
+    }
+    experiment_id = completed(cluster, config, tmp_path)
+    (trial,) = cluster.trials(experiment_id)
+    digest = hashlib.sha256("".join(words).encode()).hexdigest()
+    assert f"sizes: True True words: {digest}" in cluster.logs(int(trial["id"]))
+    assert trial["bestValidation"]["metrics"]["avgMetrics"]["loss"] == 50_000
 
 
 def example(name: str, file: str, **changes: Any) -> tuple[dict[str, Any], Path]:

@@ -41,10 +41,11 @@ class GroupCommit:
         self._closed = False
 
     async def append(self, stream: str, events: Sequence[Event], expected_version: int, cause: Cause) -> Appended:
+        answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        asked = await wishes.wish(stream, events, expected_version, cause, answer)
         if self._closed:
             raise Unavailable("the log is closed")
-        answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self._waiting.append(wishes.wish(stream, events, expected_version, cause, answer))
+        self._waiting.append(asked)
         if self._busy is None:
             self._busy = asyncio.create_task(self._work(), name="group commit")
         return await answer
@@ -88,7 +89,7 @@ class GroupCommit:
                 if outcome["outcome"] == "repeated":
                     await self._answer_repeated(wish)
                 else:
-                    last = max(last, wishes.answer(wish, outcome))
+                    last = max(last, await wishes.answer(wish, outcome))
             self._committed(last)
         except (InvalidConfig, asyncpg.PostgresError) as error:
             await self._one_by_one(batch, error)

@@ -10,6 +10,7 @@ from typing import Any
 from resolute import codec
 from resolute.eventlog.log import Appended
 from resolute.eventlog.rows import encode
+from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -31,17 +32,18 @@ class Wish:
     answer: asyncio.Future[Appended]
 
 
-def wish(
+async def wish(
     stream: str, events: Sequence[Event], expected_version: int, cause: Cause, answer: asyncio.Future[Appended]
 ) -> Wish:
-    types, schema_versions, data, decoded, echo = [], [], [], [], False
-    for encoded, event in encode(events):
-        types.append(encoded.type)
-        schema_versions.append(encoded.schema_version)
-        data.append(encoded.data)
-        decoded.append(event)
-        echo = echo or encoded.holds_documents
-    return Wish(stream, expected_version, cause, types, schema_versions, data, decoded, echo, answer)
+    asked = Wish(stream, expected_version, cause, [], [], [], [], False, answer)
+    async for part in in_steps(events):
+        for encoded, event in encode(part):
+            asked.types.append(encoded.type)
+            asked.schema_versions.append(encoded.schema_version)
+            asked.data.append(encoded.data)
+            asked.events.append(event)
+            asked.echo = asked.echo or encoded.holds_documents
+    return asked
 
 
 def arguments(batch: Sequence[Wish]) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ def _lines(numbers: Sequence[int]) -> str:
     return "\n".join(map(str, numbers))
 
 
-def answer(asked: Wish, outcome: Sequence[Any]) -> int:
+async def answer(asked: Wish, outcome: Sequence[Any]) -> int:
     """Tell the caller how the append came out; answers the position of its last event, 0 when nothing was written.
 
     `outcome` is a row of `eventlog.append` that says 'appended' or 'wrong version'.
@@ -78,7 +80,7 @@ def answer(asked: Wish, outcome: Sequence[Any]) -> int:
         fail([asked], WrongVersion(asked.stream, asked.expected_version, stood_at))
         return 0
     assert kind == "appended", f"unknown outcome {kind!r}"
-    events = _as_stored(asked, stored) if asked.echo else asked.events
+    events = await _as_stored(asked, stored) if asked.echo else asked.events
     recorded = [
         Recorded(first_position + i, asked.stream, stood_at + 1 + i, event, asked.cause, recorded_at, prev_hash.hex())
         for i, (event, prev_hash) in enumerate(zip(events, prev_hashes or (), strict=True))
@@ -87,11 +89,11 @@ def answer(asked: Wish, outcome: Sequence[Any]) -> int:
     return first_position + len(recorded) - 1 if recorded else 0
 
 
-def _as_stored(asked: Wish, stored: Sequence[str]) -> list[Event]:
-    return [
-        codec.event_from_json(name, number, data)
-        for name, number, data in zip(asked.types, asked.schema_versions, stored, strict=True)
-    ]
+async def _as_stored(asked: Wish, stored: Sequence[str]) -> list[Event]:
+    events: list[Event] = []
+    async for part in in_steps(list(zip(asked.types, asked.schema_versions, stored, strict=True))):
+        events += [codec.event_from_json(name, number, data) for name, number, data in part]
+    return events
 
 
 def succeed(asked: Wish, outcome: Appended) -> None:

@@ -24,7 +24,7 @@ async def append_within(connection: asyncpg.Connection, stream: str, events: Seq
     check_names(stream, cause)
     version = await connection.fetchval(READ["version"], stream) or 0
     answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-    asked = wishes.wish(stream, events, version, cause, answer)
+    asked = await wishes.wish(stream, events, version, cause, answer)
     (outcome,) = await connection.fetch(KEEP["append"], *wishes.arguments([asked]))
-    wishes.answer(asked, outcome)
+    await wishes.answer(asked, outcome)
     return await answer

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from resolute.eventlog import Appended, EventLog
+from resolute.eventlog.steps import STEP, in_steps
 from resolute.proto.errors import Refused, ResoluteError, WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
 from resolute.service.snapshots import Snapshots
@@ -81,6 +82,8 @@ class Aggregates(Generic[S]):
             refusal = error
         if not events:
             return await self._nothing_to_write(stream, folded, refusal, cause)
+        if len(events) > STEP:
+            await asyncio.sleep(0)  # deciding on so many took its time, and so does encoding them
         try:
             outcome = await self._log.append(stream, events, expected_version=folded.version, cause=cause)
         except WrongVersion:
@@ -115,7 +118,8 @@ class Aggregates(Generic[S]):
 
     async def _absorb(self, stream: str, folded: Folded[S], events: Sequence[Recorded]) -> None:
         before = folded.version
-        self._fold(stream, folded, events)
+        async for part in in_steps(events):
+            self._fold(stream, folded, part)
         if self._snapshots is not None:
             await self._snapshots.keep(stream, folded.state, before, folded.version)
 
