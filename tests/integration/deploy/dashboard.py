@@ -42,7 +42,7 @@ def names(query: str) -> set[str]:
     """The metrics in an expression: what is no function, no keyword, no label and no number."""
     bare = re.sub(r'"[^"]*"|\{[^}]*\}|\[[^\]]*\]', "", query)
     bare = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)", "", bare)
-    found = re.findall(r"[A-Za-z_:][A-Za-z0-9_:]*(?!\s*\(|[A-Za-z0-9_:])", bare)
+    found = re.findall(r"(?<![\w:])[A-Za-z_:][A-Za-z0-9_:]*(?!\s*\(|[A-Za-z0-9_:])", bare)
     return {name for name in found if name not in WORDS | OF_PROMETHEUS}
 
 
