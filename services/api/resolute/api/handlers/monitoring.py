@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -14,12 +15,12 @@ from resolute.api.routing import MONITOR, SIGNED_IN, Route
 from resolute.api.views import state_metrics
 from resolute.api.views.pools import AGENTS, POOLS
 
-CACHE = {"Content-Type": CONTENT_TYPE_LATEST}
+TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 
 
 async def process_metrics(call: Call) -> web.StreamResponse:
     """Metrics of the process that answers, in Prometheus' text format."""
-    return web.Response(body=generate_latest(), headers=CACHE)
+    return web.Response(body=generate_latest(), headers=TEXT)
 
 
 async def state(call: Call) -> web.StreamResponse:
@@ -36,7 +37,8 @@ async def state(call: Call) -> web.StreamResponse:
         shown_position=read.shown,
         asides=Counter(one.consumer for one in await call.gateway.context.log.asides()),
     )
-    return web.Response(body=found.text(), headers=CACHE)
+    text = await asyncio.to_thread(found.text)  # of 20,000 allocations it takes most of a second
+    return web.Response(body=text, headers=TEXT)
 
 
 async def discovery(call: Call) -> web.StreamResponse:
