@@ -92,11 +92,17 @@ def postgres_server() -> Iterator[Postgres]:
 
 
 @pytest.fixture
-def postgres_dsn(postgres_server: Postgres) -> Iterator[str]:
+def empty_database(postgres_server: Postgres) -> Iterator[str]:
     """The DSN of an empty database, this test's own."""
     dsn = postgres_server.fresh_database()
     yield dsn
     postgres_server.forget_database(dsn)
+
+
+@pytest.fixture
+def postgres_dsn(empty_database: str) -> str:
+    """The same; the tests of the gateway put a database with tables in its place."""
+    return empty_database
 
 
 @pytest.fixture

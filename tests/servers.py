@@ -57,17 +57,17 @@ class Postgres:
         """Of the postmaster, whose children do the work."""
         return int((self._data / "postmaster.pid").read_text().split()[0])
 
-    def fresh_database(self) -> str:
-        """The DSN of a database made just now."""
+    def fresh_database(self, like: str = "") -> str:
+        """The DSN of a database made just now: an empty one, or a copy of the database whose DSN is `like`."""
         self._databases += 1
         name = f"test_{self._databases}"
-        self.psql(f"CREATE DATABASE {name};")
+        # Copying files is quicker here than writing each page into the server's own log: these databases are small.
+        self.psql(f"CREATE DATABASE {name} TEMPLATE {_name(like) or 'template1'} STRATEGY file_copy;")
         return self._dsn_of(name)
 
     def forget_database(self, dsn: str) -> None:
         """Drop a database of `fresh_database`, whoever still holds it."""
-        name = dsn.partition("?")[0].rpartition("/")[2]
-        self.psql(f"DROP DATABASE {name} WITH (FORCE);")
+        self.psql(f"DROP DATABASE {_name(dsn)} WITH (FORCE);")
 
     def trust_the_machine(self) -> None:
         """No fsync from now on: for a server that will not be killed, and whose data nobody wants."""
@@ -165,6 +165,11 @@ def wait_for(look: Callable[[], object], *, what: str, within_s: float = 20.0) -
             return found
         time.sleep(0.01)
     raise TimeoutError(f"waited {within_s} s for {what}")
+
+
+def _name(dsn: str) -> str:
+    """Of the database."""
+    return dsn.partition("?")[0].rpartition("/")[2]
 
 
 def _nats_binary() -> str:

@@ -42,6 +42,7 @@ async def test_an_error_reaches_the_one_who_asked_as_itself(bus: Bus, kind: type
         await bus.request(ENABLE, CAUSE)
 
 
+@pytest.mark.alone
 async def test_a_command_nobody_serves_is_unavailable_at_once(bus: Bus) -> None:
     async with asyncio.timeout(1):
         with pytest.raises(Unavailable, match=r"nobody serves resolute\.cmd\.scheduler\.enable-agent"):

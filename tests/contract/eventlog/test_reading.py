@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from resolute import codec
 from resolute.eventlog import EventLog, Snapshot, Sought
 from resolute.proto.experiment import TrialCreated, TrialEnded, TrialRunStarted
@@ -48,6 +50,7 @@ async def test_events_carry_the_time_they_were_recorded_in_utc(log: EventLog) ->
     assert abs(datetime.now(UTC) - recorded.recorded_at) < timedelta(minutes=1)
 
 
+@pytest.mark.alone
 async def test_waiting_ends_as_soon_as_the_log_has_grown(log: EventLog) -> None:
     waiting = asyncio.create_task(log.wait_beyond(0, timeout_s=30))
     await asyncio.sleep(0.05)
@@ -59,6 +62,7 @@ async def test_waiting_ends_as_soon_as_the_log_has_grown(log: EventLog) -> None:
     assert await log.wait_beyond(0, timeout_s=0)
 
 
+@pytest.mark.alone
 async def test_waiting_in_vain_ends_in_time(log: EventLog) -> None:
     await fill(log, 1)
     began = time.monotonic()

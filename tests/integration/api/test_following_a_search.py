@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from resolute.proto.experiment import (
     PostOperations,
     TrialEarlyExitReported,
@@ -88,6 +90,7 @@ async def test_of_two_trials_the_better_is_told_to_go_on_and_the_other_to_give_i
         assert (told["op"], told["completed"]) == ({"validateAfter": {"length": "8"}}, False)
 
 
+@pytest.mark.alone
 async def test_a_trial_that_waits_for_its_target_hears_of_it_at_once(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:

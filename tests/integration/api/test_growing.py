@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 from unittest import mock
 
 import aiohttp
@@ -28,6 +30,12 @@ from tests.integration.api.running import SECRET, Answer, Client, Running, runni
 from tests.ports import free_port
 
 PATHS = ("/api/v1/experiments/1", "/api/v1/users", "/api/v1/trials/1", "/api/v1/trials/1/logs")
+
+
+@pytest.fixture
+def postgres_dsn(empty_database: str) -> str:
+    """How the tables come to be is what is tested here."""
+    return empty_database
 
 
 class SlowLog(MemoryEventLog):

@@ -21,6 +21,12 @@ MIGRATION = Path(resolute.api.measures.__file__).parent / "migrations" / "0001_m
 
 
 @pytest.fixture
+def postgres_dsn(empty_database: str) -> str:
+    """These tests make the tables of the measures themselves."""
+    return empty_database
+
+
+@pytest.fixture
 async def pool(postgres_dsn: str) -> AsyncIterator[asyncpg.Pool]:
     async with asyncpg.create_pool(postgres_dsn, min_size=1, max_size=4) as pool:
         await pool.execute(MIGRATION.read_text())

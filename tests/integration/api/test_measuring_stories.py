@@ -108,6 +108,7 @@ async def test_a_stream_is_one_document_a_line_and_fails_with_a_status(
         assert (await cluster.user.call("GET", "/api/v1/tasks/none/logs")).status == 404
 
 
+@pytest.mark.alone
 async def test_a_follower_gets_lines_as_they_come_and_leaves_when_the_task_has_ended(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ def preemption(allocation_id: str, timeout_s: int) -> str:
     return f"/api/v1/allocations/{allocation_id}/signals/preemption?timeoutSeconds={timeout_s}"
 
 
+@pytest.mark.alone
 async def test_a_wish_for_its_slots_reaches_a_waiting_trial_at_once(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:

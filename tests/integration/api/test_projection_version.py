@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 
 from tests.integration.api.projection_outcome import KEPT, outcome
+
+
+@pytest.fixture
+def postgres_dsn(empty_database: str) -> str:
+    """The tables are made by what is tested."""
+    return empty_database
 
 
 async def test_what_the_projections_make_of_the_log_has_not_changed_within_their_version(postgres_dsn: str) -> None:

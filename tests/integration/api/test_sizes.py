@@ -24,6 +24,8 @@ from resolute.service.loop_watchdog import LoopWatch
 from tests.integration.api.running import Client, running
 from tests.integration.api.whole import whole
 
+pytestmark = pytest.mark.alone
+
 HELD_S_MAX = 0.1
 
 CONFIG = """

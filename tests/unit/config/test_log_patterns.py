@@ -56,9 +56,9 @@ def test_the_largest_patterns_that_are_taken_are_found_together() -> None:
 def test_a_pattern_that_takes_other_engines_minutes_takes_none_here() -> None:
     evil = "(a+)+$|(a|aa)+b|(.*)*x"
     assert problem_with(evil) is None
-    began = time.perf_counter()
+    began = time.process_time()
     assert Patterns([evil]).first_matches(["a" * 5000 + "!"] * 20) == {}
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_patterns_of_the_older_engine_keep_their_meaning() -> None:

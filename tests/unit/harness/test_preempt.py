@@ -61,6 +61,7 @@ def test_the_acknowledgement_may_wait_for_a_checkpoint(master, session):
     assert len(master.posted("/ack_preemption")) == 1
 
 
+@pytest.mark.alone
 def test_asking_never_waits_for_the_network_after_the_first_answer(master, session):
     with core.PreemptContext(session, "7.c.1", core.DummyDistributedContext()) as preempt:
         preempt.should_preempt()
@@ -133,6 +134,7 @@ def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(on
     assert len(master.posted("/ack_preemption")) == 1
 
 
+@pytest.mark.alone
 def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, monkeypatch):
     monkeypatch.setattr(_metrics, "DECISION_S", 0.4)
     master = on_cluster(searcher=SEARCHED)
@@ -153,6 +155,7 @@ def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, mon
         until(context.preempt.should_preempt)
 
 
+@pytest.mark.alone
 def test_where_no_search_decides_on_validations_asking_waits_for_no_answer(on_cluster, monkeypatch):
     monkeypatch.setattr(_metrics, "DECISION_S", 30.0)
     master = on_cluster()

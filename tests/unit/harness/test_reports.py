@@ -39,6 +39,7 @@ def test_reports_arrive_in_order_and_say_which_run_they_are_of(master, reports):
     assert bodies[0]["metrics"]["reportTime"].endswith("Z")
 
 
+@pytest.mark.alone
 def test_while_the_gateway_is_away_training_goes_on_and_nothing_is_lost(master, reports):
     master.stop()
     started = time.monotonic()

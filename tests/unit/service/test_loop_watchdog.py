@@ -11,6 +11,8 @@ from structlog.testing import capture_logs
 
 from resolute.service.loop_watchdog import Held, LoopWatch
 
+pytestmark = pytest.mark.alone
+
 
 def a_long_computation(for_s: float) -> None:
     until = time.process_time() + for_s
