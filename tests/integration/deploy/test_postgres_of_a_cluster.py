@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,6 +140,17 @@ def test_from_a_private_installation_root_runs_a_whole_copy(private: Programs, s
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     assert postgres_files.usable_by("pgserver", shared) == copy
+
+
+@as_root
+def test_a_copy_that_another_start_is_about_to_use_is_not_removed(private: Programs, shared: Path) -> None:
+    system_users.ensure("pgserver")
+    copy = postgres_files.usable_by("pgserver", shared)
+    remove = f"import pathlib; from resolute.deploy.postgres_files import remove_unused; remove_unused({shared!r})"
+    subprocess.run([sys.executable, "-c", remove.replace("PosixPath", "pathlib.Path")], check=True)
+    assert postgres_files.why_unusable(copy, "pgserver") == "", "this process has not started its server yet"
+    postgres_files.remove_unused(shared)
+    assert [found.name for found in shared.iterdir()] == [".postgres.lock"], "now it needs none"
 
 
 @as_root

@@ -35,6 +35,8 @@ _COPIES = "postgres-"
 _NEVER_USED = shutil.ignore_patterns("include", "*.a", "pkgconfig")
 _CHECKED = ("postgres", "initdb")
 """Programs that are run to see whether they start: the second is linked to libraries that the first does without."""
+_held: dict[Path, int] = {}
+"""The copies that this process starts servers from, each with the open file whose lock says so to other processes."""
 _A_DATA_FILE = Path("share") / "postgresql" / "postgres.bki"
 """What `initdb` reads; as readable as everything else that was installed with it."""
 
@@ -99,8 +101,9 @@ def remove_unused(shared: Path = SHARED, but: Programs | None = None) -> None:
         return
     with _alone(shared):
         for folder in shared.glob(f"{_COPIES}*"):
-            if (but is None or folder != but.folder) and not _in_use(folder, shared):
+            if (but is None or folder != but.folder) and not _in_use(folder, shared) and not _held_elsewhere(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+                _lock_file(folder).unlink(missing_ok=True)
 
 
 def shared_folder(shared: Path = SHARED) -> Path:
@@ -124,7 +127,33 @@ def _copy_for(found: Programs, user: str, shared: Path) -> Programs:
                 f"cannot run PostgreSQL as the user {user!r}, neither from {found.folder} nor "
                 f"from a copy in {shared}: {why}"
             )
+        _hold(copy.folder)
     return copy
+
+
+def _hold(folder: Path) -> None:
+    """Keep other processes from removing the copy until this one ends: the server may not have been started yet."""
+    if folder not in _held:
+        _held[folder] = os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(_held[folder], fcntl.LOCK_SH)
+
+
+def _held_elsewhere(folder: Path) -> bool:
+    """Whether another process may be about to start a server from the copy."""
+    if folder in _held:
+        os.close(_held.pop(folder))
+    lock = os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
 
 
 def _make_copy(found: Programs, copy: Programs) -> None:
