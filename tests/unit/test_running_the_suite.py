@@ -6,10 +6,9 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
-from tests import costs, ports
+from tests import arrows, costs, ports
 from tests.costs import Cost
 
 ROOT = Path(__file__).parents[2]
@@ -77,16 +76,29 @@ def test_measures():
 
 
 def test_while_a_test_that_is_marked_alone_runs_the_other_worker_runs_none(tmp_path: Path) -> None:
-    for name, count in (("test_few.py", "2"), ("test_many.py", "20")):  # the many go on after the few have ended
-        (tmp_path / name).write_text(STORY.replace("COUNT", count))
-    (tmp_path / "conftest.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.conftest import *\n"
-    )
-    side_by_side = ["--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder", "--costs"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *side_by_side, str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    # The many go on after the few have ended.
+    printed = run_by_two_workers(tmp_path, {"few": STORY.replace("COUNT", "2"), "many": STORY.replace("COUNT", "20")})
+    assert "24 passed" in printed
     notes = (tmp_path / "notes").read_text().splitlines()
     begun = [number for number, note in enumerate(notes) if note == "begin alone"]
     assert [notes[number + 1] for number in begun] == ["end alone"] * 2
-    assert any(one.startswith("begin") and two.startswith("begin") for one, two in pairwise(notes)), "others overlap"
+
+
+def test_the_arrows_that_each_worker_walked_add_up(tmp_path: Path) -> None:
+    story = "from tests import arrows\ndef test_walks():\n    arrows.WALKED.add(sorted(arrows.all_arrows())[COUNT])\n"
+    stories = {"one": story.replace("COUNT", "0"), "two": story.replace("COUNT", "1")}
+    printed = run_by_two_workers(tmp_path, stories, "--arrows")
+    assert "2 passed" in printed
+    assert f"2 of {len(arrows.all_arrows())} arrows were walked" in printed
+
+
+def run_by_two_workers(folder: Path, stories: dict[str, str], *flags: str) -> str:
+    """What pytest prints; each story is a file of its own."""
+    for name, story in stories.items():
+        (folder / f"test_{name}.py").write_text(story)
+    (folder / "conftest.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.conftest import *\n"
+    )
+    words = ["-q", "-p", "no:cacheprovider", "--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+    command = [sys.executable, "-m", "pytest", *words, *flags, str(folder)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
