@@ -9,12 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-
-import pytest
 from unittest import mock
 
 import aiohttp
 import asyncpg
+import pytest
 
 from resolute.api import growth, shell
 from resolute.api.growth import Progress, grow
