@@ -84,7 +84,6 @@ async def test_what_cannot_be_continued_is_refused_and_stays_as_it_is(
         await agent.report(order, "exited", exit_code=1)
         await ended(cluster, "STATE_ERROR")
         assert "searcher.metric: cannot change" in await refused(400, "searcher: {metric: other}")
-        assert "hyperparameters: cannot change" in await refused(400, "hyperparameters: {lr: 1}")
         assert "max_restarts" in await refused(400, "max_restarts: many")
         assert "no pool 'attic'" in await refused(400, "resources: {resource_pool: attic}")
         await cluster.user.post("/api/v1/experiments/1/archive")
