@@ -6,8 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from tests.attack.attacker import Attacker
 from tests.attack.blows import Kind, blows
@@ -15,17 +13,9 @@ from tests.attack.clerk import Clerk
 from tests.attack.memory import MIB, MemoryWatch
 from tests.attack.neighbours import Neighbours
 from tests.integration.cluster.local import LocalCluster, until
+from tests.integration.cluster.searches import MODEL, STEPS, stepwise
 
-MODEL = Path(__file__).parents[1] / "integration" / "cluster" / "model"
-SEARCH: dict[str, Any] = {
-    "name": "attacked",
-    "entrypoint": "python3 train.py",
-    "hyperparameters": {"x": {"type": "double", "minval": 1, "maxval": 2}, "steps": 40, "step_s": 0.05},
-    "searcher": {"name": "random", "metric": "loss", "max_trials": 6, "max_concurrent_trials": 3},
-    "reproducibility": {"experiment_seed": 7},
-    "max_restarts": 50,
-}
-STEPS = list(range(10, 41, 10))
+SEARCH = stepwise("attacked", step_s=0.05, trials=6, at_once=3, max_restarts=50)
 MEMORY_BYTES_MAX = 400 * MIB
 """No service may hold more at any moment of an attack; at rest the whole cluster takes 300 MiB."""
 END_S = 180.0

@@ -11,7 +11,7 @@ from resolute.proto.checkpoint import CheckpointFilesRemoved
 from resolute.proto.pool import AllocationRequested, JobChanged, StartTask
 from tests.integration.api.running import Client
 from tests.integration.api.test_experiments import TRAIN
-from tests.integration.api.whole import CONFIG, Whole, whole
+from tests.integration.api.whole import CONFIG, Agent, Whole, whole
 
 UUID = "3f1b1f0e-5b0a-4a39-9f6b-0f6f7f0f9a01"
 
@@ -40,23 +40,29 @@ async def ended(cluster: Whole, wanted: str) -> None:
     await cluster.until(is_it)
 
 
+async def failed_after_a_checkpoint(cluster: Whole) -> Agent:
+    """Experiment 1 has ended by the failure of its trial, which had stored a checkpoint; the agent that ran it."""
+    agent = await cluster.agent()
+    await cluster.submit()
+    order, trial = await cluster.task(agent)
+    await save(trial, order, UUID, 40)
+    await agent.report(order, "exited", exit_code=1)
+    await ended(cluster, "STATE_ERROR")
+    return agent
+
+
 async def test_a_trial_that_failed_goes_on_from_its_checkpoint_under_the_same_numbers(
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
-        agent = await cluster.agent()
-        await cluster.submit()
-        order, trial = await cluster.task(agent)
-        await save(trial, order, UUID, 40)
-        await agent.report(order, "exited", exit_code=1)
-        await ended(cluster, "STATE_ERROR")
+        agent = await failed_after_a_checkpoint(cluster)
 
         body = {"id": 1, "overrideConfig": "max_restarts: 3\nname: once more\n"}
         shown = (await cluster.user.post("/api/v1/experiments/continue", body))["experiment"]
         assert (shown["id"], shown["name"], shown.get("endTime")) == (1, "once more", None)
         assert (shown["config"]["max_restarts"], shown["numTrials"]) == (3, 1)
 
-        order, trial = await cluster.task(agent)
+        order, _ = await cluster.task(agent)
         spec = order.spec
         assert (spec.trial_id, spec.run_id, spec.checkpoint, spec.steps_completed) == (1, 2, UUID, 40)
         seen = (await cluster.user.get("/api/v1/trials/1"))["trial"]
@@ -224,12 +230,7 @@ async def test_a_trial_that_begins_from_anothers_checkpoint_may_read_it_and_not_
 
 async def test_a_checkpoint_that_was_deleted_is_no_beginning(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
-        agent = await cluster.agent()
-        await cluster.submit()
-        order, trial = await cluster.task(agent)
-        await save(trial, order, UUID, 40)
-        await agent.report(order, "exited", exit_code=1)
-        await ended(cluster, "STATE_ERROR")
+        agent = await failed_after_a_checkpoint(cluster)
         await cluster.user.call("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [UUID]})
         config = (CONFIG % 1).replace("name: single", f"name: single, source_checkpoint_uuid: {UUID}")
         answer = await cluster.user.call("POST", "/api/v1/experiments", {"config": config, "modelDefinition": TRAIN})
@@ -244,12 +245,7 @@ async def test_removing_files_by_a_hostile_pattern_is_answered_at_once_and_hurts
     postgres_dsn: str, nats_url: str, tmp_path: Path
 ) -> None:
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
-        agent = await cluster.agent()
-        await cluster.submit()
-        order, trial = await cluster.task(agent)
-        await save(trial, order, UUID, 40)
-        await agent.report(order, "exited", exit_code=1)
-        await ended(cluster, "STATE_ERROR")
+        await failed_after_a_checkpoint(cluster)
         (tmp_path / UUID).mkdir()
         (tmp_path / UUID / ("a" * 100)).touch()
         evil = {"checkpointUuids": [UUID], "checkpointGlobs": ["*a" * 12 + "b"]}

@@ -10,24 +10,14 @@ import random
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
+from tests.integration.cluster.searches import MODEL, STEPS, stepwise
 
-MODEL = Path(__file__).parent / "model"
-
-SEARCH: dict[str, Any] = {
-    "name": "kill-anything",
-    "entrypoint": "python3 train.py",
-    "hyperparameters": {"x": {"type": "double", "minval": 1, "maxval": 2}, "steps": 40, "step_s": 0.02},
-    "searcher": {"name": "random", "metric": "loss", "max_trials": 8, "max_concurrent_trials": 2},
-    "reproducibility": {"experiment_seed": 7},
-    "max_restarts": 0,
-}
-STEPS = list(range(10, 41, 10))
+SEARCH = stepwise("kill-anything", step_s=0.02, trials=8)
 
 
 @pytest.fixture(scope="module")

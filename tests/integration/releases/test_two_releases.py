@@ -27,21 +27,13 @@ import pytest
 from resolute.deploy.plan import Child, load
 from tests import needs
 from tests.integration.cluster.local import LocalCluster, until
+from tests.integration.cluster.searches import MODEL, STEPS, stepwise
 from tests.ports import free_port
 from tests.releases import extract
 
 pytestmark = [needs.history, pytest.mark.timeout(400)]
 
-MODEL = Path(__file__).parents[1] / "cluster" / "model"
-SEARCH: dict[str, Any] = {
-    "name": "upgraded",
-    "entrypoint": "python3 train.py",
-    "hyperparameters": {"x": {"type": "double", "minval": 1, "maxval": 2}, "steps": 40, "step_s": 0.1},
-    "searcher": {"name": "random", "metric": "loss", "max_trials": 6, "max_concurrent_trials": 2},
-    "reproducibility": {"experiment_seed": 7},
-    "max_restarts": 0,
-}
-STEPS = list(range(10, 41, 10))
+SEARCH = stepwise("upgraded", step_s=0.1, trials=6)
 METRICS = "/api/v1/trials/metrics/validation_metrics?trialIds=1"
 PATHS = ("/api/v1/experiments/1", "/api/v1/trials/1", "/api/v1/me", "/api/v1/trials/1/checkpoints", METRICS)
 TABLES = ("experiments", "trials", "runs", "validations", "checkpoints", "allocations", "placements", "users", "agents")

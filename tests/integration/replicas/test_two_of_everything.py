@@ -9,25 +9,14 @@ import os
 import random
 import signal
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from resolute.deploy.args import SERVICES
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
+from tests.integration.cluster.searches import MODEL, STEPS, stepwise
 
-MODEL = Path(__file__).parents[1] / "cluster" / "model"
-
-SEARCH: dict[str, Any] = {
-    "name": "two-of-everything",
-    "entrypoint": "python3 train.py",
-    "hyperparameters": {"x": {"type": "double", "minval": 1, "maxval": 2}, "steps": 40, "step_s": 0.04},
-    "searcher": {"name": "random", "metric": "loss", "max_trials": 10, "max_concurrent_trials": 2},
-    "reproducibility": {"experiment_seed": 7},
-    "max_restarts": 0,
-}
-STEPS = list(range(10, 41, 10))
+SEARCH = stepwise("two-of-everything", step_s=0.04, trials=10)
 TWO_OF_EACH = tuple(word for service in SERVICES for word in ("--replicas", f"{service}=2"))
 
 

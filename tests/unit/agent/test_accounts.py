@@ -30,5 +30,5 @@ def test_an_owner_who_is_linked_with_a_user_of_the_host_runs_as_that_one() -> No
 
 def test_places_of_the_agents_user_are_not_the_tasks() -> None:
     account = accounts.of("ann", None, "c-1", HOMES)
-    found = account.inherited({"HOME": "/root", "TMPDIR": "/root/tmp", "PATH": "/bin"})
+    found = account.inherited({"HOME": "/home/ada", "TMPDIR": "/home/ada/tmp", "PATH": "/bin"})
     assert found == {"PATH": "/bin", "HOME": account.home, "USER": "ann", "LOGNAME": "ann"}
