@@ -250,6 +250,19 @@ async def test_an_experiment_may_come_without_files_and_so_may_its_fork(postgres
         assert (answer.status, "expected a launcher of this release" in answer.error) == (400, True)
 
 
+async def test_settings_that_nothing_comes_of_are_told_beside_what_clients_know(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True, task_runtime="process") as cluster:
+        someone = await cluster.nobody.login("determined")
+        extra = "environment: {image: 'python:3.11'}\noptimizations: {mixed_precision: O1}\n"
+        for more in ({"validateOnly": True}, {}):
+            answer = await submit(someone, CONFIG + extra, modelDefinition=[], **more)
+            assert [line.partition(":")[0] for line in answer["configWarnings"]] == [
+                "optimizations.mixed_precision", "environment.image", "entrypoint",
+            ]  # fmt: skip
+            assert answer["warnings"] == ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]  # the words that clients know
+        assert (await submit(someone))["configWarnings"] == []
+
+
 async def test_what_there_is_is_told_in_the_wires_words(postgres_dsn: str, tmp_path: Path) -> None:
     here = {"type": "shared_fs", "host_path": str(tmp_path)}
     async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:

@@ -63,6 +63,17 @@ def test_the_messages_are_those_that_scripts_look_for(created: Any, det: Callabl
     assert done == "Created experiment 7"
 
 
+def test_settings_without_an_effect_are_warned_of_by_name(
+    master: Any, experiment: Callable[..., Any], det: Callable[..., Any], model: Path
+) -> None:
+    told = ["environment.image: has no effect: trials run as processes here, and not in containers"]
+    answer = {"experiment": experiment(), "config": {}, "warnings": [], "configWarnings": told}
+    master.on("POST /api/v1/experiments", answer)
+    outcome = det(f"e create {model}/const.yaml {model}")
+    assert outcome.err.splitlines()[-1] == f"Warning: {told[0]}"
+    assert outcome.status == 0
+
+
 def test_options_reach_the_master(created: Any, det: Callable[..., Any], model: Path) -> None:
     det(f"e create {model}/const.yaml {model} --paused --project_id 3 --template t --config name=other")
     sent = created.last("POST /api/v1/experiments").body

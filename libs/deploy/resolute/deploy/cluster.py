@@ -217,6 +217,7 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_HOST": cluster.host,
         "RESOLUTE_API_PORT": str(cluster.port),
         "RESOLUTE_API_TASK_HOST": cluster.task_host,
+        "RESOLUTE_API_TASK_RUNTIME": "docker" if cluster.task_host else "process",
         "RESOLUTE_API_REUSE_PORT": json.dumps(cluster.replicas.get("api", 1) > 1),
         "RESOLUTE_API_POOLS": json.dumps([_without_network(pool) for pool in cluster.pools]),
         "RESOLUTE_API_DEFAULT_POOL": cluster.compute_pool,

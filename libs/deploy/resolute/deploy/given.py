@@ -67,6 +67,7 @@ DECIDED = {
     "RESOLUTE_API_CLUSTER_NAME": "--cluster-name says it",
     "RESOLUTE_CONFIG": "an embedded cluster reads no such file; give the settings as variables",
     "RESOLUTE_API_PORT": "--master-port says it",
+    "RESOLUTE_API_TASK_RUNTIME": "--runtime says it",
     "RESOLUTE_API_SEALING_KEYS": "the cluster keeps them in its data directory",
     "RESOLUTE_HEALTH_PORT": "each process has a port of its own; --metrics-port chooses the first of them",
     "RESOLUTE_AGENT_HEALTH_PORT": "each process has a port of its own; --metrics-port chooses the first of them",

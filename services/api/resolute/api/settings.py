@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, SettingsConfigDict
@@ -85,6 +85,9 @@ class ApiSettings(BaseSettings):
     """What configurations that leave it open are completed with; a pool's own go before these."""
     launch_error: bool = True
     """Whether work that needs more slots than the agents of its pool have today is refused, rather than warned of."""
+    task_runtime: Literal["", "process", "docker"] = ""
+    """What the agents run tasks as, where all do the same: submissions with settings that have no effect there are
+    warned of. Empty: not known."""
     default_task: DefaultTask | None = None
     """Whom the tasks of users run as that are linked with no user of the host; None: each user's tasks as a user made
     for them, or as their image says."""

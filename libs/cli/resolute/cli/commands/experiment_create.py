@@ -142,6 +142,8 @@ def _submit(
 def _warn(answer: Mapping[str, Any]) -> None:
     for warning in answer.get("warnings") or []:
         print(f"Warning: {_WARNINGS.get(warning, warning)}", file=sys.stderr)
+    for line in answer.get("configWarnings") or []:
+        print(f"Warning: {line}", file=sys.stderr)
 
 
 _WARNINGS = {

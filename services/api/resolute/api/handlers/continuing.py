@@ -16,6 +16,7 @@ from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, Route
 from resolute.api.views.experiments import row_of
 from resolute.config import MASK, changed, load_yaml, override, secrets_of
+from resolute.config.without_effect import without_effect
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import ContinueExperiment
 
@@ -37,7 +38,8 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     async with call.gateway.vault.unless_refused(sealed):
         await call.send(ContinueExperiment(int(experiment_id), sealed.config))
     experiment = await experiment_for(call, int(experiment_id))
-    return {"experiment": experiment, **await launch_warnings(call, config, fits)}
+    told = without_effect(changes, call.gateway.settings.task_runtime)
+    return {"experiment": experiment, **await launch_warnings(call, config, fits), "configWarnings": told}
 
 
 def _unmasked(changes: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:

@@ -24,10 +24,12 @@ from resolute.config import (
     check_launcher,
     load_yaml,
     masked,
+    missing_file,
     parse_experiment,
     secrets_of,
 )
 from resolute.config.context import of_model_definition, to_tgz
+from resolute.config.without_effect import without_effect
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.experiment import CreateExperiment
 
@@ -69,7 +71,10 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     config, fits = await admitted(config, call)
     project = place.project()
     code = await _code(call, config, parent)
-    warnings = await launch_warnings(call, config, fits)
+    warnings = {
+        **await launch_warnings(call, config, fits),
+        "configWarnings": [*without_effect(given, call.gateway.settings.task_runtime), *_no_code(config, code, parent)],
+    }
     if body.get("validateOnly"):
         return {
             "experiment": (checked := _only_checked(call, config, project, text)),
@@ -132,6 +137,12 @@ async def _code(call: Call, config: ExperimentConfig, parent: Parent | None) -> 
     else:
         check_launcher(config.entrypoint)  # the files may be in the image, or in what it mounts
     return code
+
+
+def _no_code(config: ExperimentConfig, code: bytes | Packed | None, parent: Parent | None) -> list[str]:
+    """What somebody should know who sent no files: what runs has to be where the trial runs."""
+    missing = missing_file(config.entrypoint, ()) if code is None and parent is None else None
+    return [f"entrypoint: no files were sent; {missing} has to be where the trial runs"] if missing else []
 
 
 def _packed(files: list[Any]) -> tuple[bytes | None, tuple[str, ...]]:
