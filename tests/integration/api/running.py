@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,9 @@ from resolute.eventlog import MemoryEventLog
 from resolute.proto.message import Cause, Event
 from resolute.service import Context, Follower
 
-SERVICES = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
+Serve = Callable[[Context], Coroutine[Any, Any, None]]
+
+SERVICES: tuple[Serve, ...] = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
 
 SECRET = "a secret for tests"
 
@@ -101,18 +103,25 @@ class Running:
                 await self.log.wait_beyond(await self.log.head(), 0.05)
 
 
+def _chosen(services: bool | Sequence[Serve]) -> Sequence[Serve]:
+    if isinstance(services, bool):
+        return SERVICES if services else ()
+    return services
+
+
 @asynccontextmanager
 async def running(
-    dsn: str, log: MemoryEventLog | None = None, *, services: bool = False, **settings: Any
+    dsn: str, log: MemoryEventLog | None = None, *, services: bool | Sequence[Serve] = False, **settings: Any
 ) -> AsyncIterator[Running]:
-    """With `services` the searcher, the scheduler, the checkpoint store and the relay run as well."""
+    """With `services` the searcher, the scheduler, the checkpoint store and the relay run as well, or those that are
+    named: a test that writes the events of a service itself leaves that service out."""
     log, bus = log or MemoryEventLog(), MemoryBus()
     told = {"persistence_s": 0.1, **settings}
     known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **told)
     ready = asyncio.Semaphore(0)
     context = Context(log, bus, on_ready=lambda name: ready.release())
     pool = await connect(known)
-    others = [asyncio.create_task(serve(context)) for serve in (SERVICES if services else ())]
+    others = [asyncio.create_task(serve(context)) for serve in _chosen(services)]
     try:
         for _ in list(others):
             await asyncio.wait_for(ready.acquire(), 10)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import resolute.checkpoint.shell as checkpoint
 from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
 
@@ -99,7 +100,7 @@ async def test_a_storage_that_nobody_can_open_is_refused(postgres_dsn: str) -> N
 
 async def test_a_trial_to_start_from_becomes_its_latest_checkpoint(postgres_dsn: str, tmp_path: Path) -> None:
     here = {"type": "shared_fs", "host_path": str(tmp_path)}
-    async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:
+    async with running(postgres_dsn, services=(checkpoint.serve,), checkpoint_storage=here) as cluster:
         await a_search.tell(cluster, tmp_path)
         someone = await cluster.nobody.login("determined")
 
@@ -265,7 +266,7 @@ async def test_settings_that_nothing_comes_of_are_told_beside_what_clients_know(
 
 async def test_what_there_is_is_told_in_the_wires_words(postgres_dsn: str, tmp_path: Path) -> None:
     here = {"type": "shared_fs", "host_path": str(tmp_path)}
-    async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:
+    async with running(postgres_dsn, services=(checkpoint.serve,), checkpoint_storage=here) as cluster:
         await a_search.tell(cluster, tmp_path)
         someone = await cluster.nobody.login("determined")
         assert "sso_providers" not in await cluster.nobody.get("/info")
@@ -281,7 +282,7 @@ async def test_what_there_is_is_told_in_the_wires_words(postgres_dsn: str, tmp_p
 
 async def test_without_globs_the_files_of_a_checkpoint_are_looked_for_again(postgres_dsn: str, tmp_path: Path) -> None:
     here = {"type": "shared_fs", "host_path": str(tmp_path)}
-    async with running(postgres_dsn, services=True, checkpoint_storage=here) as cluster:
+    async with running(postgres_dsn, services=(checkpoint.serve,), checkpoint_storage=here) as cluster:
         await a_search.tell(cluster, tmp_path)
         a_search.keep_files(tmp_path)
         admin = await cluster.nobody.login("admin")
