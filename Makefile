@@ -21,6 +21,8 @@ venv: $(INSTALLED)      ## the environment everything else uses; quick once it i
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@# Older ones cannot install a project in place. Where pip is newer, this asks no index.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=21.3'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
 	@touch $@
 
