@@ -25,10 +25,12 @@ from resolute.proto.experiment import (
     MoveExperiment,
     PauseExperiment,
     PostOperations,
+    RecordLogRemoved,
     ReportEarlyExit,
     ReportLogPolicyMatch,
     ReportValidation,
     SearcherCommand,
+    SetTrialLogRetention,
     TrialEnded,
     TrialStopRequested,
     TrialTargetReached,
@@ -186,6 +188,8 @@ def reports(trial: Trial) -> list[Message]:
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
         *(matched(trial, action) for action in ("cancel_retries", "exclude_node")),
         KillTrial(EXPERIMENT, trial.trial_id),
+        SetTrialLogRetention(EXPERIMENT, trial.trial_id, 7),
+        RecordLogRemoved(EXPERIMENT, trial.trial_id, 20, 7),
     ]
 
 
