@@ -74,13 +74,16 @@ class LifecycleLines:
         self._written: int | None = None
         """Up to where the lines are stored; None while nothing follows."""
         self._advanced = asyncio.Event()
-        self._saved_at_s = 0.0
+        self._saved: int | None = None
+        self._saved_at_s = -SAVE_EVERY_S
 
     async def position(self) -> int:
         """A cluster that had a release without these lines goes on without those of the past: they would stand after
         everything that the tasks have printed since."""
-        position = await self._log.load_position(NAME) or await self._log.head()
-        await self._log.save_position(NAME, position)
+        position = await self._log.load_position(NAME)
+        if position == 0:  # never saved, or saved before there was any event
+            position = await self._log.head() if self._written is None else self._written
+            await self._log.save_position(NAME, position)
         self._hosts = await self._all_hosts()
         self._advance(position)
         return position
@@ -93,20 +96,32 @@ class LifecycleLines:
                     await self._advanced.wait()
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        """An event that no line can be made of is set aside for a person to read, and the others are written."""
+        await self._told(batch)
+        self._advance(batch[-1].position)
+        if asyncio.get_running_loop().time() - self._saved_at_s >= SAVE_EVERY_S:
+            await self._save()
+
+    async def again(self) -> None:
+        """All is quiet. What a person asked for once more is written behind what was written since."""
+        await self._save()
+        for position in await self._log.asked_again(NAME):
+            if await self._told(await self._log.read_all(position - 1, 1)):
+                await self._log.settle(NAME, position)
+
+    async def _told(self, batch: Sequence[Recorded]) -> bool:
+        """Whether all was told. An event that no line can be made of is set aside for a person to read, and the
+        others are written."""
         try:
             await self._write(batch)
         except Unavailable:
             raise
         except Exception as error:
             if len(batch) > 1:
-                for recorded in batch:
-                    await self.handle([recorded])
-                return
+                return all([await self._told([recorded]) for recorded in batch])
             log_.exception("an event that a task's log cannot tell", event_id=batch[0].id)
             await self._log.set_aside(NAME, batch[0].position, repr(error))
-        self._advance(batch[-1].position)
-        await self._save()
+            return False
+        return True
 
     async def _write(self, batch: Sequence[Recorded]) -> None:
         await self._look_up(batch)
@@ -121,10 +136,9 @@ class LifecycleLines:
 
     async def _save(self) -> None:
         """A place that is not saved costs a repetition, and no line is stored twice."""
-        now_s = asyncio.get_running_loop().time()
-        if self._written is not None and now_s - self._saved_at_s >= SAVE_EVERY_S:
-            self._saved_at_s = now_s
+        if self._written is not None and self._written != self._saved:
             await self._log.save_position(NAME, self._written)
+            self._saved, self._saved_at_s = self._written, asyncio.get_running_loop().time()
 
     # ------------------------------------------------------------ what is known of tasks
 
