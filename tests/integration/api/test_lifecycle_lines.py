@@ -36,6 +36,10 @@ async def followed(cluster: Whole, **query: Any) -> list[dict[str, Any]]:
     return await results(cluster.user, "/api/v1/trials/1/logs", follow="true", **query)
 
 
+async def has_started(cluster: Whole) -> bool:
+    return f"Resources for {NAME} have started" in texts(await results(cluster.user, "/api/v1/trials/1/logs"))
+
+
 def texts(lines: list[dict[str, Any]]) -> list[str]:
     return [str(line["log"]).removesuffix("\n") for line in lines]
 
@@ -47,6 +51,7 @@ async def test_a_log_tells_of_a_failure_a_restart_and_the_success_that_follows(
         agent = await cluster.agent()
         await cluster.submit(config=ONE_RESTART)
         first, _ = await cluster.task(agent)
+        await cluster.until(lambda: has_started(cluster))
         await prints(cluster, agent, first, "hello")
         await agent.report(first, "exited", exit_code=3)
         second, _ = await cluster.task(agent)

@@ -96,7 +96,11 @@ REQUESTED = AllocationRequested(A, "3.task", "TRIAL", "job", NAME, "ann", 2, 42,
         ),
         (
             exited("lost", None, "agent-0 was silent"),
-            [f"ERROR: {NAME} was terminated: allocation failed: agent-0 was silent"],
+            [f"WARNING: {NAME} was terminated: allocation stopped early after agent-0 was silent"],
+        ),
+        (
+            exited("refused", None, "no pool can hold it"),
+            [f"ERROR: {NAME} was terminated: allocation failed: no pool can hold it"],
         ),
         (TrialRunEnded(7, 1, "completed", 0, ""), []),
         (

@@ -32,12 +32,6 @@ REMEMBERED = 10_000
 
 SAVE_EVERY_S = 1.0
 
-GATHER_S = 0.1
-"""After lines were stored, before the next are: those of many short trials then share a transaction."""
-
-FEW = 100
-"""Events of a batch that is not one of many: whoever has many to catch up with does not rest."""
-
 Store = Callable[[Sequence[LogLine]], Awaitable[None]]
 
 ALLOCATIONS = """SELECT a.allocation_id, a.task_id, a.name, a.trial_id,
@@ -80,8 +74,6 @@ class LifecycleLines:
         self._written: int | None = None
         """Up to where the lines are stored; None while nothing follows."""
         self._advanced = asyncio.Event()
-        self._stored = 0
-        """How often lines were stored."""
         self._saved: int | None = None
         self._saved_at_s = -SAVE_EVERY_S
 
@@ -104,13 +96,10 @@ class LifecycleLines:
                     await self._advanced.wait()
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        stored = self._stored
         await self._told(batch)
         self._advance(batch[-1].position)
         if asyncio.get_running_loop().time() - self._saved_at_s >= SAVE_EVERY_S:
             await self._save()
-        if self._stored > stored and len(batch) < FEW:
-            await asyncio.sleep(GATHER_S)
 
     async def again(self) -> None:
         """All is quiet. What a person asked for once more is written behind what was written since."""
@@ -139,7 +128,6 @@ class LifecycleLines:
         lines = [line for recorded in batch for line in self._lines(recorded)]
         if lines:
             await self._store(lines)
-            self._stored += 1
 
     def _advance(self, position: int) -> None:
         self._written = position
