@@ -130,7 +130,8 @@ class Walk:
 
     def messages(self) -> list[Message]:
         of_runs = [message for allocation in self.allocations[-4:] for message in news(allocation)]
-        of_trials = [message for one in list(self.experiment.trials.values())[-3:] for message in reports(one)]
+        trials = list(self.experiment.trials.values())[-3:]
+        of_trials = [*(message for one in trials for message in reports(one)), *logs(trials)]
         others = [*self._of_the_client(), *self._notes(), *self._continuing()]
         return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *others]
 
@@ -188,8 +189,14 @@ def reports(trial: Trial) -> list[Message]:
         ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
         *(matched(trial, action) for action in ("cancel_retries", "exclude_node")),
         KillTrial(EXPERIMENT, trial.trial_id),
-        SetTrialLogRetention(EXPERIMENT, trial.trial_id, 7),
-        RecordLogRemoved(EXPERIMENT, trial.trial_id, 20, 7),
+    ]
+
+
+def logs(trials: Sequence[Trial]) -> list[Message]:
+    latest = [trial.trial_id for trial in trials[-1:]]
+    return [
+        *(SetTrialLogRetention(EXPERIMENT, trial_id, 7) for trial_id in latest),
+        *(RecordLogRemoved(EXPERIMENT, trial_id, 20, 7) for trial_id in latest),
     ]
 
 
