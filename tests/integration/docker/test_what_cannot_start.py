@@ -203,12 +203,12 @@ async def test_what_the_host_does_not_have(room: Room, asked_for: Callable[[int]
 
 
 def refused(site: tuple[LocalCluster, Host], config: dict[str, Any]) -> str:
-    """The last line of the trial's log, which the experiment has for its reason; it was tried once."""
+    """Why the task could not be started, by the trial's log and as the experiment's reason; it was tried once."""
     cluster, _ = site
     experiment_id = cluster.create({**config, "max_restarts": 3}, MODEL)
     assert cluster.ended(experiment_id) == "STATE_ERROR"
     (trial,) = cluster.trials(experiment_id)
-    lines = [line for line in cluster.logs(trial["id"]).splitlines() if "could not be started" in line]
+    lines = [line for line in cluster.logs(trial["id"]).splitlines() if "the task could not be started" in line]
     assert len(lines) == 1, lines
     words = lines[0].partition("could not be started: ")[2]
     assert words in cluster.experiment(experiment_id)["stateReason"]

@@ -106,8 +106,9 @@ def hosts_of(trained: Trained) -> dict[str, Host]:
     found: dict[str, Host] = {}
     for trial in trained.trials:
         for line in trained.session.stream(f"/api/v1/trials/{trial['id']}/logs"):
-            if container := line.get("containerId"):
-                found.setdefault(container, Host(line.get("agentId") or "?")).ranks.add(line["rankId"])
+            container, rank = line.get("containerId"), line.get("rankId")
+            if container and rank is not None:  # what the cluster says of a container has no rank
+                found.setdefault(container, Host(line.get("agentId") or "?")).ranks.add(rank)
     placed: set[int] = set()
     for host in sorted(found.values(), key=lambda host: max(host.ranks)):
         host.ranks -= placed
