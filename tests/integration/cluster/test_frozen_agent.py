@@ -70,7 +70,7 @@ def where(cluster: LocalCluster, trial_id: int) -> tuple[int, int]:
     """The process of the agent that the trial runs on, and the trial's own."""
     [said] = [line for line in cluster.logs(trial_id).splitlines() if "begins after step" in line]
     task = int(said.rpartition(" ")[2])
-    lines = cluster.get(f"/api/v1/trials/{trial_id}/logs?limit=1")
+    lines = cluster.get(f"/api/v1/trials/{trial_id}/logs?limit=1&sources=task")
     name = (lines if isinstance(lines, dict) else lines[0])["result"]["agentId"]
     if name != "other":
         return cluster.children()[name], task
