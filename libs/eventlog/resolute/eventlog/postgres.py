@@ -17,6 +17,7 @@ from resolute.eventlog.log import Appended, Aside, Snapshot, Sought
 from resolute.eventlog.migrate import migrate
 from resolute.eventlog.outages import patiently
 from resolute.eventlog.rows import check_names, recorded_from, row_from
+from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -117,18 +118,18 @@ class PostgresEventLog:
         return await self._commits.append(stream, events, expected_version, cause)
 
     async def _find_cause(self, stream: str, cause_id: str) -> list[Recorded]:
-        return [recorded_from(row) for row in await self._fetch(READ["read_cause"], stream, cause_id)]
+        return await _all_recorded(await self._fetch(READ["read_cause"], stream, cause_id))
 
     # ---------------------------------------------------------------- reading
 
     async def read_stream(self, stream: str, after_version: int = 0, limit: int | None = None) -> list[Recorded]:
-        return [recorded_from(row) for row in await self._fetch(READ["read_stream"], stream, after_version, limit)]
+        return await _all_recorded(await self._fetch(READ["read_stream"], stream, after_version, limit))
 
     async def stream_names(self, category: str) -> list[str]:
         return [row["stream"] for row in await self._fetch(READ["streams"], f"{category}-")]
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
-        recorded = [recorded_from(row) for row in await self._fetch(READ["read_all"], after, limit)]
+        recorded = await _all_recorded(await self._fetch(READ["read_all"], after, limit))
         if recorded:
             assert recorded[0].position == after + 1, f"the log has a gap after position {after}"
             assert recorded[-1].position == after + len(recorded), f"the log has a gap within {limit} after {after}"
@@ -301,3 +302,8 @@ async def _migrate(dsn: str) -> None:
 
 async def _connect(dsn: str, session: dict[str, str]) -> asyncpg.Connection:
     return await asyncpg.connect(dsn, server_settings=session, timeout=_CONNECT_TIMEOUT_S)
+
+
+async def _all_recorded(rows: Sequence[Any]) -> list[Recorded]:
+    """Decoded, in steps: a page of 1,000 events takes up to 0.1 s."""
+    return [recorded_from(row) async for part in in_steps(rows) for row in part]
