@@ -8,7 +8,7 @@ SOURCES := proto libs services
 SEED ?= 1
 # Tests run side by side in so many processes; 1: one after the other. tests/side_by_side.py says what is kept apart.
 WORKERS ?= 1
-SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder)
+SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder)
 DEV := .resolute/dev
 
 .PHONY: help venv demo gang-demo dev check format test sim shrink torture attack integration interop bench clean \

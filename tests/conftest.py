@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,12 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Costs())
     if (worker := _worker(config)) is not None:
         config.pluginmanager.register(side_by_side.TakingTurns(worker["testrunuid"]))
+    else:
+        config.pluginmanager.register(side_by_side.Distribution())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if _worker(config) is not None:
-        side_by_side.arrange(items)
+    if (worker := _worker(config)) is not None:
+        side_by_side.write_groups(Path(worker[side_by_side.GROUPS_FILE]), side_by_side.arrange(items))
 
 
 def _worker(config: pytest.Config) -> dict[str, Any] | None:

@@ -9,16 +9,23 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import tempfile
 from collections.abc import Generator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests import needs
 
+DOCKER = "docker"
+"""The group of all tests that need Docker."""
 LONGEST_FIRST = (
-    "docker",
+    DOCKER,
     "tests/attack",
     "tests/simulation",
     "tests/integration",
@@ -35,19 +42,19 @@ ALONE = "alone"
 """The name of the mark, and of the group, which comes last: then there is one moment of waiting for the others."""
 
 
-def arrange(items: list[pytest.Item]) -> None:
-    """Give every test its group, and put the groups into the order in which they are to begin."""
-    groups = {item: _group_of(item) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))  # pytest-xdist's name for tests that go to the same worker
-    items.sort(key=lambda item: _turn(groups[item]))
+def arrange(items: list[pytest.Item]) -> dict[str, str]:
+    """Put the tests into the order in which their groups are to begin; the group of each test, by its node id."""
+    groups = {item.nodeid: group_of(item) for item in items}
+    items.sort(key=lambda item: _turn(groups[item.nodeid]))
+    return groups
 
 
-def _group_of(item: pytest.Item) -> str:
+def group_of(item: pytest.Item) -> str:
+    """The tests of one group run in one worker, one after the other."""
     if item.get_closest_marker(ALONE):
         return ALONE
     if any(mark in (needs.docker.mark, needs.compose.mark) for mark in item.iter_markers("skipif")):
-        return "docker"
+        return DOCKER
     named = item.get_closest_marker("together")
     return str(named.args[0]) if named else item.nodeid.partition("::")[0]
 
@@ -57,6 +64,53 @@ def _turn(group: str) -> int:
         return len(LONGEST_FIRST) + 1
     turns = (turn for turn, start in enumerate(LONGEST_FIRST) if group.startswith(start))
     return next(turns, len(LONGEST_FIRST))
+
+
+GROUPS_FILE = "groups_file"
+"""Under this name a worker finds, in what pytest-xdist gives it, the file in which it writes the group of each test."""
+
+
+def write_groups(file: Path, groups: dict[str, str]) -> None:
+    """Every worker writes the same groups: the last one replaces the file of the others."""
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as draft:
+        json.dump(groups, draft)
+    Path(draft.name).replace(file)
+
+
+class Distribution:
+    """In the process over the workers: each group of tests is given to one worker, in the order that `arrange` made.
+
+    pytest-xdist has a mark for groups, `xdist_group`, which it writes behind the node ids of tests. It cannot do that
+    with pytest 9.2 and says nothing, so here the workers write the groups to a file that the scheduler reads.
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="resolute-tests-")
+        self._file = Path(self._folder.name) / "groups.json"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        node.workerinput[GROUPS_FILE] = str(self._file)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+        return ByGroup(config, log, self._file)
+
+
+class ByGroup(LoadScopeScheduling):
+    """pytest-xdist's scheduler of scopes, where a scope is a group."""
+
+    def __init__(self, config: pytest.Config, log: Producer, file: Path) -> None:
+        super().__init__(config, log)
+        self._file = file
+
+    @cached_property
+    def _groups(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads(self._file.read_text())
+        return found
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._groups[nodeid]
 
 
 class TakingTurns:

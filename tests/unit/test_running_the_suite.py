@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests import arrows, costs, ports
+import pytest
+
+from tests import arrows, costs, needs, ports, side_by_side
 from tests.costs import Cost
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +60,42 @@ def test_the_table_of_costs_begins_with_the_slowest_and_adds_up_files() -> None:
     assert lines[1].split() == ["5.0", "s", "2.0", "s", "a.py"]
 
 
+@dataclass(frozen=True)
+class Collected:
+    """As much of a collected test as its group depends on."""
+
+    nodeid: str
+    marks: tuple[pytest.Mark, ...] = ()
+
+    def iter_markers(self, name: str) -> Iterator[pytest.Mark]:
+        return (mark for mark in self.marks if mark.name == name)
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next(self.iter_markers(name), None)
+
+
+def test_what_needs_docker_is_one_group_that_begins_first_and_what_measures_time_is_one_that_comes_last() -> None:
+    items = [
+        Collected("a.py::times", (pytest.mark.alone.mark, needs.docker.mark)),
+        Collected("a.py::plain"),
+        Collected("b.py::gang", (pytest.mark.together("gangs").mark,)),
+        Collected("b.py::plain[docker]"),
+        Collected("c.py::contained", (needs.horovod.mark, needs.docker.mark)),
+        Collected("d.py::gang", (pytest.mark.together("gangs").mark,)),
+        Collected("e.py::composed", (needs.compose.mark,)),
+    ]
+    groups = side_by_side.arrange(items)  # type: ignore[arg-type]
+    assert [(item.nodeid, groups[item.nodeid]) for item in items] == [
+        ("c.py::contained", "docker"),
+        ("e.py::composed", "docker"),
+        ("a.py::plain", "a.py"),
+        ("b.py::gang", "gangs"),
+        ("b.py::plain[docker]", "b.py"),
+        ("d.py::gang", "gangs"),
+        ("a.py::times", "alone"),
+    ]
+
+
 STORY = """
 import pathlib, time
 import pytest
@@ -75,30 +116,81 @@ def test_measures():
 """
 
 
-def test_while_a_test_that_is_marked_alone_runs_the_other_worker_runs_none(tmp_path: Path) -> None:
-    # The many go on after the few have ended.
-    printed = run_by_two_workers(tmp_path, {"few": STORY.replace("COUNT", "2"), "many": STORY.replace("COUNT", "20")})
-    assert "24 passed" in printed
-    notes = (tmp_path / "notes").read_text().splitlines()
-    begun = [number for number, note in enumerate(notes) if note == "begin alone"]
-    assert [notes[number + 1] for number in begun] == ["end alone"] * 2
+WORKER_OF_EACH = """
+import os, pathlib
+import pytest
+from tests import needs
+pytestmark = MARK
+NOTES = pathlib.Path(__file__).with_name("notes")
+@pytest.mark.parametrize("number", range(5))
+def test_notes_its_worker(number):
+    with NOTES.open("a") as file:
+        file.write(f"GROUP {os.environ['PYTEST_XDIST_WORKER']}\\n")
+"""
 
 
-def test_the_arrows_that_each_worker_walked_add_up(tmp_path: Path) -> None:
-    story = "from tests import arrows\ndef test_walks():\n    arrows.WALKED.add(sorted(arrows.all_arrows())[COUNT])\n"
-    stories = {"one": story.replace("COUNT", "0"), "two": story.replace("COUNT", "1")}
-    printed = run_by_two_workers(tmp_path, stories, "--arrows")
-    assert "2 passed" in printed
-    assert f"2 of {len(arrows.all_arrows())} arrows were walked" in printed
+WALKS = """
+from tests import arrows
+def test_walks():
+    arrows.WALKED.add(sorted(arrows.all_arrows())[COUNT])
+"""
+IN_DOCKER, IN_A_GANG = "[pytest.mark.timeout(9), needs.docker]", "pytest.mark.together('gangs')"
 
 
-def run_by_two_workers(folder: Path, stories: dict[str, str], *flags: str) -> str:
-    """What pytest prints; each story is a file of its own."""
-    for name, story in stories.items():
+def worker_of_each(group: str, mark: str) -> str:
+    return WORKER_OF_EACH.replace("GROUP", group).replace("MARK", mark)
+
+
+STORIES = {
+    "a_few": STORY.replace("COUNT", "2"),
+    "b_many": STORY.replace("COUNT", "20"),  # they go on after the few have ended
+    "c_docker": worker_of_each("docker", IN_DOCKER),
+    "d_gang": worker_of_each("gangs", IN_A_GANG),
+    "e_docker": worker_of_each("docker", IN_DOCKER),
+    "f_gang": worker_of_each("gangs", IN_A_GANG),
+    "g_walks": WALKS.replace("COUNT", "0"),
+    "h_walks": WALKS.replace("COUNT", "1"),
+}
+"""Files of tests, which one run of two workers runs."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    printed: str
+    notes: list[str]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """What two workers printed and noted that ran all stories."""
+    folder = tmp_path_factory.mktemp("stories")
+    for name, story in STORIES.items():
         (folder / f"test_{name}.py").write_text(story)
     (folder / "conftest.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.conftest import *\n"
     )
-    words = ["-q", "-p", "no:cacheprovider", "--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
-    command = [sys.executable, "-m", "pytest", *words, *flags, str(folder)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    words = ["-q", "-p", "no:cacheprovider", "--numprocesses", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+    command = [sys.executable, "-m", "pytest", *words, "--arrows", str(folder)]
+    environment = {**os.environ, "RESOLUTE_REQUIRE": "docker"}  # a promise: the stories are not skipped without it
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    return Ran(done.stdout, (folder / "notes").read_text().splitlines())
+
+
+def test_two_workers_run_every_test_once(ran: Ran) -> None:
+    assert "46 passed" in ran.printed
+
+
+def test_while_a_test_that_is_marked_alone_runs_the_other_worker_runs_none(ran: Ran) -> None:
+    begun = [number for number, note in enumerate(ran.notes) if note == "begin alone"]
+    assert [ran.notes[number + 1] for number in begun] == ["end alone"] * 2
+
+
+@pytest.mark.parametrize("group", ["docker", "gangs"])
+def test_the_tests_of_one_group_run_in_one_worker_though_they_lie_in_several_files(ran: Ran, group: str) -> None:
+    workers = [note.split()[1] for note in ran.notes if note.startswith(f"{group} ")]
+    assert len(workers) == 10
+    assert len(set(workers)) == 1
+
+
+def test_the_arrows_that_each_worker_walked_add_up(ran: Ran) -> None:
+    assert f"2 of {len(arrows.all_arrows())} arrows were walked" in ran.printed
