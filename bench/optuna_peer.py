@@ -46,7 +46,7 @@ def _search(wanted: Mapping[str, Any], seed: int) -> list[tuple[int, float]]:
     import optuna
 
     from resolute.config import parse_space
-    from resolute.searcher.surrogate import LearningCurves
+    from resolute.whatif.searches.surrogate import LearningCurves
 
     curves = LearningCurves(parse_space(wanted["space"]), seed)
     rungs, full, work, found = wanted["rungs"], wanted["rungs"][-1], 0, []

@@ -30,7 +30,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.message import Cause, Event
-from resolute.searcher import experiment
+from resolute.search import experiment
 from tests.servers import Postgres
 
 TRIALS_EACH, REPORTS_EACH = 16, 10

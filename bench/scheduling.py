@@ -18,9 +18,9 @@ from bench.figures import Figure, tell
 from bench.harness import median
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationRequested, RequestAllocation, Slot, SlotsAssigned, TaskReport
-from resolute.scheduler.decisions import Wish, decide
-from resolute.scheduler.policies import FairShare, Fifo, Policy, Priority, plan
-from resolute.scheduler.pool import Pool, evolve
+from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.policies import FairShare, Fifo, Policy, Priority, plan
+from resolute.scheduling.pool import Pool, evolve
 
 AGENTS, SLOTS, QUEUED, ADMITTED = 1000, 8, 10_000, 15_000
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -16,9 +16,9 @@ from bench import optuna_peer
 from bench.figures import Figure, tell
 from resolute.cli.plot import as_png
 from resolute.config import ClusterDefaults, parse_experiment, parse_space
-from resolute.searcher.compare import curve
-from resolute.searcher.play import Found, Played, play
-from resolute.searcher.surrogate import LearningCurves
+from resolute.whatif.searches.compare import curve
+from resolute.whatif.searches.play import Found, Played, play
+from resolute.whatif.searches.surrogate import LearningCurves
 
 FULL, DIVISOR, RUNGS = 256, 4, 5
 LENGTHS = [FULL // DIVISOR**n for n in reversed(range(RUNGS))]

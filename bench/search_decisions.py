@@ -25,10 +25,10 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited
-from resolute.searcher import wishes
-from resolute.searcher.decide import News, decide
-from resolute.searcher.experiment import Experiment, State, evolve
-from resolute.searcher.reports import CloseTrial
+from resolute.search import wishes
+from resolute.search.decide import News, decide
+from resolute.search.experiment import Experiment, State, evolve
+from resolute.search.reports import CloseTrial
 
 TRIALS, AT_ONCE = 10_000, 256
 LADDER = {"max_length": {"batches": 256}, "divisor": 4, "max_trials": TRIALS, "max_concurrent_trials": AT_ONCE}

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from resolute.checkpoint import registry
-from resolute.scheduler import allocation
-from resolute.scheduler.provisioner import fleet
-from resolute.searcher import experiment, trial
+from resolute.scheduling import allocation
+from resolute.scheduling.elastic import fleet
+from resolute.search import experiment, trial
 
 PAGE = Path(__file__).parent / "reference" / "lifecycles.md"
 
 LIVES: tuple[tuple[str, str, Any], ...] = (
-    ("Experiments", "`services/searcher/resolute/searcher/experiment.py`", experiment.FLOW),
-    ("Trials", "`services/searcher/resolute/searcher/trial.py`", trial.FLOW),
-    ("Allocations", "`services/scheduler/resolute/scheduler/allocation.py`", allocation.FLOW),
-    ("Instances of elastic pools", "`services/scheduler/resolute/scheduler/provisioner/fleet.py`", fleet.FLOW),
+    ("Experiments", "`libs/search/resolute/search/experiment.py`", experiment.FLOW),
+    ("Trials", "`libs/search/resolute/search/trial.py`", trial.FLOW),
+    ("Allocations", "`libs/scheduling/resolute/scheduling/allocation.py`", allocation.FLOW),
+    ("Instances of elastic pools", "`libs/scheduling/resolute/scheduling/elastic/fleet.py`", fleet.FLOW),
     ("Checkpoints", "`services/checkpoint/resolute/checkpoint/registry.py`", registry.FLOW),
 )
 

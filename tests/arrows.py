@@ -24,16 +24,17 @@ EXPLAINED = Path(__file__).with_name("unwalked.yaml")
 WALKED: set[str] = set()
 """By the whole test run, the processes it started for stories included."""
 
-SERVICES = ("resolute.searcher", "resolute.scheduler", "resolute.checkpoint")
+OWNERS = ("resolute.search", "resolute.scheduling", "resolute.checkpoint")
+"""The packages that hold aggregates."""
 
 
 @cache
 def tables() -> tuple[ModuleType, ...]:
-    """Every module of a service with a `FLOW`, in the order of their names."""
+    """Every module with a `FLOW`, in the order of their names."""
     names = (
         module.name
-        for service in SERVICES
-        for module in pkgutil.walk_packages(importlib.import_module(service).__path__, f"{service}.")
+        for owner in OWNERS
+        for module in pkgutil.walk_packages(importlib.import_module(owner).__path__, f"{owner}.")
         if not module.name.endswith("__main__")
     )
     return tuple(module for module in map(importlib.import_module, sorted(names)) if "FLOW" in vars(module))

@@ -21,16 +21,21 @@ MAY_LEAN_ON: dict[str, set[str]] = {
     "codec": {"proto"},
     "config": {"proto"},
     "storage": {"proto"},
+    # The pure cores of the searcher and of the scheduler.
+    "search": {"proto", "config"},
+    "scheduling": {"proto", "config"},
+    # Plays the pure cores. Only the part that reads a real log knows the log.
+    "whatif": {"proto", "codec", "config", "eventlog", "search", "scheduling"},
     "bus": {"proto", "codec"},
     "eventlog": {"proto", "codec"},
     "service": {"proto", "bus", "eventlog"},
     "relay": {"proto", "bus", "eventlog", "service"},
-    "searcher": {"proto", "codec", "config", "bus", "eventlog", "service"},
-    "scheduler": {"proto", "codec", "config", "bus", "eventlog", "service"},
+    "searcher": {"proto", "codec", "config", "bus", "eventlog", "service", "search", "whatif"},
+    "scheduler": {"proto", "codec", "config", "bus", "eventlog", "service", "scheduling"},
     "checkpoint": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
     "agent": {"proto", "codec", "bus", "service"},
     "api": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
-    # These two put the parts together: the one runs them, the other is asked to show what they remember.
+    # Puts the parts together, and is the only library that knows services.
     "deploy": {
         "proto",
         "codec",
@@ -45,18 +50,19 @@ MAY_LEAN_ON: dict[str, set[str]] = {
         "agent",
         "api",
     },
-    # It shows what services know without being asked: replay, what-if, searches that are only played.
-    "cli": {"proto", "config", "deploy", "eventlog", "api", "searcher", "scheduler"},
+    "cli": {"proto", "config", "deploy", "eventlog", "whatif"},
 }
 
 SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "agent", "api")
 
-DECIDING = ("searcher", "scheduler", "checkpoint")
+CORES = {"search": {"searcher", "whatif"}, "scheduling": {"scheduler", "whatif"}}
+"""Libraries that hold what a service decides by, and which folders may import them: the service, and what plays it."""
+
+DECIDING = ("searcher", "scheduler", "checkpoint", "whatif")
 SHELLS = {"shell.py", "__main__.py", "settings.py", "local.py"}
-"""Of a deciding service these alone may await, read the environment, know the log and the bus, or, as `local.py`,
-start processes."""
-PURE = {"proto", "config"}
-PURE_NAMES = {"resolute.service.refuse"}
+"""Of what decides these alone may await, read the environment, know the log and the bus, or, as `local.py`, start
+processes. The cores have none of them."""
+PURE = {"proto", "config", *CORES}
 IMPURE = {"asyncio", "os", "socket", "subprocess", "threading", "time", "secrets", "urllib", "http"}
 CHANCE_AND_CLOCKS = {
     "uuid1",
@@ -109,13 +115,32 @@ def test_services_meet_in_messages_only() -> None:
         assert MAY_LEAN_ON[service].isdisjoint(set(SERVICES) - {service})
 
 
-@pytest.mark.parametrize("service", DECIDING)
-def test_what_decides_neither_waits_nor_looks_at_the_clock(service: str) -> None:
-    inner = [file for file in sources(service) if file.name not in SHELLS]
-    assert inner, f"{service} has modules besides its shell"
+def test_no_library_but_the_one_that_runs_them_imports_a_service() -> None:
+    libraries = set(MAY_LEAN_ON) - set(SERVICES) - {"deploy"}
+    assert {name: MAY_LEAN_ON[name] & set(SERVICES) for name in libraries} == {name: set() for name in libraries}
+    assert "cli" in libraries
+
+
+def test_a_core_is_known_to_its_service_and_to_what_plays_it() -> None:
+    found = {core: {unit for unit, leans in MAY_LEAN_ON.items() if core in leans} for core in CORES}
+    assert found == CORES
+
+
+def test_playing_a_search_knows_nothing_of_pools_and_playing_a_pool_nothing_of_searches() -> None:
+    folder = ROOT / "libs" / "whatif" / "resolute" / "whatif"
+    searches = {imported.name for imported in imports_of((folder / "searches").rglob("*.py"))}
+    pools = {imported.name for imported in imports_of((folder / "pools").rglob("*.py"))}
+    assert not any(name.startswith(("resolute.scheduling", "resolute.whatif.pools")) for name in searches)
+    assert not any(name.startswith(("resolute.search", "resolute.whatif.searches")) for name in pools)
+
+
+@pytest.mark.parametrize("unit", [*CORES, *DECIDING])
+def test_what_decides_neither_waits_nor_looks_at_the_clock(unit: str) -> None:
+    inner = [file for file in sources(unit) if unit in CORES or file.name not in SHELLS]
+    assert inner, f"{unit} has modules besides its shell"
     for imported in imports_of(inner):
         ours = imported.name.startswith("resolute.")
-        pure = imported.unit in PURE | {service} or imported.name in PURE_NAMES if ours else True
+        pure = not ours or imported.unit in PURE | {unit}
         assert pure, f"{imported.file.relative_to(ROOT)} imports {imported.name}"
         assert imported.name not in ("uuid.uuid1", "uuid.uuid4")
         assert imported.name.split(".")[0] not in IMPURE, f"{imported.file.relative_to(ROOT)} imports {imported.name}"

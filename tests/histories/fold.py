@@ -8,8 +8,8 @@ from typing import Any
 from resolute.api import identity
 from resolute.checkpoint import registry, story
 from resolute.proto.message import Event, Recorded
-from resolute.scheduler import pool
-from resolute.searcher import experiment
+from resolute.scheduling import pool
+from resolute.search import experiment
 
 Evolve = Callable[[Any, Event], Any]
 

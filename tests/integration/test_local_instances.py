@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from resolute.config.pools import Provider, ResourcePool
-from resolute.scheduler.provisioner.fleet import Instance, State
 from resolute.scheduler.provisioner.local import LocalProvider
 from resolute.scheduler.provisioner.provider import LaunchFailed
 from resolute.scheduler.provisioner.settings import LocalSettings
+from resolute.scheduling.elastic.fleet import Instance, State
 from tests.servers import wait_for
 
 POOL = ResourcePool(provider=Provider(artificial_slots=True))

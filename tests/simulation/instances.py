@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from resolute.proto.errors import Unavailable
-from resolute.scheduler.provisioner.fleet import Instance
 from resolute.scheduler.provisioner.provider import LaunchFailed
+from resolute.scheduling.elastic.fleet import Instance
 
 
 @dataclass

@@ -8,7 +8,7 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from resolute.scheduler.overlay import Order, Table
+from resolute.scheduling.overlay import Order, Table
 
 
 def plain(value: Any) -> Any:

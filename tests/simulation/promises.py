@@ -27,13 +27,13 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationRequested, ResourcesExited, SlotsAssigned
-from resolute.scheduler import pool
-from resolute.scheduler.policies import policy_for
 from resolute.scheduler.settings import SchedulerSettings
-from resolute.searcher import experiment
-from resolute.searcher.experiment import TERMINAL, Experiment
-from resolute.searcher.methods import Told
-from resolute.searcher.search import carry_out, continue_search, with_decisions
+from resolute.scheduling import pool
+from resolute.scheduling.policies import policy_for
+from resolute.search import experiment
+from resolute.search.experiment import TERMINAL, Experiment
+from resolute.search.methods import Told
+from resolute.search.operations import carry_out, continue_search, with_decisions
 from tests.simulation.plain import plain
 from tests.simulation.reasons import everything_has_a_reason
 

@@ -27,11 +27,11 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
-from resolute.scheduler import reasons
-from resolute.scheduler.allocation import HELD_BACK
-from resolute.scheduler.policies import Policy, policy_for
-from resolute.scheduler.pool import Pool, evolve
 from resolute.scheduler.settings import SchedulerSettings
+from resolute.scheduling import reasons
+from resolute.scheduling.allocation import HELD_BACK
+from resolute.scheduling.policies import Policy, policy_for
+from resolute.scheduling.pool import Pool, evolve
 
 if TYPE_CHECKING:
     from tests.simulation.cluster import SimulatedCluster

@@ -14,7 +14,7 @@ import structlog
 
 from resolute.proto.experiment import ActivateExperiment, ContinueExperiment, DeleteExperiment
 from resolute.proto.message import Command, Recorded
-from resolute.searcher.experiment import Experiment
+from resolute.search.experiment import Experiment
 from tests.simulation import clock
 from tests.simulation.client import Client
 from tests.simulation.cluster import SimulatedCluster

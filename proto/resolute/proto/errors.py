@@ -93,6 +93,11 @@ class Failed(ResoluteError):
     """Another service met a bug of its own. It has not answered: who needs an answer asks again."""
 
 
+def refuse(what: str, stands_in_the_way: str, try_this: str = "") -> Refused:
+    """A refusal in the form that every service uses: what was asked, what stood in the way, what to try."""
+    return Refused(f"cannot {what}: {stands_in_the_way}" + (f"; {try_this}" if try_this else ""))
+
+
 _BY_CODE: dict[str, type[ResoluteError]] = {
     kind.code: kind for kind in (Refused, NotFound, InvalidConfig, TooLarge, Forbidden, SetAside, Unavailable)
 }

@@ -18,7 +18,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
-from resolute.searcher.methods import (
+from resolute.search.methods import (
     CreateTrial,
     Operation,
     SearchMethod,
@@ -29,7 +29,7 @@ from resolute.searcher.methods import (
     Wait,
     method_for,
 )
-from resolute.searcher.settings import Settings
+from resolute.search.settings import Settings
 from tests.unit.searcher.story import config
 
 MAX_TRIALS = 12

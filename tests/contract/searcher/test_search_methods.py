@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from resolute.proto.experiment import TrialEarlyExitReported
-from resolute.searcher.methods import METHODS, Answer
+from resolute.search.methods import METHODS, Answer
 from tests.contract.searcher.searches import MAX_TRIALS, SAMPLED, SEARCHES, Player, a_search, playing
 
 SEEDS = range(20)

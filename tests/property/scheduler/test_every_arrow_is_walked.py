@@ -10,9 +10,9 @@ from resolute.proto.pool import (
     KillAllocation,
     PreemptAllocation,
 )
-from resolute.scheduler import allocation
-from resolute.scheduler.allocation import FLOW, State
-from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, Wish
+from resolute.scheduling import allocation
+from resolute.scheduling.allocation import FLOW, State
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello, started
 
 

@@ -8,8 +8,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.scheduler.allocation import State
-from resolute.scheduler.policies import FairShare, Fifo, Priority
+from resolute.scheduling.allocation import State
+from resolute.scheduling.policies import FairShare, Fifo, Priority
 from tests.unit.scheduler.workloads import Workload
 
 AGENTS = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(

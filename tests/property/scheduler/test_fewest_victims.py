@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.proto.pool import KillAllocation, PreemptionRequested
-from resolute.scheduler.allocation import Allocation
-from resolute.scheduler.policies import Priority
-from resolute.scheduler.pool import Pool
+from resolute.scheduling.allocation import Allocation
+from resolute.scheduling.policies import Priority
+from resolute.scheduling.pool import Pool
 from tests.unit.scheduler.stories import PoolStory, asks, hello
 
 Cost = tuple[tuple[int, int], ...]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from resolute.proto.message import Event
 from resolute.proto.pool import AcknowledgePreemption, AllocationExited, PreemptionRequested, SlotsAssigned
-from resolute.scheduler.allocation import State
-from resolute.scheduler.decisions import Wish
-from resolute.scheduler.policies import FairShare
+from resolute.scheduling.allocation import State
+from resolute.scheduling.decisions import Wish
+from resolute.scheduling.policies import FairShare
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 
 LONGEST = 6

@@ -10,7 +10,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.scheduler.policies import Fifo, Policy, Priority
+from resolute.scheduling.policies import Fifo, Policy, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 
 LONGEST = 5

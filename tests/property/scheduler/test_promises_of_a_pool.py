@@ -29,14 +29,14 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
-from resolute.scheduler import reasons
-from resolute.scheduler.allocation import HELD_BACK, HOLDING, State
-from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease, Wish
-from resolute.scheduler.demands import kind_of
-from resolute.scheduler.placement import Fitting
-from resolute.scheduler.policies import FairShare, Fifo, Policy, Priority
-from resolute.scheduler.pool import Pool, evolve
-from resolute.scheduler.shares import Group
+from resolute.scheduling import reasons
+from resolute.scheduling.allocation import HELD_BACK, HOLDING, State
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
+from resolute.scheduling.demands import kind_of
+from resolute.scheduling.placement import Fitting
+from resolute.scheduling.policies import FairShare, Fifo, Policy, Priority
+from resolute.scheduling.pool import Pool, evolve
+from resolute.scheduling.shares import Group
 from tests.unit.scheduler.stories import PoolStory, asks, hello
 
 AGENTS = st.sampled_from(["a1", "a2", "a3"])
@@ -349,7 +349,7 @@ def as_plain(pool: Pool):
 @hypothesis.settings(max_examples=50)
 def test_jobs_that_have_nothing_are_remembered_and_not_for_ever(script, policy, remembered):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("resolute.scheduler.pool.JOBS_REMEMBERED", remembered)
+        patch.setattr("resolute.scheduling.pool.JOBS_REMEMBERED", remembered)
         for story in tell(script, policy):
             pool = story.pool
             busy = {allocation.request.job_id for allocation in pool.allocations.values()}

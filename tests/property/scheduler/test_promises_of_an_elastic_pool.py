@@ -7,11 +7,11 @@ from hypothesis import given, settings
 
 from resolute.proto.message import Event
 from resolute.proto.pool import InstanceRequested, InstanceStopRequested
-from resolute.scheduler.allocation import State as Allocated
-from resolute.scheduler.demands import kind_of
-from resolute.scheduler.provisioner import fleet
-from resolute.scheduler.provisioner.demand import could_start
-from resolute.scheduler.provisioner.fleet import FLOW, State
+from resolute.scheduling.allocation import State as Allocated
+from resolute.scheduling.demands import kind_of
+from resolute.scheduling.elastic import fleet
+from resolute.scheduling.elastic.demand import could_start
+from resolute.scheduling.elastic.fleet import FLOW, State
 from tests.unit.scheduler.elastic import IDLE_S, Cloud, crashed, elastic
 from tests.unit.scheduler.stories import asks
 

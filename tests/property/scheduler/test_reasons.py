@@ -21,10 +21,10 @@ from resolute.proto.pool import (
     PreemptAllocation,
     PreemptionRequested,
 )
-from resolute.scheduler import reasons
-from resolute.scheduler.allocation import HELD_BACK
-from resolute.scheduler.decisions import ExpireLease, Wish
-from resolute.scheduler.policies import Policy
+from resolute.scheduling import reasons
+from resolute.scheduling.allocation import HELD_BACK
+from resolute.scheduling.decisions import ExpireLease, Wish
+from resolute.scheduling.policies import Policy
 from tests.property.scheduler.test_promises_of_a_pool import POLICIES
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 

@@ -31,11 +31,11 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import wishes
-from resolute.searcher.decide import News, decide
-from resolute.searcher.experiment import RUNNING, STOPPING, Experiment, State, evolve
-from resolute.searcher.reports import CloseTrial, CoverTarget
-from resolute.searcher.trial import Trial
+from resolute.search import wishes
+from resolute.search.decide import News, decide
+from resolute.search.experiment import RUNNING, STOPPING, Experiment, State, evolve
+from resolute.search.reports import CloseTrial, CoverTarget
+from resolute.search.trial import Trial
 
 CLUSTER = ClusterDefaults(checkpoint_storage={"type": "shared_fs", "host_path": "/shared"})
 MOST_TURNS = 100_000

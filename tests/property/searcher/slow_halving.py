@@ -1,6 +1,6 @@
 """Asynchronous halving told again as plainly as possible: everything is looked up anew at each event.
 
-Written from the papers and from what Determined does, not from `resolute.searcher.methods`, to be held against it.
+Written from the papers and from what Determined does, not from `resolute.search.methods`, to be held against it.
 """
 
 from __future__ import annotations

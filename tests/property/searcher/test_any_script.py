@@ -20,8 +20,8 @@ from resolute.proto.experiment import (
     TrialRunRequested,
     TrialStopRequested,
 )
-from resolute.searcher import methods, trial, turns
-from resolute.searcher.experiment import RUNNING, STOPPING, Experiment, evolve
+from resolute.search import methods, trial, turns
+from resolute.search.experiment import RUNNING, STOPPING, Experiment, evolve
 from tests.property.searcher.walks import PickySearch, Walk, ended_trials
 
 SCRIPTS = st.lists(st.integers(0, 9999), max_size=60)

@@ -10,9 +10,9 @@ import pytest
 
 from resolute.proto.experiment import TrialLogRemoved, TrialLogRetentionSet
 from resolute.proto.message import Event
-from resolute.searcher import experiment, methods, trial
-from resolute.searcher.experiment import Experiment
-from resolute.searcher.flow import arrow
+from resolute.search import experiment, methods, trial
+from resolute.search.experiment import Experiment
+from resolute.search.flow import arrow
 from tests.property.searcher.walks import PickySearch, Walk
 
 OF_ITS_LOG = (TrialLogRetentionSet, TrialLogRemoved)

@@ -20,11 +20,11 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
-from resolute.searcher.methods import Answer, CreateTrial, Operation, Shutdown, StopTrial, TrainTo, Wait, method_for
-from resolute.searcher.methods.bracket import Bracket
-from resolute.searcher.methods.halving import HalvingSearch
-from resolute.searcher.methods.method import Told
-from resolute.searcher.settings import Settings
+from resolute.search.methods import Answer, CreateTrial, Operation, Shutdown, StopTrial, TrainTo, Wait, method_for
+from resolute.search.methods.bracket import Bracket
+from resolute.search.methods.halving import HalvingSearch
+from resolute.search.methods.method import Told
+from resolute.search.settings import Settings
 from tests.contract.searcher.searches import LENGTH, Player
 from tests.property.searcher.slow_halving import WORST, Asked, SlowHalving, SlowPromoting, SlowStopping
 from tests.unit.searcher.story import config

@@ -40,14 +40,14 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import wishes
-from resolute.searcher.decide import News, decide
-from resolute.searcher.experiment import Experiment, evolve
-from resolute.searcher.methods import Answer, Operation, Shutdown, StopTrial, TrainTo, Wait
-from resolute.searcher.methods.method import Told
-from resolute.searcher.methods.random import RandomSearch
-from resolute.searcher.reports import CloseTrial, CoverTarget
-from resolute.searcher.trial import Trial
+from resolute.search import wishes
+from resolute.search.decide import News, decide
+from resolute.search.experiment import Experiment, evolve
+from resolute.search.methods import Answer, Operation, Shutdown, StopTrial, TrainTo, Wait
+from resolute.search.methods.method import Told
+from resolute.search.methods.random import RandomSearch
+from resolute.search.reports import CloseTrial, CoverTarget
+from resolute.search.trial import Trial
 from tests.unit.searcher.story import EXPERIMENT, config, submission
 
 

@@ -12,7 +12,7 @@ from resolute.cli.parser import parse
 from resolute.cli.surface import RESOLUTE
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.errors import InvalidConfig
-from resolute.scheduler.whatif.question import Question
+from resolute.whatif.pools.question import Question
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from resolute.api.views.shown import shown_both, shown_config
 from resolute.config import ClusterDefaults, Slots, parse_experiment, slots_of
 from resolute.proto.errors import InvalidConfig
-from resolute.searcher.settings import Settings
+from resolute.search.settings import Settings
 from tests.unit.config.test_experiment import submitted
 
 STORAGE = {"type": "shared_fs", "host_path": "/shared"}

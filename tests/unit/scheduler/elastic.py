@@ -8,9 +8,9 @@ from typing import Any
 from resolute.config.pools import Provider, ResourcePool
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationHeldBack, AllocationWaits
-from resolute.scheduler.decisions import ExpireLease
-from resolute.scheduler.provisioner.fleet import Instance, State
-from resolute.scheduler.provisioner.plan import Observed, Provision
+from resolute.scheduling.decisions import ExpireLease
+from resolute.scheduling.elastic.fleet import Instance, State
+from resolute.scheduling.elastic.plan import Observed, Provision
 from tests.unit.scheduler.stories import PoolStory, exited, hello
 
 IDLE_S, STARTING_S = 1200.0, 600.0

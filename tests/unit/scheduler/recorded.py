@@ -18,9 +18,9 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
-from resolute.scheduler.decisions import Wish, decide
-from resolute.scheduler.policies import Policy
-from resolute.scheduler.pool import Pool, evolve
+from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.policies import Policy
+from resolute.scheduling.pool import Pool, evolve
 from tests.unit.scheduler.stories import NOON, asks, hello
 
 

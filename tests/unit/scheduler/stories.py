@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from resolute.eventlog.line import Told, what_counts
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationWaits, RequestAllocation, Slot, TaskReport
-from resolute.scheduler.allocation import HELD_BACK, Allocation
-from resolute.scheduler.decisions import Wish, decide
-from resolute.scheduler.demands import kind_of, line_of
-from resolute.scheduler.policies import Policy, Priority
-from resolute.scheduler.pool import Pool, evolve
+from resolute.scheduling.allocation import HELD_BACK, Allocation
+from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.demands import kind_of, line_of
+from resolute.scheduling.policies import Policy, Priority
+from resolute.scheduling.pool import Pool, evolve
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

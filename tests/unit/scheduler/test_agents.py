@@ -26,8 +26,8 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.scheduler import orders
-from resolute.scheduler.decisions import ExpireLease, LeavePool
-from resolute.scheduler.policies import Priority
+from resolute.scheduling.decisions import ExpireLease, LeavePool
+from resolute.scheduling.policies import Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello, started
 
 SILENCE = ExpireLease("a1", 26.0)

@@ -21,8 +21,9 @@ from resolute.proto.pool import (
     ResourcesStarted,
     SlotsAssigned,
 )
-from resolute.scheduler import orders, pool
-from resolute.scheduler.decisions import EnforceDeadlines, ExpireLease
+from resolute.scheduler import orders
+from resolute.scheduling import pool
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease
 from tests.unit.scheduler.stories import NOON, PoolStory, asks, exited, given, hello, started
 
 PREEMPT = PreemptAllocation("default", "one", "the experiment was paused")

@@ -16,14 +16,14 @@ from resolute.proto.pool import (
     InstanceStopRequested,
     ProvisioningFailed,
 )
-from resolute.scheduler import fit
-from resolute.scheduler.allocation import State as Allocated
-from resolute.scheduler.demands import Kind
-from resolute.scheduler.pool import Pool
-from resolute.scheduler.provisioner import demand
-from resolute.scheduler.provisioner.demand import could_start
-from resolute.scheduler.provisioner.fleet import State
-from resolute.scheduler.provisioner.outlook import outlook
+from resolute.scheduling import fit
+from resolute.scheduling.allocation import State as Allocated
+from resolute.scheduling.demands import Kind
+from resolute.scheduling.elastic import demand
+from resolute.scheduling.elastic.demand import could_start
+from resolute.scheduling.elastic.fleet import State
+from resolute.scheduling.elastic.outlook import outlook
+from resolute.scheduling.pool import Pool
 from tests.unit.scheduler.elastic import IDLE_S, STARTING_S, Cloud, crashed, elastic
 from tests.unit.scheduler.stories import PoolStory, asks, hello
 

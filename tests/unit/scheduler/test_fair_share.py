@@ -15,9 +15,9 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
-from resolute.scheduler.allocation import State
-from resolute.scheduler.policies import FairShare
-from resolute.scheduler.shares import WEIGHT_UNIT, Group, Instant, ticks
+from resolute.scheduling.allocation import State
+from resolute.scheduling.policies import FairShare
+from resolute.scheduling.shares import WEIGHT_UNIT, Group, Instant, ticks
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 from tests.unit.scheduler.workloads import Workload
 

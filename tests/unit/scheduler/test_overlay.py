@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.scheduler.overlay import Order, Table
+from resolute.scheduling.overlay import Order, Table
 
 KEYS = st.integers(0, 8)
 STEPS = st.lists(st.tuples(st.sampled_from(["add", "discard", "draft"]), KEYS), max_size=30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resolute.proto.pool import AllocationRequested, PreemptionRequested, SlotsAssigned
-from resolute.scheduler.policies import Fifo, Policy, Priority
+from resolute.scheduling.policies import Fifo, Policy, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 
 ONE_QUEUE = pytest.mark.parametrize("policy", [Fifo(), Priority()], ids=["fifo", "priority"])

@@ -19,10 +19,10 @@ from resolute.proto.pool import (
     MoveJob,
     SlotsAssigned,
 )
-from resolute.scheduler import fit, moves, placement
-from resolute.scheduler.demands import Kind
-from resolute.scheduler.placement import Fitting
-from resolute.scheduler.policies import Fifo, Priority
+from resolute.scheduling import fit, moves, placement
+from resolute.scheduling.demands import Kind
+from resolute.scheduling.placement import Fitting
+from resolute.scheduling.policies import Fifo, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 

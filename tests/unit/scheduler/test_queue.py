@@ -15,9 +15,9 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
-from resolute.scheduler.placement import Fitting
-from resolute.scheduler.policies import FairShare, Fifo, Priority
-from resolute.scheduler.pool import evolve
+from resolute.scheduling.placement import Fitting
+from resolute.scheduling.policies import FairShare, Fifo, Priority
+from resolute.scheduling.pool import evolve
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 
@@ -226,7 +226,7 @@ def test_slots_beyond_a_lowered_limit_go_to_others():
 
 
 def test_a_job_that_has_nothing_for_long_is_forgotten_and_what_its_log_says_of_it_still_holds(monkeypatch):
-    monkeypatch.setattr("resolute.scheduler.pool.JOBS_REMEMBERED", 2)
+    monkeypatch.setattr("resolute.scheduling.pool.JOBS_REMEMBERED", 2)
     story = given(hello("a1", 4), asks("t", job="paused"), asks("notebook", 0, job="idle"))
     story.given(ChangeJob("default", "paused", {"priority": 7})).when(exited(story, "t"))
     for number in range(5):

@@ -14,10 +14,10 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
-from resolute.scheduler import fit
-from resolute.scheduler.decisions import ExpireLease
-from resolute.scheduler.placement import Fitting
-from resolute.scheduler.policies import FairShare, Priority
+from resolute.scheduling import fit
+from resolute.scheduling.decisions import ExpireLease
+from resolute.scheduling.placement import Fitting
+from resolute.scheduling.policies import FairShare, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from resolute.config.pools import Provider, ResourcePool
 from resolute.proto.pool import ChangeJob, CheckFit, PreemptionRequested
-from resolute.scheduler import fit, reasons
-from resolute.scheduler.decisions import ExpireLease
-from resolute.scheduler.demands import Kind
-from resolute.scheduler.placement import Fitting, least
-from resolute.scheduler.policies import FairShare, Fifo, Policy, Priority
-from resolute.scheduler.provisioner.demand import forecast
+from resolute.scheduling import fit, reasons
+from resolute.scheduling.decisions import ExpireLease
+from resolute.scheduling.demands import Kind
+from resolute.scheduling.elastic.demand import forecast
+from resolute.scheduling.placement import Fitting, least
+from resolute.scheduling.policies import FairShare, Fifo, Policy, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello
 
 ENDLESS = 2**31 - 1

@@ -17,8 +17,8 @@ from resolute.proto.pool import (
     ResourcesExited,
     SlotsAssigned,
 )
-from resolute.scheduler.decisions import ConfigurePools
-from resolute.scheduler.policies import FairShare, Fifo, Priority
+from resolute.scheduling.decisions import ConfigurePools
+from resolute.scheduling.policies import FairShare, Fifo, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, given, hello, started
 
 REMOVED = ConfigurePools("default", ("cpu", "gpu"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.proto.pool import ChangeJob, PreemptionRequested
-from resolute.scheduler.policies import FairShare, Priority
+from resolute.scheduling.policies import FairShare, Priority
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello, started
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from resolute.proto.pool import AcknowledgePreemption
-from resolute.scheduler.allocation import HOLDING, State
-from resolute.scheduler.policies import Policy
+from resolute.scheduling.allocation import HOLDING, State
+from resolute.scheduling.policies import Policy
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 
 PATIENCE = 2_000

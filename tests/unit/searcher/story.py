@@ -13,9 +13,9 @@ from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import CreateExperiment, SearcherCommand
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import wishes
-from resolute.searcher.decide import News, decide
-from resolute.searcher.experiment import Experiment, evolve
+from resolute.search import wishes
+from resolute.search.decide import News, decide
+from resolute.search.experiment import Experiment, evolve
 
 SEED = 7
 EXPERIMENT = 1

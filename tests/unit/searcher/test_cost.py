@@ -14,9 +14,9 @@ import pytest
 
 from resolute.proto.experiment import ReportValidation, TrialStopRequested
 from resolute.proto.message import Event
-from resolute.searcher import wishes
-from resolute.searcher.decide import decide
-from resolute.searcher.experiment import Experiment, evolve
+from resolute.search import wishes
+from resolute.search.decide import decide
+from resolute.search.experiment import Experiment, evolve
 from tests.unit.searcher.story import EXPERIMENT, config, exited, submission
 
 

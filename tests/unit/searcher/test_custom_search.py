@@ -24,7 +24,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.message import Object
-from resolute.searcher.reports import CloseTrial
+from resolute.search.reports import CloseTrial
 from tests.unit.searcher.story import EXPERIMENT, Story, created, given
 
 FIRST, SECOND = str(UUID(int=1)), str(UUID(int=2))

@@ -16,10 +16,10 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
-from resolute.searcher.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait, method_for
-from resolute.searcher.methods.brackets import bracket_concurrency, bracket_rungs, bracket_trials
-from resolute.searcher.methods.halving import HalvingSearch
-from resolute.searcher.settings import Settings
+from resolute.search.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait, method_for
+from resolute.search.methods.brackets import bracket_concurrency, bracket_rungs, bracket_trials
+from resolute.search.methods.halving import HalvingSearch
+from resolute.search.settings import Settings
 from tests.unit.searcher.story import config
 
 

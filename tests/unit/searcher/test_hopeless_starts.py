@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from resolute.proto.experiment import AgentUser, DescribeRun, TrialEnded, TrialRunEnded
-from resolute.searcher import wishes
+from resolute.search import wishes
 from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, config, created, exited, given, submission
 

@@ -17,16 +17,16 @@ import pytest
 from resolute import codec
 from resolute.proto.experiment import ExperimentCreated, SearchBracket, SearchDecision, SearchOperationsPosted
 from resolute.proto.message import Event, Recorded
-from resolute.searcher import wishes
-from resolute.searcher.experiment import Experiment, evolve
-from resolute.searcher.methods import Operation, Told, halving
-from resolute.searcher.methods.custom import CustomSearch
-from resolute.searcher.methods.halving import HalvingSearch
-from resolute.searcher.methods.method import Report
-from resolute.searcher.methods.random import RandomSearch
-from resolute.searcher.methods.ranking import Ranking
-from resolute.searcher.methods.rung import Draft, Result
-from resolute.searcher.settings import Settings
+from resolute.search import wishes
+from resolute.search.experiment import Experiment, evolve
+from resolute.search.methods import Operation, Told, halving
+from resolute.search.methods.custom import CustomSearch
+from resolute.search.methods.halving import HalvingSearch
+from resolute.search.methods.method import Report
+from resolute.search.methods.random import RandomSearch
+from resolute.search.methods.ranking import Ranking
+from resolute.search.methods.rung import Draft, Result
+from resolute.search.settings import Settings
 from tests.contract.searcher.searches import SEARCHES, a_search, playing
 from tests.histories.fold import fold
 from tests.histories.test_histories import HISTORIES, recorded, rows

@@ -28,10 +28,10 @@ from resolute.proto.experiment import (
     TrialTargetSet,
     TrialValidated,
 )
-from resolute.searcher.methods.method import Report
+from resolute.search.methods.method import Report
+from resolute.search.reports import CoverTarget
+from resolute.search.trial import State
 from resolute.searcher.reactions import describe
-from resolute.searcher.reports import CoverTarget
-from resolute.searcher.trial import State
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given
 
 

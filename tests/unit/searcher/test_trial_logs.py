@@ -15,7 +15,7 @@ from resolute.proto.experiment import (
     TrialLogRemoved,
     TrialLogRetentionSet,
 )
-from resolute.searcher.experiment import State
+from resolute.search.experiment import State
 from tests.unit.searcher.story import EXPERIMENT, Story, created, given
 
 STORIES = {

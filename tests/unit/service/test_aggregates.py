@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from resolute.eventlog import Appended, MemoryEventLog
-from resolute.proto.errors import Refused, Unavailable
+from resolute.proto.errors import Refused, Unavailable, refuse
 from resolute.proto.experiment import ExperimentActivated, ExperimentPaused, TrialRunStarted
 from resolute.proto.message import Cause, Event
-from resolute.service import Aggregates, refuse
+from resolute.service import Aggregates
 
 STREAM = "experiment-1"
 

@@ -94,7 +94,7 @@ async def test_without_a_secret_nothing_is_kept_that_anybody_could_have_sealed()
 
 def test_a_snapshot_names_all_code_that_its_state_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """States of experiments hold search spaces, which resolute.config reads."""
-    before = schema_of.__wrapped__("resolute.searcher")
+    before = schema_of.__wrapped__("resolute.search")
     sources = snapshots._sources
 
     def changed(folder: Any, prefix: str = "") -> list[tuple[str, bytes]]:
@@ -102,4 +102,4 @@ def test_a_snapshot_names_all_code_that_its_state_is_made_of(monkeypatch: pytest
         return [(name, text + b"#" if edited else text) for name, text in sources(folder, prefix)]
 
     monkeypatch.setattr(snapshots, "_sources", changed)
-    assert schema_of.__wrapped__("resolute.searcher") != before
+    assert schema_of.__wrapped__("resolute.search") != before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.service.aggregates import Aggregates, refuse
+from resolute.service.aggregates import Aggregates
 from resolute.service.commands import serve_commands
 from resolute.service.context import Context, utc_now
 from resolute.service.follower import Follower, Patience
@@ -16,7 +16,6 @@ __all__ = [
     "Patience",
     "Reactions",
     "Snapshots",
-    "refuse",
     "serve_commands",
     "utc_now",
 ]

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from resolute.eventlog import Appended, EventLog
 from resolute.eventlog.steps import STEP, in_steps
-from resolute.proto.errors import Refused, ResoluteError, WrongVersion
+from resolute.proto.errors import ResoluteError, WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
 from resolute.service.snapshots import Snapshots
 
@@ -149,8 +149,3 @@ class Aggregates(Generic[S]):
                 del self._folded[stream]
                 return True
         return False
-
-
-def refuse(what: str, stands_in_the_way: str, try_this: str = "") -> Refused:
-    """A refusal in the house's form: what was asked, what stood in the way, what to try."""
-    return Refused(f"cannot {what}: {stands_in_the_way}" + (f"; {try_this}" if try_this else ""))

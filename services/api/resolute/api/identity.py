@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from resolute.config.pools import POSIX_ID_MAX
-from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.errors import InvalidConfig, NotFound, refuse
 from resolute.proto.identity import (
     PasswordChanged,
     ProjectCreated,
@@ -23,7 +23,6 @@ from resolute.proto.identity import (
     WorkspaceCreated,
 )
 from resolute.proto.message import Event
-from resolute.service import refuse
 
 USERS, WORKSPACES = "user-directory", "workspace-directory"
 

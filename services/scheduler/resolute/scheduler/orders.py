@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from resolute.proto.pool import StopTask
-from resolute.scheduler.allocation import Allocation, Share
-from resolute.scheduler.pool import Pool
+from resolute.scheduling.allocation import Allocation, Share
+from resolute.scheduling.pool import Pool
 
 ORDERS_BYTES_MAX = 512 * 1024
 """Of the starts in one message to an agent; NATS carries 1 MiB where nothing else is set."""

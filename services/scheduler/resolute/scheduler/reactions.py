@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationKillRequested, ResourcesExited, SlotsAssigned, StopTask
 from resolute.scheduler import orders
-from resolute.scheduler.allocation import Allocation, Share
-from resolute.scheduler.pool import Pool
+from resolute.scheduling.allocation import Allocation, Share
+from resolute.scheduling.pool import Pool
 
 ANSWERED = (SlotsAssigned, AllocationKillRequested, ResourcesExited)
 """The events that lead to orders."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resolute.config.pools import ResourcePool, Scheduler
-from resolute.scheduler.policies import Policy, policy_for
 from resolute.scheduler.settings import SchedulerSettings
+from resolute.scheduling.policies import Policy, policy_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,14 @@ from resolute.proto.pool import (
     StartTask,
     TaskReport,
 )
-from resolute.scheduler import fit, orders, pool, reactions
-from resolute.scheduler.allocation import Allocation, Share
-from resolute.scheduler.decisions import (
+from resolute.scheduler import orders, reactions
+from resolute.scheduler.leases import Leases
+from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
+from resolute.scheduler.rules import Rules, rules_of
+from resolute.scheduler.settings import SchedulerSettings
+from resolute.scheduling import fit, pool
+from resolute.scheduling.allocation import Allocation, Share
+from resolute.scheduling.decisions import (
     ConfigurePools,
     EnforceDeadlines,
     ExpireLease,
@@ -41,10 +46,6 @@ from resolute.scheduler.decisions import (
     Wish,
     decide,
 )
-from resolute.scheduler.leases import Leases
-from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
-from resolute.scheduler.rules import Rules, rules_of
-from resolute.scheduler.settings import SchedulerSettings
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands, tokens
 
 log_ = structlog.get_logger()
@@ -70,7 +71,7 @@ class Scheduler:
             context.log,
             pool.Pool,
             pool.evolve,
-            snapshots=Snapshots(context.log, context.secret, "resolute.scheduler"),
+            snapshots=Snapshots(context.log, context.secret, "resolute.scheduling"),
         )
         pools = {name: settings.pool(name) for name in settings.pool_names}
         self._rules: dict[str, Rules] = {}

@@ -18,8 +18,8 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Command, Event
 from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
-from resolute.searcher.experiment import Experiment
-from resolute.searcher.settings import QUEUE_FIELDS
+from resolute.search.experiment import Experiment
+from resolute.search.settings import QUEUE_FIELDS
 
 TASK_TYPE = "TRIAL"
 

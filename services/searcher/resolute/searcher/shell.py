@@ -33,17 +33,17 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher import chapters, derive, reports, wishes
+from resolute.search import chapters, derive, reports, wishes
+from resolute.search.decide import News, decide
+from resolute.search.experiment import Experiment, State, evolve
+from resolute.search.methods import method_for
+from resolute.search.reports import CloseTrial, CoverTarget
+from resolute.search.settings import Settings
 from resolute.searcher.apart import Apart
-from resolute.searcher.decide import News, decide
-from resolute.searcher.experiment import Experiment, State, evolve
 from resolute.searcher.ids import Draw, NeedIds
-from resolute.searcher.methods import method_for
-from resolute.searcher.preview import preview
 from resolute.searcher.reactions import describe, react
-from resolute.searcher.reports import CloseTrial, CoverTarget
-from resolute.searcher.settings import Settings
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands
+from resolute.whatif.searches.preview import preview
 
 NAME = "searcher"
 
@@ -70,7 +70,7 @@ class Searcher:
     def __init__(self, context: Context) -> None:
         self._log, self._bus = context.log, context.bus
         self._experiments = Aggregates(
-            context.log, Experiment, evolve, snapshots=Snapshots(context.log, context.secret, "resolute.searcher")
+            context.log, Experiment, evolve, snapshots=Snapshots(context.log, context.secret, "resolute.search")
         )
         self._stock: list[int] = []
 

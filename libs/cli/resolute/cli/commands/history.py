@@ -1,7 +1,7 @@
 """`resolute log` and `resolute replay`: what the cluster remembers, read straight from its log.
 
-The event log and the gateway bring these commands themselves; here the words become their arguments. What only reads
-the history reads it over REST where the cluster does not run on this machine.
+The event log, `resolute.whatif` and `resolute.deploy` do the work; here the words become their arguments. Commands that
+only read the history read it over REST where the cluster does not run on this machine.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def replay(args: Namespace) -> int:
         from resolute.cli.commands import whatif
 
         return whatif.ask(args, database_url(args))
-    import resolute.api.replay as replaying
+    from resolute.deploy import gateway_tools
 
     database = database_url(args)
     with progress() as note:
-        return replaying.check(database, note, every_answer=args.every_answer)
+        return gateway_tools.check_read_models(database, note, every_answer=args.every_answer)
 
 
 def log_of(args: Namespace) -> str | RestLog:

@@ -14,7 +14,7 @@ from resolute.cli.login import session
 from resolute.cli.terminal import Progress
 
 if TYPE_CHECKING:
-    from resolute.searcher.compare import Pair
+    from resolute.whatif.searches.compare import Pair
 
 POINTS = 64
 
@@ -42,7 +42,7 @@ def _training_time(unit: dict[str, Any]) -> str:
 
 
 def simulate(args: Namespace) -> None:
-    from resolute.searcher.compare import compare
+    from resolute.whatif.searches.compare import compare
 
     if args.slots < 0 or args.seeds < 1:
         raise CliError(f"--slots takes 0 or more and --seeds 1 or more; found {args.slots} and {args.seeds}")
@@ -74,7 +74,7 @@ def _merged(args: Namespace) -> dict[str, Any]:
 
 
 def _show(config: dict[str, Any], pairs: list[Pair], args: Namespace) -> None:
-    from resolute.searcher.compare import rungs
+    from resolute.whatif.searches.compare import rungs
 
     first, name = pairs[0].method, config["searcher"]["name"]
     slots = f"{args.slots} slots" if args.slots else "as many slots as it asks for"
@@ -95,7 +95,7 @@ def _show(config: dict[str, Any], pairs: list[Pair], args: Namespace) -> None:
 
 
 def _summary(name: str, pairs: list[Pair]) -> list[str]:
-    from resolute.searcher.compare import median_of
+    from resolute.whatif.searches.compare import median_of
 
     unit = pairs[0].method.unit
     work = median_of(pairs, lambda pair: pair.method.work)
@@ -116,7 +116,7 @@ def _summary(name: str, pairs: list[Pair]) -> list[str]:
 
 
 def _curves(name: str, pairs: list[Pair]) -> dict[str, plot.Curve]:
-    from resolute.searcher.compare import curve
+    from resolute.whatif.searches.compare import curve
 
     most = max(pair.method.work for pair in pairs)
     return {

@@ -1,4 +1,4 @@
-"""`resolute secrets`: where the database and the wrapping keys are, for the commands that the gateway brings along."""
+"""`resolute secrets`: finds the database and the wrapping keys; the gateway's own code shows or changes the keys."""
 
 from __future__ import annotations
 
@@ -10,39 +10,38 @@ from resolute.cli.commands.history import database_url
 
 
 def show(args: Namespace) -> int:
-    import resolute.api.secrets_cli as secrets
+    from resolute.deploy import gateway_tools
 
-    return secrets.show(_database(args))
+    return gateway_tools.show_keys(_database(args))
 
 
 def rotate(args: Namespace) -> int:
-    import resolute.api.secrets_cli as secrets
+    from resolute.deploy import gateway_tools
 
     file, secret = _keys(args)
-    return secrets.rotate(_database(args), args.keys or file, secret)
+    return gateway_tools.rotate_keys(_database(args), args.keys or file, secret)
 
 
 def forget(args: Namespace) -> int:
-    import resolute.api.secrets_cli as secrets
+    from resolute.deploy import gateway_tools
 
-    return secrets.forget(_database(args), args.whose)
+    return gateway_tools.forget_keys(_database(args), args.whose)
 
 
 def _database(args: Namespace) -> str:
     if _configured(args):
-        from resolute.api.settings import load
+        from resolute.deploy import gateway_tools
 
-        return load().database_url
+        return gateway_tools.configured_database()
     return database_url(args)
 
 
 def _keys(args: Namespace) -> tuple[Path | None, bytes]:
     """The file of the wrapping keys, and the cluster's secret: as a gateway here is told, or of an embedded cluster."""
     if _configured(args):
-        from resolute.api.settings import load
+        from resolute.deploy import gateway_tools
 
-        known = load()
-        return known.sealing_keys, known.secret.get_secret_value().encode()
+        return gateway_tools.configured_keys()
     from resolute.deploy import commands
 
     return commands.sealing_keys(args.cluster_name, args.data_dir)

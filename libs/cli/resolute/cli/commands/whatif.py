@@ -11,8 +11,8 @@ from resolute.cli.terminal import Progress
 from resolute.config.pools import ResourcePool
 from resolute.deploy import commands
 from resolute.proto.errors import InvalidConfig
-from resolute.scheduler.whatif import report, shell
-from resolute.scheduler.whatif.question import Answer, Question, instant, weights
+from resolute.whatif.pools import report, shell
+from resolute.whatif.pools.question import Answer, Question, instant, weights
 
 
 def ask(args: Namespace, dsn: str) -> int:

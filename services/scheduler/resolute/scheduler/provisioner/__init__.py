@@ -1,5 +1,4 @@
-"""Elastic pools: how many instances a pool should have, and which.
+"""Starting and ending the instances of elastic pools, as `resolute.scheduling.elastic` decides.
 
-`fleet` is what the log says of them, `demand` what waiting work asks for, `plan` the decision, `shell` the hands, and
-`local` the one provider there is so far.
+`shell` carries the decisions out, `provider` is what it needs for that, and `local` the one provider there is so far.
 """

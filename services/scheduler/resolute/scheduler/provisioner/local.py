@@ -19,9 +19,9 @@ import psutil
 
 from resolute.config.pools import ResourcePool
 from resolute.proto.errors import Unavailable
-from resolute.scheduler.provisioner.fleet import Instance
 from resolute.scheduler.provisioner.provider import LaunchFailed
 from resolute.scheduler.provisioner.settings import LocalSettings
+from resolute.scheduling.elastic.fleet import Instance
 from resolute.service.locks import is_held
 
 STOP_S = 10.0

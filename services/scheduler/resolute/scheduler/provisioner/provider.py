@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from resolute.scheduler.provisioner.fleet import Instance
+from resolute.scheduling.elastic.fleet import Instance
 
 
 class LaunchFailed(Exception):

@@ -15,12 +15,12 @@ import structlog
 from resolute.config.pools import ResourcePool
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Cause
-from resolute.scheduler.pool import Pool
-from resolute.scheduler.provisioner.fleet import Fleet, Instance, State
 from resolute.scheduler.provisioner.local import LocalProvider
-from resolute.scheduler.provisioner.plan import Observed, Provision
 from resolute.scheduler.provisioner.provider import InstanceProvider, LaunchFailed
 from resolute.scheduler.provisioner.settings import LocalSettings
+from resolute.scheduling.elastic.fleet import Fleet, Instance, State
+from resolute.scheduling.elastic.plan import Observed, Provision
+from resolute.scheduling.pool import Pool
 
 log_ = structlog.get_logger()
 

@@ -1,0 +1,1 @@
+"""The pure core of the scheduler: resource pools, agents, slots, allocations, and the policies that share slots."""

@@ -1,0 +1,283 @@
+"""Why an allocation waits: worked out by those who decide, when they decide, and recorded.
+
+What holds an allocation itself is told to it: room is being made for it, or it is the first of a line (of those who
+ask for the same) or of its job, and a rule holds that. All others are in line, which stays true until they are first:
+what they wait for is what the first of their line was told last (`resolute.eventlog.line`). So every reason counts at
+any moment, and ten thousand who wait cost no more than the few who are first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+
+from resolute.proto.message import Event
+from resolute.proto.pool import (
+    AgentDisabled,
+    AgentEnabled,
+    AgentJoined,
+    AgentLost,
+    AllocationHeldBack,
+    AllocationRequested,
+    AllocationWaits,
+    Holder,
+    PoolRemoved,
+    PoolRestored,
+    SlotDisabled,
+    SlotEnabled,
+)
+from resolute.scheduling import fit, placement
+from resolute.scheduling.allocation import HELD_BACK, IN_LINE, MAKING_ROOM, MAX_SLOTS, NO_POOL, Allocation, State
+from resolute.scheduling.demands import Kind, kind_in, kind_of, line_of
+from resolute.scheduling.demands import firsts as queue_firsts
+from resolute.scheduling.elastic.outlook import outlook
+from resolute.scheduling.policies.passes import ahead_without_slots, most_of, without_slots
+from resolute.scheduling.policies.policy import Policy
+from resolute.scheduling.pool import Pool
+
+NAMED = 5
+"""How many jobs a reason names."""
+
+OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled, PoolRestored)
+"""After these the pool may hold more, or less, than before."""
+
+BUSY, WHOLE_AGENTS, FAIR_SHARE = "busy", "whole_agents", "fair_share"
+STARTING, SUSPENDED = "starting", "suspended"
+
+Reason = AllocationHeldBack | AllocationWaits
+
+
+def changed(
+    pool: Pool, events: Iterable[Event], jobs: Iterable[str], policy: Policy, now: datetime
+) -> Iterator[Reason]:
+    """The reasons that are to be recorded after `events`, which were about `jobs` and made `pool` what it is."""
+    at_the_front = firsts(pool, policy)
+    told_before = {one: pool.allocations[one] for (one,) in pool.told_first}
+    concerned = {one.id: one for one in (*_concerned(pool, events, policy), *_of_jobs(pool, jobs, policy))}
+    for allocation in (concerned | told_before | at_the_front).values():
+        if allocation.state is State.WAITING:
+            rule = _rule_told(pool, allocation, policy, at_the_front)
+            told = _reason(pool, allocation, policy, rule, now)
+            if _is_news(allocation, told):
+                yield told
+
+
+def impossible(pool: Pool, events: Iterable[Event], policy: Policy, now: datetime) -> Iterator[Reason]:
+    """Those at the front of their line that the pool, as `events` made it, cannot hold any more."""
+    if any(isinstance(event, (*OTHER_AGENTS, AllocationRequested)) for event in events):
+        for allocation in firsts(pool, policy).values():
+            if allocation.rule_waiting != HELD_BACK:
+                rule = _rule_told(pool, allocation, policy, {allocation.id: allocation})
+                if rule == HELD_BACK:
+                    yield _reason(pool, allocation, policy, rule, now)
+
+
+def without_pool(pool: Pool, events: Iterable[Event], now: datetime) -> Iterator[Reason]:
+    """For a pool that was removed: everything that waits there is told so itself, once."""
+    assert pool.removed is not None, "the pool is there"
+    events = list(events)
+    if any(isinstance(event, PoolRemoved) for event in events):
+        concerned = list(_all_waiting(pool))
+    else:
+        asked = [event.allocation_id for event in events if isinstance(event, AllocationRequested)]
+        concerned = [pool.allocations[one] for one in asked if one in pool.allocations]
+    for allocation in concerned:
+        kind = kind_of(allocation.request)
+        yield AllocationWaits(
+            allocation_id=allocation.id,
+            rule=NO_POOL,
+            reason=_no_pool(pool.removed),
+            since=now,
+            slots_needed=kind.slots,
+            slots_free=pool.slots_free,
+            line=line_of(kind),
+        )
+
+
+def _no_pool(removed: PoolRemoved) -> str:
+    there = ", ".join(removed.pools)
+    return f"the cluster is configured without pool {removed.pool!r} (there are {there}); it waits until that is back"
+
+
+def _all_waiting(pool: Pool) -> Iterator[Allocation]:
+    return (pool.allocations[entry[-1]] for entry in pool.waiting)
+
+
+def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
+    """By id, the first of every line that is looked at by itself. Where there is one queue, all wait behind its first;
+    but what the pool cannot hold at all is passed over."""
+    found: dict[str, Allocation] = {}
+    first: Allocation | None = None
+    for head in policy.heads(pool):
+        able = placement.could_ever_fit(pool, kind_of(head.request), policy.fitting)
+        if not able or first is None or not policy.one_queue:
+            found[head.id] = head
+        first = first or (head if able else None)
+    return found | {head.id: head for head in without_slots(pool)}
+
+
+def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
+    """The rule that holds it now, whatever it was told: what holds it itself, its job, or its line."""
+    at_the_front, kind = firsts(pool, policy), kind_of(allocation.request)
+    told = _rule_told(pool, allocation, policy, at_the_front)
+    if told != IN_LINE or allocation.id in at_the_front:
+        return told
+    if pool.limits(allocation, placement.fewest(pool, kind, policy.fitting)):
+        return MAX_SLOTS
+    of_line = [one for one in at_the_front.values() if kind_of(one.request) == kind]
+    rules = {_rule_told(pool, one, policy, at_the_front) for one in of_line}
+    return next((rule for rule in (HELD_BACK, FAIR_SHARE) if rule in rules), IN_LINE)
+
+
+def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
+    """Those just queued, and those for whom room is made, or was to be made."""
+    yield from (pool.allocations[allocation_id] for (allocation_id,) in pool.ripe)
+    if any(isinstance(event, PoolRestored) for event in events):
+        yield from _all_waiting(pool)
+    if any(isinstance(event, OTHER_AGENTS) for event in events):
+        yield from (pool.allocations[entry[-1]] for entry in pool.promised)
+        yield from _limited_by_what_can_be_placed(pool, policy)
+    for event in events:
+        queued = event.allocation_id if isinstance(event, AllocationRequested) else None
+        allocation = pool.allocations.get(queued or getattr(event, "for_allocation", None) or "")
+        if allocation is not None:
+            yield allocation
+
+
+def _limited_by_what_can_be_placed(pool: Pool, policy: Policy) -> Iterator[Allocation]:
+    """Those whose job's limit would allow the fewest slots they ask for, but not the fewest that there are together,
+    and those that were told so when there were others."""
+    yield from (one for one in (pool.allocations[i] for _, i in pool.told_limit) if one.request.slots_min is not None)
+    for kind in [kind_in(entry) for entry in queue_firsts(pool.queue)]:
+        slots = placement.fewest(pool, kind, policy.fitting)
+        for entry in pool.queue.since(kind) if slots > kind.slots else ():
+            if kind_in(entry) != kind:
+                break
+            if pool.jobs[entry[-1]].at_its_limit(slots):
+                yield pool.first_of(entry[-1], kind)
+
+
+def _of_jobs(pool: Pool, jobs: Iterable[str], policy: Policy) -> Iterator[Allocation]:
+    """Of jobs that their own limit holds the first of each kind, and those that were told of it."""
+    for job_id in jobs:
+        for kind in pool.jobs[job_id].lines:
+            if pool.jobs[job_id].at_its_limit(placement.fewest(pool, kind, policy.fitting)):
+                yield pool.first_of(job_id, kind)
+        for owner, allocation_id in pool.told_limit.since((job_id, "")):
+            if owner != job_id:
+                break
+            yield pool.allocations[allocation_id]
+
+
+def _is_news(allocation: Allocation, told: Reason) -> bool:
+    if isinstance(told, AllocationHeldBack):
+        return (allocation.rule_waiting, allocation.why_waiting) != (HELD_BACK, told.reason)
+    if told.rule == IN_LINE:  # how many came first is a thing of the time when it was told
+        return allocation.rule_waiting != IN_LINE
+    return (allocation.rule_waiting, allocation.why_waiting) != (told.rule, told.reason)
+
+
+def _reason(pool: Pool, allocation: Allocation, policy: Policy, rule: str, now: datetime) -> Reason:
+    kind = kind_of(allocation.request)
+    if rule == HELD_BACK:
+        why, coming = fit.why_not(pool, kind, policy.fitting), outlook(pool.fleet)
+        return AllocationHeldBack(allocation.id, f"{why}; {coming}" if coming else why, line_of(kind))
+    news = rule != allocation.rule_waiting
+    count, ahead = _ahead(pool, allocation, policy) if rule == IN_LINE and news else (0, [])
+    return AllocationWaits(
+        allocation_id=allocation.id,
+        rule=rule,
+        reason=_sentence(pool, allocation, policy, rule, count, ahead),
+        since=now if news or allocation.waits_since is None else allocation.waits_since,
+        slots_needed=kind.slots,
+        slots_free=pool.slots_free,
+        jobs_ahead=count,
+        ahead=tuple(ahead),
+        holders=_holders(pool, allocation, rule),
+        line=line_of(kind),
+    )
+
+
+def _ahead(pool: Pool, allocation: Allocation, policy: Policy) -> tuple[int, list[str]]:
+    if not allocation.request.slots:
+        return ahead_without_slots(pool, allocation, NAMED)
+    return policy.ahead(pool, allocation, NAMED)
+
+
+def _rule_told(pool: Pool, allocation: Allocation, policy: Policy, at_the_front: Mapping[str, Allocation]) -> str:
+    kind, job = kind_of(allocation.request), pool.jobs[allocation.request.job_id]
+    slots = placement.fewest(pool, kind, policy.fitting)
+    promise = pool.promises.get(allocation.id)
+    if promise is not None:
+        if not placement.could_ever_fit(pool, kind, policy.fitting):
+            return HELD_BACK
+        if promise.victims:
+            return MAKING_ROOM
+    if pool.limits(allocation, slots):
+        first = pool.first_of(allocation.request.job_id, kind) if kind in job.lines else None
+        return MAX_SLOTS if first is None or first.id == allocation.id else IN_LINE
+    if allocation.id not in at_the_front:
+        return IN_LINE
+    return _rule_of_first(pool, allocation, policy, kind, slots)
+
+
+def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, slots: int) -> str:
+    """`slots`: the fewest that can be placed of what it asks."""
+    if not placement.could_ever_fit(pool, kind, policy.fitting):
+        return HELD_BACK
+    most = most_of(pool, allocation, policy)
+    if slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting, most=most):
+        return IN_LINE
+    if kind.slots and policy.has_its_share(pool, allocation):
+        return FAIR_SHARE
+    if pool.fleet.suspended:
+        return SUSPENDED
+    if pool.fleet.coming:
+        return STARTING
+    return WHOLE_AGENTS if 0 < slots <= pool.slots_free else BUSY
+
+
+def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, count: int, ahead: list[str]) -> str:
+    """True as long as the rule holds it: how many slots are free at the moment is told by whoever is asked."""
+    request, job, kind = allocation.request, pool.jobs[allocation.request.job_id], kind_of(allocation.request)
+    match rule:
+        case "making_room":
+            where = ", ".join(sorted(pool.promises[allocation.id].agents))
+            return f"room is being made for it on {where}: others were asked to go"
+        case "max_slots":
+            promised = f", has room made for {job.slots_promised} more" if job.slots_promised else ""
+            limit = f"job {request.job_id} holds {job.slots_held} slots{promised}, and its max_slots is {job.max_slots}"
+            if job.max_slots is not None and kind.slots > job.max_slots:
+                limit += f", less than the {kind.slots} slots that it needs: raise the limit, or it never runs"
+            fewest = placement.fewest(pool, kind, policy.fitting)
+            if fewest == kind.slots or pool.limits(allocation, kind.slots):
+                return limit
+            asked = f"{kind.slots} to {kind.most} slots"
+            return f"{limit}; of {asked} the fewest that this pool can place are {fewest}"
+        case "in_line" if not count:
+            return "others of its own job come first, or have room kept for them"
+        case "in_line":
+            who = ", ".join(ahead) + (" …" if count > len(ahead) else "")
+            return f"{count} {'job' if count == 1 else 'jobs'} came first ({who}) when it got in line"
+    if not request.slots:
+        return "every agent runs as many tasks without slots as it may"
+    range_ = f" to {kind.most}" if kind.most > kind.slots else ""
+    needs = f"it needs {kind.slots}{range_} {'slot' if kind.most == 1 else 'slots'}"
+    match rule:
+        case "whole_agents":
+            needs += ", and those that are free are not where it could use them"
+        case "starting" | "suspended":
+            needs += f"; {outlook(pool.fleet)}"
+        case "busy":
+            needs += ", and others hold them"
+    return f"{policy.claims(pool, allocation)}; {needs}"
+
+
+def _holders(pool: Pool, allocation: Allocation, rule: str) -> tuple[Holder, ...]:
+    if rule == MAX_SLOTS:
+        job_id = allocation.request.job_id
+        return (Holder(job_id, pool.jobs[job_id].slots_held),)
+    if not allocation.request.slots:
+        return ()
+    return tuple(Holder(job_id, -minus_slots) for minus_slots, job_id in islice(pool.holding, NAMED))

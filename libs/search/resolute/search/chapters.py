@@ -1,0 +1,167 @@
+"""Continuing an experiment that has ended: one more chapter of the same story (docs/decisions/0015).
+
+Its trials keep their numbers, their tasks and their checkpoints, and have all their restarts before them again. What
+a search has decided stays decided, so only searches that compare nothing can go on: where trials were stopped
+because of one another, a trial that comes back would be measured against a past that would have been another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.experiment import (
+    ContinueExperiment,
+    ExperimentContinued,
+    TrialCheckpointLost,
+    TrialContinued,
+    TrialTargetSet,
+)
+from resolute.proto.message import Event, Object
+from resolute.search import trial, turns
+from resolute.search.experiment import GONE, TERMINAL, Experiment, State
+from resolute.search.methods import CreateTrial, method_for
+from resolute.search.settings import Settings
+
+CONTINUABLE = ("single", "random", "grid")
+
+FORK = "fork it instead: submit its configuration with searcher.source_trial_id set to the trial to start from"
+
+FIXED: tuple[tuple[str, ...], ...] = (
+    ("searcher", "name"),
+    ("searcher", "metric"),
+    ("searcher", "smaller_is_better"),
+    ("searcher", "time_metric"),
+    ("searcher", "source_trial_id"),
+    ("searcher", "source_checkpoint_uuid"),
+    ("reproducibility", "experiment_seed"),
+    ("workspace",),
+    ("project",),
+)
+"""What its trials were made by, or where they stand, and so stays as it is."""
+
+
+def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collection[str] = ()) -> list[Event]:
+    """`gone` are checkpoints that were deleted since its trials ended, when nobody told them.
+
+    Raises Refused where the state does not allow it, InvalidConfig, naming the field, for what cannot be changed.
+    """
+    if experiment.state in (State.ABSENT, State.DELETED):
+        raise NotFound(f"no experiment {command.experiment_id}")
+    _check_state(experiment)
+    config = command.config
+    _check_overrides(experiment, config)
+    going = _going(experiment)
+    if not going:
+        raise _refused(experiment, f"all its trials completed, and none is left to go on; {FORK}")
+    settings = Settings.of(config)
+    events: list[Event] = [ExperimentContinued(config, tuple(one.trial_id for one in going))]
+    for one in going:
+        hparams = _changed_hparams(experiment, one, settings, config)
+        events += [TrialContinued(one.trial_id, hparams), *_lost(one, gone), *_further(one, settings)]
+    at_once = turns.limit(settings)
+    return events + [_next_run(one, settings, gone) for one in going[:at_once]]
+
+
+def _going(experiment: Experiment) -> list[trial.Trial]:
+    """Those that did not complete, but for invalid ones, whose place others have taken; the only trial of a search that
+    is none in any case."""
+    everyone = list(experiment.trials.values())
+    if experiment.settings.searcher.name == "single":
+        return everyone
+    return [one for one in everyone if one.state is not trial.State.COMPLETED and one.early_exit != "INVALID_HP"]
+
+
+def _changed_hparams(
+    experiment: Experiment, one: trial.Trial, settings: Settings, config: Object
+) -> dict[str, Any] | None:
+    """What the only trial goes on with, where the configuration describes other hyperparameters than before: those
+    described as before keep their values. None where nothing changed."""
+    before, after = (each.get("hyperparameters") or {} for each in (experiment.config, config))
+    if before == after:
+        return None
+    drawn = next(op for op in method_for(settings, experiment.seed).start() if isinstance(op, CreateTrial)).hparams
+    same = {name for name in after if name in one.hparams and name in before and before[name] == after[name]}
+    return {name: one.hparams[name] if name in same else value for name, value in drawn.items()}
+
+
+def _lost(one: trial.Trial, gone: Collection[str]) -> list[Event]:
+    checkpoint, steps = _latest(one, gone)
+    return [TrialCheckpointLost(one.trial_id, uuid, checkpoint, steps) for uuid in one.checkpoints if uuid in gone]
+
+
+def _latest(one: trial.Trial, gone: Collection[str]) -> tuple[str | None, int]:
+    left = [(uuid, steps) for uuid, steps in one.checkpoints.items() if uuid not in gone]
+    return left[-1] if left else (None, 0)
+
+
+def _further(one: trial.Trial, settings: Settings) -> list[Event]:
+    """The target as it is now, where it was another."""
+    target = settings.max_target
+    return [] if target is None or target == one.target else [TrialTargetSet(one.trial_id, target)]
+
+
+def _next_run(one: trial.Trial, settings: Settings, gone: Collection[str]) -> Event:
+    checkpoint, steps = _latest(one, gone)
+    run = trial.next_run(one, settings)
+    return replace(run, checkpoint=checkpoint, steps_completed=steps, blocked_agents=())
+
+
+_WAIT = "wait until it has ended, or cancel it first"
+
+_INSTEAD = {State.PAUSED: "activate it", **dict.fromkeys(GONE, FORK)}
+
+
+def _check_state(experiment: Experiment) -> None:
+    if experiment.state not in TERMINAL:
+        raise _refused(experiment, f"it is {experiment.state.name}; {_INSTEAD.get(experiment.state, _WAIT)}")
+    if experiment.archived:
+        raise _refused(experiment, "it is archived; unarchive it first")
+    if experiment.unmanaged:
+        raise _refused(experiment, "its trials are run from outside; go on reporting to them")
+    name = experiment.settings.searcher.name
+    if name not in CONTINUABLE:
+        raise _refused(experiment, f"a search by {name} decided by comparing its trials and cannot be reopened; {FORK}")
+
+
+def _refused(experiment: Experiment, why: str) -> Refused:
+    return Refused(f"cannot continue experiment {experiment.experiment_id}: {why}")
+
+
+# ---------------------------------------------------------------- what the override may not change
+
+
+def _check_overrides(experiment: Experiment, config: Object) -> None:
+    fixed = FIXED
+    if experiment.settings.searcher.name != "single":
+        fixed = (("searcher",), ("hyperparameters",), *FIXED)
+    for path in fixed:
+        _check_same(".".join(path), _at(experiment.config, path), _at(config, path))
+    before, after = (_place(each.get("checkpoint_storage") or {}) for each in (experiment.config, config))
+    _check_same("checkpoint_storage", before, after)
+
+
+def _check_same(path: str, before: Any, after: Any) -> None:
+    if before != after:
+        raise InvalidConfig(
+            f"{path}: cannot change when an experiment is continued; it is {_short(before)}, found {_short(after)}. "
+            f"Leave it out, or {FORK}."
+        )
+
+
+def _at(config: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        config = (config or {}).get(name)
+    return config
+
+
+def _place(storage: Mapping[str, Any]) -> dict[str, Any]:
+    """Where checkpoints lie; how many are kept may change."""
+    return {name: value for name, value in storage.items() if not name.startswith("save_")}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

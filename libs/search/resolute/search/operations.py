@@ -1,0 +1,145 @@
+"""Carrying out what a search method asks for: its operations become events of the experiment and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from resolute.config import HALVING
+from resolute.proto.experiment import (
+    ExperimentEnded,
+    ExperimentStopping,
+    SearchProgressed,
+    TrialCreated,
+    TrialEnded,
+    TrialStopRequested,
+    TrialTargetSet,
+)
+from resolute.proto.message import Event
+from resolute.search import derive, trial, turns
+from resolute.search.experiment import ENDS_AS, STOPPING, Experiment, State
+from resolute.search.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
+from resolute.search.methods.halving import NOTHING
+from resolute.search.methods.method import Report
+
+TrialIds = Iterator[int]
+"""Fresh trial ids, as many as are asked for."""
+
+
+def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[Event]:
+    """`event`, and what follows from it for the search."""
+    if experiment.state in STOPPING:
+        last = isinstance(event, TrialEnded) and len(experiment.open) == 1
+        return [event, *([_ended(experiment)] if last else [])]
+    closing = event.trial_id if isinstance(event, TrialEnded) else None
+    answer = experiment.method.next(event)
+    operations = answer.operations
+    follows = carry_out(experiment, operations, ids, closing)
+    if closing is not None and not any(isinstance(operation, Shutdown) for operation in operations):
+        follows += turns.after_the_end_of(experiment, closing)
+    return [answer.event, *_progressed(experiment), *follows]
+
+
+def _progressed(experiment: Experiment) -> list[Event]:
+    """Said with the report after the one that made it so: what follows from an event is known once it has happened."""
+    now = round(experiment.method.progress(), 2)
+    compares = experiment.settings.searcher.name in HALVING
+    return [SearchProgressed(now)] if compares and now > experiment.progress else []
+
+
+def with_decisions(experiment: Experiment, events: list[Event]) -> list[Event]:
+    """The same events, of which each says what a halving search decided at it. At those about which the search was not
+    asked, because the experiment is stopping or because other reports count, it decided nothing."""
+    if experiment.state is State.ABSENT or experiment.settings.searcher.name not in HALVING:
+        return events
+    return [_with_decision(event) if isinstance(event, Report) else event for event in events]
+
+
+def _with_decision(event: Report) -> Report:
+    if event.decided is not None:
+        return event
+    if isinstance(event, TrialEnded):  # of which there may be thousands at once; `replace` takes three times as long
+        return TrialEnded(event.trial_id, event.outcome, event.reason, NOTHING)
+    return replace(event, decided=NOTHING)
+
+
+def carry_out(
+    experiment: Experiment, operations: Sequence[Operation], ids: TrialIds, closing: int | None = None
+) -> list[Event]:
+    """`closing` is the trial that ends in the same breath, and so counts as ended."""
+    events: list[Event] = []
+    for operation in operations:
+        match operation:
+            case CreateTrial():
+                events += _create(experiment, operation, next(ids))
+            case TrainTo():
+                events += _train(experiment, operation)
+            case Wait():
+                events += _let_wait(experiment, operation)
+            case StopTrial():
+                events += _stop(experiment, operation)
+            case Shutdown(outcome=outcome, why=why):
+                events += stop_all(experiment, outcome, why, closing)
+    return events
+
+
+def stop_all(experiment: Experiment, outcome: str, why: str, closing: int | None = None) -> list[Event]:
+    """The experiment stops as `outcome`, with every trial that is open; it ends at once when none has a run."""
+    how = "kill" if outcome == "KILLED" else "preempt"
+    then = "CANCELED" if outcome == "ERROR" else outcome
+    still_open = [one for one in experiment.open.values() if one.trial_id != closing]
+    stops = [event for one in still_open for event in trial.stop(one, how, then, why)]
+    events: list[Event] = [ExperimentStopping(outcome, why), *stops]
+    if sum(isinstance(event, TrialEnded) for event in stops) == len(still_open):
+        events.append(ExperimentEnded("CANCELED" if outcome == "KILLED" else outcome, why))
+    return events
+
+
+def _ended(experiment: Experiment) -> ExperimentEnded:
+    return ExperimentEnded(ENDS_AS[experiment.state], experiment.reason)
+
+
+def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[Event]:
+    created = TrialCreated(
+        trial_id=trial_id,
+        request_id=wanted.request_id,
+        task_id=derive.task_id(experiment.experiment_id, wanted.request_id),
+        hparams=wanted.hparams,
+        seed=wanted.seed,
+        source_checkpoint=experiment.settings.searcher.source_checkpoint_uuid,
+    )
+    target = [] if wanted.target is None else [TrialTargetSet(trial_id, wanted.target)]
+    at_once = experiment.state is State.ACTIVE and not experiment.queue  # those that wait come first
+    run = [trial.first_run(created, experiment.settings)] if at_once else []
+    return [created, *target, *run]
+
+
+def _train(experiment: Experiment, wanted: TrainTo) -> list[Event]:
+    """A trial that has a run is told in it; one whose run is giving way runs again when it has. What its validations
+    cover needs no run, and one that still waits for its turn has one coming."""
+    one = experiment.open.get(wanted.trial_id)
+    if one is None or one.state in trial.ENDS_AS:
+        return []
+    target = TrialTargetSet(one.trial_id, wanted.length, wanted.why)
+    idle = one.allocation_id is None and one.trial_id not in experiment.queue
+    if not idle or experiment.state is not State.ACTIVE or one.has_covered(wanted.length, experiment.settings):
+        return [target]
+    return [target, trial.next_run(one, experiment.settings)]
+
+
+def _let_wait(experiment: Experiment, wanted: Wait) -> list[Event]:
+    one = experiment.open.get(wanted.trial_id)
+    if one is None or one.state not in (trial.State.ACTIVE, trial.State.PAUSED):
+        return []
+    return trial.stop(one, "preempt", "WAITING", wanted.why)
+
+
+def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:
+    """A trial without a run is closed in a step of its own (`CloseTrial`): its end may ask the method again, which
+    must have heard of this first."""
+    stopped = experiment.open.get(wanted.trial_id)
+    if stopped is None or stopped.state in trial.ENDS_AS:
+        return []
+    if stopped.allocation_id is None:
+        return [TrialStopRequested(stopped.trial_id, "", "kill", wanted.why, "COMPLETED")]
+    return trial.stop(stopped, "preempt", "COMPLETED", wanted.why)
