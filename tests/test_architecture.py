@@ -1,18 +1,25 @@
 """Who may lean on whom. Knowledge flows downhill; the table says how, and the imports are compared with it.
 
 Services never import one another: they meet in messages. What decides imports nothing that could wait, draw lots or
-tell the time.
+tell the time. The table of streams (`resolute.proto.streams`) says which service appends which events, and which
+services read them; the code of the services is compared with it.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+import resolute.proto.catalog  # noqa: F401  (registers every event)
+from resolute.proto import streams
+from resolute.proto.message import EVENTS as REGISTERED
 
 ROOT = Path(__file__).parents[1]
 
@@ -164,11 +171,72 @@ def test_a_task_needs_nothing_of_ours_installed() -> None:
     assert not any(name.startswith("resolute") for name in anywhere)
 
 
+EVENTS = {name: kind for name, kind in REGISTERED.items() if kind.__module__.startswith("resolute.proto.")}
+"""Tests define further ones."""
+
+PLAYED = {"whatif", "play.py"}
+"""Modules that make up events of their own, which no log ever holds, or that read a log for people."""
+
+IN_WORDS_OF_ANOTHER = {("searcher", "AllocationExited"), ("searcher", "CheckpointDeletionRequested")}
+"""By service, events of others that it makes to tell itself what another service's answer means: that a run which was
+refused has ended, that a checkpoint which it found deleted is lost. They are decided on, and never appended."""
+
+
+def test_every_event_belongs_to_a_category_of_streams_and_every_category_has_events() -> None:
+    assert {kind.category for kind in EVENTS.values()} == set(streams.CATEGORIES)
+
+
+def test_events_are_decided_by_the_service_that_appends_them() -> None:
+    for name, event in EVENTS.items():
+        owner = streams.CATEGORIES[event.category].appended_by
+        deciding = {service for service in SERVICES if name in _called(service)}
+        in_libraries = any(name in _called(unit) for unit in MAY_LEAN_ON[owner] - {"proto"})
+        assert owner in deciding or in_libraries, f"{owner} appends {name}, and nothing of it makes one"
+        others = {service for service in deciding - {owner} if (service, name) not in IN_WORDS_OF_ANOTHER}
+        assert others == set(), f"{name} is {owner}'s to append"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_reads_the_streams_that_the_table_says(service: str) -> None:
+    files = [file for unit in (service, *MAY_LEAN_ON[service] - {"proto", "codec"}) for file in _own_sources(unit)]
+    imported = {name.rpartition(".")[2] for name in foreign(imports_of(files)) if name.startswith("resolute.proto.")}
+    found = {EVENTS[name].category for name in imported & EVENTS.keys()}
+    appended = {one.name for one in streams.CATEGORIES.values() if one.appended_by == service}
+    read = {one.name for one in streams.CATEGORIES.values() if service in one.read_by}
+    assert appended.isdisjoint(read), "who appends to a stream reads it anyway"
+    assert found == appended | read
+
+
+def test_names_of_streams_are_made_and_taken_apart_in_one_place() -> None:
+    name = re.compile(rf"({'|'.join(streams.CATEGORIES)})-[\w.-]*")
+    for file in (file for unit in MAY_LEAN_ON for file in sources(unit) if file.name != "streams.py"):
+        for node in ast.walk(tree(file)):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            first = parts[0].value if parts and isinstance(parts[0], ast.Constant) else ""
+            where = f"{file.relative_to(ROOT)}: {first!r}"
+            assert not (isinstance(first, str) and name.fullmatch(first)), f"{where} is a name of a stream"
+        assert 'stream.partition("-")' not in file.read_text(), f"{file.relative_to(ROOT)} takes one apart"
+
+
+def _own_sources(unit: str) -> list[Path]:
+    return [file for file in sources(unit) if not PLAYED & set(file.parts)]
+
+
+@cache
+def _called(unit: str) -> set[str]:
+    """The names of classes and functions that its modules call."""
+    calls = [node.func for file in _own_sources(unit) for node in ast.walk(tree(file)) if isinstance(node, ast.Call)]
+    return {call.id for call in calls if isinstance(call, ast.Name)} | {
+        call.attr for call in calls if isinstance(call, ast.Attribute)
+    }
+
+
 def sources(unit: str) -> list[Path]:
     places = [ROOT / "proto"] if unit == "proto" else [ROOT / "libs" / unit, ROOT / "services" / unit]
     return [file for place in places for file in sorted(place.rglob("*.py"))]
 
 
+@cache
 def tree(file: Path) -> ast.Module:
     return ast.parse(file.read_text(), str(file))
 

@@ -17,6 +17,7 @@ import pytest
 from resolute import codec
 from resolute.eventlog.chain import Head, Row, follow
 from resolute.proto.message import Cause, Recorded
+from resolute.proto.streams import CATEGORIES
 from tests.histories.fold import summary_of
 
 HISTORIES = sorted(Path(__file__).parent.glob("*.jsonl"))
@@ -44,6 +45,13 @@ def test_its_hash_chain_holds(history: Path) -> None:
     heads: dict[str, Head] = {}
     assert follow(rows(history), heads) is None
     assert heads
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda path: path.stem)
+def test_every_stream_is_one_that_the_table_knows_and_holds_events_of_its_category(history: Path) -> None:
+    for one in map(recorded, rows(history)):
+        assert one.category in CATEGORIES, one.stream
+        assert one.event.category == one.category, f"{type(one.event).__name__} in {one.stream}"
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda path: path.stem)

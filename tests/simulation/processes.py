@@ -22,6 +22,7 @@ from resolute.eventlog import Appended, Aside, MemoryEventLog, Snapshot, Sought
 from resolute.eventlog.chain import Break, Row
 from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.proto.streams import Service
 from resolute.service import Aggregates, Context
 from resolute.service.run import serve_patiently
 from tests.simulation import clock
@@ -94,7 +95,9 @@ class Process:
 
     def start(self) -> None:
         context = Context(ProcessLog(self), ProcessBus(self), now=self.now, on_ready=lambda name: self.ready.set())
-        self._main = asyncio.create_task(self._run(context), name=self.name)
+        kind = self.name.rpartition("-")[0]  # `searcher` of `searcher-0`
+        service = Service.API if kind == "gateway" else kind
+        self._main = asyncio.create_task(self._run(context.of(service)), name=self.name)
 
     def now(self) -> datetime:
         return clock.now() + timedelta(seconds=self.clock_ahead_s)

@@ -29,7 +29,7 @@ def generator(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", ["lifecycles", "master_config"])
+@pytest.mark.parametrize("name", ["lifecycles", "master_config", "streams"])
 def test_a_page_is_drawn_from_todays_tables(name: str) -> None:
     module = generator(name)
     assert module.PAGE.read_text() == module.page(), f"run: python docs/{name}.py"

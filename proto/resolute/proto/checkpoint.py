@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from resolute.proto import streams
 from resolute.proto.message import Command, Event, Object
 
 STORAGE_BUILT = ("shared_fs", "directory")
@@ -17,7 +18,7 @@ STORAGE_BUILT = ("shared_fs", "directory")
 
 class CheckpointEvent(Event):
     __slots__ = ()
-    category: ClassVar[str] = "checkpoints"
+    category: ClassVar[str] = streams.CHECKPOINTS.name
 
 
 class CheckpointCommand(Command):
@@ -30,7 +31,7 @@ class CheckpointClaimed(Event):
     """A uuid became one experiment's, for ever. Written to a stream of its own, `claim-<uuid>`, so that two
     experiments can never mean the same files."""
 
-    category: ClassVar[str] = "claim"
+    category: ClassVar[str] = streams.CLAIM.name
     uuid: str
     experiment_id: int
 

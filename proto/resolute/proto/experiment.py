@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from resolute.proto import streams
 from resolute.proto.message import Command, Event, Json, Object
 
 
 class ExperimentEvent(Event):
     __slots__ = ()
-    category: ClassVar[str] = "experiment"
+    category: ClassVar[str] = streams.EXPERIMENT.name
 
 
 class SearcherCommand(Command):
@@ -31,7 +32,7 @@ class ExperimentNumbered(Event):
     """A submission was given its number. Written to a stream of its own, `submission-<digest of the command's id>`,
     so that a submission which arrives twice is one experiment."""
 
-    category: ClassVar[str] = "submission"
+    category: ClassVar[str] = streams.SUBMISSION.name
     experiment_id: int
 
 

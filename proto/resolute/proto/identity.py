@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from resolute.proto import streams
 from resolute.proto.message import Event, Object
 
 
 class UserEvent(Event):
     __slots__ = ()
-    category: ClassVar[str] = "user"
+    category: ClassVar[str] = streams.USER.name
 
 
 class WorkspaceEvent(Event):
     __slots__ = ()
-    category: ClassVar[str] = "workspace"
+    category: ClassVar[str] = streams.WORKSPACE.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
+from resolute.proto.streams import category_of, key_of
+
 Json = Any
 """A value JSON can hold. User-supplied documents (configs, hyperparameters, metadata) travel as this."""
 
@@ -19,7 +21,8 @@ Object = dict[str, Any]
 
 
 class Event:
-    """A fact. Subclasses are frozen dataclasses; `category` is the kind of stream they are written to."""
+    """A fact. Subclasses are frozen dataclasses; `category` is the kind of stream they are written to, one of
+    `resolute.proto.streams`."""
 
     __slots__ = ()
     schema_version: ClassVar[int] = 1
@@ -89,7 +92,12 @@ class Recorded:
 
     @property
     def category(self) -> str:
-        return self.stream.split("-", 1)[0]
+        return category_of(self.stream)
+
+    @property
+    def key(self) -> str:
+        """What its stream is called within the category: `7` of `experiment-7`."""
+        return key_of(self.stream)
 
     @property
     def id(self) -> str:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
+from resolute.proto import streams
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.message import Command, Event, Object
 
 
 class PoolEvent(Event):
     __slots__ = ()
-    category: ClassVar[str] = "pool"
+    category: ClassVar[str] = streams.POOL.name
 
 
 class SchedulerCommand(Command):

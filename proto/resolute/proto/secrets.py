@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from resolute.proto import streams
 from resolute.proto.message import Event
 
 
 class SecretsEvent(Event):
     __slots__ = ()
-    category: ClassVar[str] = "secrets"
+    category: ClassVar[str] = streams.SECRETS.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from resolute.proto.experiment import ExperimentCreated, ExperimentDeleted
 from resolute.proto.message import Recorded
 from resolute.proto.pool import OpenSecrets
 from resolute.proto.secrets import SecretsForgotten, WrappingKeyRotated
+from resolute.proto.streams import SECRETS_OF_CLUSTER
 from resolute.service.sealing import Box
 from tests.integration.api.running import running
 from tests.integration.api.test_experiments import CONFIG, submit
@@ -183,7 +184,7 @@ async def facts_of_keys(dsn: str) -> list[Recorded]:
     """What the log of the database at `dsn` says of them. The first call makes the log."""
     log = await PostgresEventLog.open(dsn)
     try:
-        return await log.read_stream(secrets_cli.STREAM)
+        return await log.read_stream(SECRETS_OF_CLUSTER)
     finally:
         await log.close()
 

@@ -25,8 +25,7 @@ def command(message: Command | type[Command]) -> str:
 
 
 def fact(recorded: Recorded) -> str:
-    category, _, stream_id = recorded.stream.partition("-")
-    return f"resolute.evt.{category}.{token(stream_id)}.{type(recorded.event).__name__}"
+    return f"resolute.evt.{recorded.category}.{token(recorded.key)}.{type(recorded.event).__name__}"
 
 
 def agent(agent_id: str, what: str) -> str:

@@ -17,6 +17,7 @@ from resolute.eventlog.log import Appended, Aside, Snapshot, Sought
 from resolute.eventlog.rows import check_names, encode
 from resolute.proto.errors import WrongVersion
 from resolute.proto.message import Cause, Event, Recorded
+from resolute.proto.streams import name_of
 
 
 def _utc_now() -> datetime:
@@ -104,7 +105,7 @@ class MemoryEventLog:
         return history[:limit]
 
     async def stream_names(self, category: str) -> list[str]:
-        return sorted(stream for stream in self._heads if stream.startswith(f"{category}-"))
+        return sorted(stream for stream in self._heads if stream.startswith(name_of(category, "")))
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return self._all[after : after + limit]

@@ -20,6 +20,7 @@ from resolute.eventlog.rows import check_names, recorded_from, row_from
 from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Cause, Event, Recorded
+from resolute.proto.streams import name_of
 
 SCHEMA = "eventlog"
 
@@ -126,7 +127,7 @@ class PostgresEventLog:
         return await _all_recorded(await self._fetch(READ["read_stream"], stream, after_version, limit))
 
     async def stream_names(self, category: str) -> list[str]:
-        return [row["stream"] for row in await self._fetch(READ["streams"], f"{category}-")]
+        return [row["stream"] for row in await self._fetch(READ["streams"], name_of(category, ""))]
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         recorded = await _all_recorded(await self._fetch(READ["read_all"], after, limit))

@@ -18,6 +18,7 @@ import orjson
 from resolute.eventlog.chain import Row
 from resolute.eventlog.line import IN_LINE, NEVER_FITS, Told, what_counts
 from resolute.eventlog.sentences import sentence
+from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound
 
 LONGEST = 200
@@ -128,7 +129,7 @@ _FIELDS = {"checkpoint": "uuid"}
 
 async def explain(name: str, question: str, history: History) -> Answer:
     """Raises NotFound for what the log does not know, InvalidConfig for what cannot be asked."""
-    kind, _, identity = name.partition("-")
+    kind, identity = streams.category_of(name), streams.key_of(name)
     if kind not in ANSWERS or not identity:
         raise InvalidConfig(f"{name}: expected one of {', '.join(f'{known}-…' for known in ANSWERS)}, as in trial-41")
     facts = await _story(kind, identity, history)
@@ -167,7 +168,7 @@ async def _story(kind: str, identity: str, history: History) -> Sequence[Fact]:
     """Every event about a thing, its allocations included, in the order of the log."""
     facts = {fact.position: fact for fact in await history.mentioning(_FIELDS.get(kind, f"{kind}_id"), identity)}
     if kind == "experiment":
-        facts |= {fact.position: fact for fact in await history.stream(f"experiment-{identity}")}
+        facts |= {fact.position: fact for fact in await history.stream(streams.EXPERIMENT.stream(identity))}
     if kind in ("trial", "experiment"):
         allocations = {fact.data["allocation_id"] for fact in facts.values() if fact.data.get("allocation_id")}
         facts |= {fact.position: fact for fact in await history.mentioning("allocation_id", *sorted(allocations))}

@@ -13,15 +13,19 @@ from resolute.eventlog.log import Appended
 from resolute.eventlog.postgres import KEEP, READ
 from resolute.eventlog.rows import check_names
 from resolute.proto.message import Cause, Event
+from resolute.proto.streams import Service, check_append
 
 
-async def append_within(connection: asyncpg.Connection, stream: str, events: Sequence[Event], cause: Cause) -> Appended:
+async def append_within(
+    connection: asyncpg.Connection, stream: str, events: Sequence[Event], cause: Cause, *, service: Service
+) -> Appended:
     """Append to the end of `stream`. To be the last step of the transaction that `connection` is in: until its commit
-    nobody else appends to the log.
+    nobody else appends to the log. `service`: the one whose stream it is, and which the operator acts for.
 
     Raises WrongVersion when somebody else appended to the stream at this moment.
     """
     check_names(stream, cause)
+    check_append(service, stream, (event.category for event in events))
     version = await connection.fetchval(READ["version"], stream) or 0
     answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
     asked = await wishes.wish(stream, events, version, cause, answer)

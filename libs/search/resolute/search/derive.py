@@ -11,6 +11,8 @@ import re
 from random import Random
 from uuid import UUID
 
+from resolute.proto import streams
+
 _ALLOCATION = re.compile(r"^(\d+)\.[0-9a-f-]{36}\.(\d+)$")
 _MOST_SEED = 2**31
 
@@ -52,4 +54,4 @@ def experiment_of(allocation: str) -> int | None:
 
 
 def submission_stream(cause_id: str) -> str:
-    return f"submission-{_bytes(cause_id).hex()[:32]}"
+    return streams.SUBMISSION.stream(_bytes(cause_id).hex()[:32])

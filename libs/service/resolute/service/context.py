@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from resolute.bus import Bus
 from resolute.eventlog import EventLog
 from resolute.service.attempts import Turn
+from resolute.service.own_log import own
 
 
 def utc_now() -> datetime:
@@ -31,3 +32,7 @@ class Context:
     cluster_id: str = "simulated"
     secret: bytes = field(default=b"simulated", repr=False)
     """The cluster's own, that task tokens are sealed with. Real clusters set it; the default serves simulations."""
+
+    def of(self, service: str) -> Context:
+        """The same for one service, with the log as the table of streams gives it to this service."""
+        return replace(self, log=own(self.log, service))

@@ -136,7 +136,7 @@ async def _serve_until(stopping: asyncio.Event, services: Mapping[str, Serve], c
 
 async def _named(name: str, serve: Serve, context: Context) -> None:
     structlog.contextvars.bind_contextvars(service=name)
-    await serve_patiently(name, serve, context)
+    await serve_patiently(name, serve, context.of(name))
 
 
 async def serve_patiently(name: str, serve: Serve, context: Context) -> None:

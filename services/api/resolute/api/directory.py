@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from resolute.api import identity
-from resolute.api.identity import USERS, WORKSPACES, Users, Workspaces
+from resolute.api.identity import Users, Workspaces
 from resolute.eventlog import Appended, EventLog
+from resolute.proto import streams
 from resolute.proto.identity import (
     ProjectCreated,
     SessionClosed,
@@ -34,7 +35,7 @@ class Directory:
         Returns the position at which they stand in the log.
         """
         users = await self._users.execute(
-            USERS,
+            streams.USER_DIRECTORY,
             lambda state: (
                 []
                 if state.by_id
@@ -46,7 +47,7 @@ class Directory:
             SEED,
         )
         workspaces = await self._workspaces.execute(
-            WORKSPACES,
+            streams.WORKSPACE_DIRECTORY,
             lambda state: (
                 []
                 if state.names
@@ -60,7 +61,7 @@ class Directory:
         return max(users.position, workspaces.position)
 
     async def users(self) -> Users:
-        return await self._users.state(USERS)
+        return await self._users.state(streams.USER_DIRECTORY)
 
     async def create_user(self, username: str, cause: Cause, **fields: Any) -> tuple[int, int]:
         """The new user's id, and the position at which it stands."""
@@ -77,7 +78,7 @@ class Directory:
         return appended.position
 
     async def _on_users(self, decide: Callable[[Users], Sequence[Event]], cause: Cause) -> Appended:
-        return await self._users.execute(USERS, decide, cause)
+        return await self._users.execute(streams.USER_DIRECTORY, decide, cause)
 
     async def session_opened(self, user_id: int, session_id: int, expires_at: datetime, cause: Cause) -> int:
         return await self._on_session(user_id, SessionOpened(user_id, session_id, expires_at), cause)
@@ -86,13 +87,13 @@ class Directory:
         return await self._on_session(user_id, SessionClosed(user_id, session_id), cause)
 
     async def _on_session(self, user_id: int, event: Event, cause: Cause) -> int:
-        return (await self._sessions.execute(f"user-{user_id}", lambda _: [event], cause)).position
+        return (await self._sessions.execute(streams.USER.stream(user_id), lambda _: [event], cause)).position
 
     async def create_workspace(
         self, name: str, owner_id: int, settings: Mapping[str, Any], cause: Cause
     ) -> tuple[int, int]:
         appended = await self._workspaces.execute(
-            WORKSPACES, lambda state: identity.create_workspace(state, name, owner_id, settings), cause
+            streams.WORKSPACE_DIRECTORY, lambda state: identity.create_workspace(state, name, owner_id, settings), cause
         )
         event = appended.events[0].event
         assert isinstance(event, WorkspaceCreated)
@@ -100,7 +101,7 @@ class Directory:
 
     async def change_workspace(self, workspace_id: int, changes: Mapping[str, Any], cause: Cause) -> int:
         appended = await self._workspaces.execute(
-            WORKSPACES, lambda state: identity.change_workspace(state, workspace_id, changes), cause
+            streams.WORKSPACE_DIRECTORY, lambda state: identity.change_workspace(state, workspace_id, changes), cause
         )
         return appended.position
 
@@ -108,7 +109,7 @@ class Directory:
         self, workspace_id: int, name: str, description: str, owner_id: int, cause: Cause
     ) -> tuple[int, int]:
         appended = await self._workspaces.execute(
-            WORKSPACES,
+            streams.WORKSPACE_DIRECTORY,
             lambda state: identity.create_project(state, workspace_id, name, description, owner_id),
             cause,
         )

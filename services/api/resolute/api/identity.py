@@ -24,8 +24,6 @@ from resolute.proto.identity import (
 )
 from resolute.proto.message import Event
 
-USERS, WORKSPACES = "user-directory", "workspace-directory"
-
 USERNAME = re.compile(r"[A-Za-z0-9_.@+$-]{1,64}")
 
 RESERVED = frozenset({"admin", "determined"})

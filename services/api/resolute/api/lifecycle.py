@@ -153,7 +153,7 @@ class LifecycleLines:
             case AgentJoined() as joined:
                 self._hosts[joined.agent_id] = lifecycle_lines.host_of(joined)
             case TrialCreated() as created:
-                experiment_id = int(recorded.stream.partition("-")[2])
+                experiment_id = int(recorded.key)
                 self._trials.keep(created.trial_id, lifecycle_lines.created(created, experiment_id))
             case AllocationRequested() as requested:
                 self._remember(requested.trial_id, lifecycle_lines.requested(requested))

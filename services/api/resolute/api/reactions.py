@@ -26,7 +26,7 @@ class ForgetDeleted:
             story = await self._log.read_stream(recorded.stream)
             await self._vault.forget(keys_in(story))
             trials = {trial.trial_id: trial.task_id for trial in trials_in(story)}
-            await self._removal.forget(int(recorded.stream.partition("-")[2]), trials)
+            await self._removal.forget(int(recorded.key), trials)
 
 
 def keys_in(story: Iterable[Recorded]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from resolute.api.wire import number
 from resolute.eventlog import EventLog
+from resolute.proto import streams
 from resolute.proto.errors import NotFound, Refused
 from resolute.proto.experiment import (
     ExperimentCreated,
@@ -112,7 +113,7 @@ class SearchEvents:
         return found
 
     async def _catch_up(self, experiment_id: int, found: Conversation) -> None:
-        stream = f"experiment-{experiment_id}"
+        stream = streams.EXPERIMENT.stream(experiment_id)
         while events := await self._log.read_stream(stream, found.version, PAGE):
             for recorded in events:
                 if recorded.version == found.version + 1:  # another call may have read the same meanwhile

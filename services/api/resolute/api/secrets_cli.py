@@ -18,14 +18,13 @@ from resolute.api.vault import ALONE, unwrapped, wrapped
 from resolute.api.wrapping import Keyring, WrappingKey
 from resolute.config import secrets_of
 from resolute.eventlog.within import append_within
+from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.message import Cause
 from resolute.proto.secrets import SecretsEvent, SecretsForgotten, WrappingKeyRotated
 from resolute.service.sealing import SEALED, key_of
 
 Say = Callable[[str], None]
-
-STREAM = "secrets-cluster"
 
 CONFIGS = """SELECT stream, data::text AS data FROM eventlog.events
 WHERE type IN ('ExperimentCreated', 'ExperimentContinued') ORDER BY position"""
@@ -82,13 +81,13 @@ def forget(dsn: str, name: str, *, say: Say = print) -> int:
     """Drop the keys of `experiment-7`, or of everything that `user-2` owns. Raises NotFound where there are none."""
 
     async def run(database: asyncpg.Connection) -> int:
-        kind, _, number = name.partition("-")
-        if kind not in ("experiment", "user") or not number.isdigit():
+        kind, number = streams.category_of(name), streams.key_of(name)
+        if kind not in (streams.EXPERIMENT.name, streams.USER.name) or not number.isdigit():
             raise InvalidConfig(f"{name}: expected experiment-NUMBER or user-NUMBER")
-        keys = await _keys_of(database, name) if kind == "experiment" else []
+        keys = await _keys_of(database, name) if kind == streams.EXPERIMENT.name else []
         async with database.transaction():
             await database.execute(ALONE)
-            status = await database.execute(FORGET, keys, int(number) if kind == "user" else None)
+            status = await database.execute(FORGET, keys, int(number) if kind == streams.USER.name else None)
             count = int(status.rpartition(" ")[2])
             if not count:
                 raise NotFound(
@@ -121,7 +120,8 @@ async def _wrap_all(
 async def _tell(database: asyncpg.Connection, fact: SecretsEvent) -> None:
     """Within the transaction that makes it a fact. The lock that it holds lets one command at a time come here."""
     request = f"req-{uuid.uuid4()}"
-    await append_within(database, STREAM, [fact], Cause(request, _operator(), request))
+    cause = Cause(request, _operator(), request)
+    await append_within(database, streams.SECRETS_OF_CLUSTER, [fact], cause, service=streams.Service.API)
 
 
 def _operator() -> str:

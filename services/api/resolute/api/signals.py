@@ -63,9 +63,9 @@ class Signals:
         if (about := _about(recorded.event)) is not None:
             self._hear(about, recorded.position)
         if isinstance(recorded.event, OF_A_SEARCH):
-            self._hear(experiment(recorded.stream.partition("-")[2]), recorded.position)
+            self._hear(experiment(recorded.key), recorded.position)
         if isinstance(recorded.event, ExperimentDeleted):
-            self._hear(deletion(recorded.stream.partition("-")[2]), recorded.position)
+            self._hear(deletion(recorded.key), recorded.position)
 
     def _hear(self, about: str, position: int) -> None:
         self._heard[about] = max(self.heard(about), position)

@@ -13,6 +13,7 @@ from resolute.checkpoint.reactions import End, Hold, RemoveFiles, Retain, react
 from resolute.checkpoint.registry import Checkpoint, Registry, State
 from resolute.checkpoint.story import Story
 from resolute.eventlog import Appended
+from resolute.proto import streams
 from resolute.proto.checkpoint import (
     AnnounceCheckpoint,
     ApplyRetention,
@@ -80,7 +81,7 @@ class CheckpointStore:
         todo = react(recorded.event)
         if todo is None:
             return
-        experiment_id, cause = int(recorded.stream.partition("-")[2]), _because_of(recorded)
+        experiment_id, cause = int(recorded.key), _because_of(recorded)
         match todo:
             case Retain():
                 await self._retain(experiment_id, cause)
@@ -216,7 +217,7 @@ class CheckpointStore:
         return await self._registries.state(_stream(experiment_id))
 
     async def _story(self, experiment_id: int) -> Story:
-        return await self._stories.state(f"experiment-{experiment_id}")
+        return await self._stories.state(streams.EXPERIMENT.stream(experiment_id))
 
 
 def _look(storage: Storage, uuid: str) -> dict[str, int]:
@@ -225,11 +226,11 @@ def _look(storage: Storage, uuid: str) -> dict[str, int]:
 
 
 def _claim_stream(uuid: str) -> str:
-    return f"{CheckpointClaimed.category}-{uuid.lower()}"
+    return streams.CLAIM.stream(uuid.lower())
 
 
 def _stream(experiment_id: int) -> str:
-    return f"checkpoints-{experiment_id}"
+    return streams.CHECKPOINTS.stream(experiment_id)
 
 
 def _experiment_of(command: CheckpointCommand) -> int:

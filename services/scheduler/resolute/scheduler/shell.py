@@ -14,6 +14,7 @@ import structlog
 from resolute import codec
 from resolute.bus import subjects
 from resolute.eventlog import Appended
+from resolute.proto import streams
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import DescribeRun, TaskSpec
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
@@ -124,8 +125,8 @@ class Scheduler:
 
     async def _compare_pools(self) -> None:
         """Records which pools of the log the settings do not name any more, and which they name again."""
-        for stream in await self._context.log.stream_names("pool"):
-            await self._configure(stream.partition("-")[2])
+        for stream in await self._context.log.stream_names(streams.POOL.name):
+            await self._configure(streams.key_of(stream))
 
     async def _configure(self, pool_name: str) -> None:
         if pool_name not in self._rules:
@@ -245,8 +246,8 @@ class Scheduler:
     async def _react(self, recorded: Recorded) -> None:
         if isinstance(recorded.event, AllocationRequested) and recorded.cause.traceparent:
             _keep(self._traces, recorded.event.allocation_id, recorded.cause.traceparent)
-        pool_name = recorded.stream.partition("-")[2]
-        if pool_name in self._provisioners and recorded.category == "pool":
+        pool_name = recorded.key
+        if pool_name in self._provisioners and recorded.category == streams.POOL.name:
             self._provisioners[pool_name].nudge()
         self._note_lease(pool_name, recorded.event)
         if not isinstance(recorded.event, reactions.ANSWERED):
@@ -316,7 +317,7 @@ def _keep(kept: OrderedDict[str, T], allocation_id: str, value: T) -> None:
 
 
 def _stream(pool_name: str) -> str:
-    return f"pool-{pool_name}"
+    return streams.POOL.stream(pool_name)
 
 
 def _now_s() -> float:

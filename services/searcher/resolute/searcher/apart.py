@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 
+from resolute.proto import streams
 from resolute.proto.experiment import (
     TrialCheckpointed,
     TrialCreated,
@@ -53,7 +54,7 @@ class Apart:
                 return _task_of(allocation_id)
             case TrialStopRequested(trial_id=trial_id) | TrialTargetSet(trial_id=trial_id):
                 return self._tasks.get(trial_id)
-        nobody_reacts = recorded.category == "pool" or isinstance(recorded.event, ONLY_TOLD)
+        nobody_reacts = recorded.category == streams.POOL.name or isinstance(recorded.event, ONLY_TOLD)
         return recorded.id if nobody_reacts else None
 
     def _learn(self, trial_id: int, task_id: str) -> None:

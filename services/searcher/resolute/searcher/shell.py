@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from resolute import codec
 from resolute.eventlog import Appended
+from resolute.proto import streams
 from resolute.proto.checkpoint import (
     CheckpointClaimed,
     CheckpointCompleted,
@@ -170,9 +171,9 @@ class Searcher:
             return wishes.create(command, number, ids) if experiment.state is State.ABSENT else []
 
         outcome = await self._execute(number, create, cause)
-        assert outcome.events, f"experiment-{number} was there before it was created: its number was given twice"
+        assert outcome.events, f"experiment {number} was there before it was created: its number was given twice"
         created = outcome.events[0].event
-        assert isinstance(created, ExperimentCreated), f"experiment-{number} begins with {created}"
+        assert isinstance(created, ExperimentCreated), f"experiment {number} begins with {created}"
         return Reply(outcome.position, {"experiment_id": number, "job_id": created.job_id})
 
     async def _continue(self, command: ContinueExperiment, cause: Cause) -> Reply:
@@ -191,11 +192,11 @@ class Searcher:
         source = (await self._experiments.state(_stream(experiment_id))).source_checkpoint
         owners = {experiment_id}
         if source is not None:
-            claim = await self._log.read_stream(f"{CheckpointClaimed.category}-{source.lower()}")
+            claim = await self._log.read_stream(streams.CLAIM.stream(source.lower()))
             owners.update(r.event.experiment_id for r in claim if isinstance(r.event, CheckpointClaimed))
-        streams = [await self._log.read_stream(f"checkpoints-{owner}") for owner in sorted(owners)]
+        told = [await self._log.read_stream(streams.CHECKPOINTS.stream(owner)) for owner in sorted(owners)]
         ends = (CheckpointDeletionRequested, CheckpointFilesRemoved, CheckpointDeleted)
-        return {r.event.uuid for stream in streams for r in stream if isinstance(r.event, ends)}
+        return {r.event.uuid for events in told for r in events if isinstance(r.event, ends)}
 
     async def _number(self, cause: Cause) -> int:
         """The experiment's number: a fresh one for a new submission, the same one when it comes again."""
@@ -243,11 +244,11 @@ def _deciding(message: SearcherCommand | News) -> Callable[[Experiment, Draw], S
 
 
 def _stream(experiment_id: int) -> str:
-    return f"experiment-{experiment_id}"
+    return streams.EXPERIMENT.stream(experiment_id)
 
 
 def _id_of(recorded: Recorded) -> int:
-    return int(recorded.stream.partition("-")[2])
+    return int(recorded.key)
 
 
 def _because_of(recorded: Recorded) -> Cause:

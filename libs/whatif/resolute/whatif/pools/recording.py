@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from statistics import median
 
+from resolute.proto import streams
 from resolute.proto.experiment import TrialRunRequested
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import (
@@ -164,7 +165,7 @@ def read(
             break
         first_at = first_at or recorded.recorded_at
         log.last_at = recorded.recorded_at
-        _take(log, recorded, f"pool-{pool}")
+        _take(log, recorded, streams.POOL.stream(pool))
     if first_at is None or log.last_at is None:
         return Recording(pool, (), (), Outcome((), (), ()), 0, 0, 0.0)
     return _Window(log, pool, max(since, first_at) if since else first_at, log.last_at).recording()

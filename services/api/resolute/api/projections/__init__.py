@@ -7,6 +7,7 @@ from pathlib import Path
 
 from resolute.api.projections import checkpoints, experiments, identity, pools, trials
 from resolute.api.projections.statement import Statement
+from resolute.proto import streams
 from resolute.proto.message import Recorded
 
 VERSION = 3
@@ -23,11 +24,11 @@ WRITTEN_FOR = "read_v1"
 DDL = Path(__file__).with_name("tables.sql")
 
 BY_CATEGORY: Mapping[str, tuple[Callable[[Recorded], list[Statement]], ...]] = {
-    "user": (identity.project,),
-    "workspace": (identity.project,),
-    "experiment": (experiments.project, trials.project),
-    "pool": (pools.project,),
-    "checkpoints": (checkpoints.project,),
+    streams.USER.name: (identity.project,),
+    streams.WORKSPACE.name: (identity.project,),
+    streams.EXPERIMENT.name: (experiments.project, trials.project),
+    streams.POOL.name: (pools.project,),
+    streams.CHECKPOINTS.name: (checkpoints.project,),
 }
 
 

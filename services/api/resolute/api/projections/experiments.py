@@ -66,7 +66,7 @@ WHERE runs.trial_id = trials.id AND trials.experiment_id = $1"""
 
 
 def project(recorded: Recorded) -> list[Statement]:
-    experiment_id = int(recorded.stream.partition("-")[2])
+    experiment_id = int(recorded.key)
     match recorded.event:
         case ExperimentCreated() as created:
             return [_created(created, recorded), _config_of(created)]

@@ -65,7 +65,7 @@ WHERE job_id = $1 AND pool = $2"""
 
 
 def project(recorded: Recorded) -> list[Statement]:
-    pool = recorded.stream.partition("-")[2]
+    pool = recorded.key
     return _agents(pool, recorded) or _allocations(pool, recorded)
 
 

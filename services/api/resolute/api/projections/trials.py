@@ -75,7 +75,7 @@ WHERE e.id = $1 AND t.id = $2
 
 
 def project(recorded: Recorded) -> list[Statement]:
-    experiment_id = int(recorded.stream.partition("-")[2])
+    experiment_id = int(recorded.key)
     at = recorded.recorded_at
     match recorded.event:
         case TrialCreated() as created:
