@@ -542,6 +542,9 @@ class StopTask:
     reason: str
     allocation_id: str = ""
     """Whose share it is: an agent that does not have the task needs it to report the exit."""
+    peer_failed: bool = False
+    """Another share of its gang has failed, so that this one is about to end by itself: the agent asks it to end only
+    when it has not done so within the agent's `grace_s`."""
 
 
 @dataclass(frozen=True, slots=True)

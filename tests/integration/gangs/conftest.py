@@ -103,6 +103,7 @@ def environ(pid: int) -> Sequence[bytes]:
 @pytest.fixture(scope="package")
 def gangs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gangs]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RESOLUTE_AGENT_GRACE_S", "3")  # for a container that stands still: there is no use in waiting
+        # A container that stands still is waited for in vain, for twice as long as this.
+        patch.setenv("RESOLUTE_AGENT_GRACE_S", "8")
         with local_cluster(tmp_path_factory.mktemp("gangs"), agents=3, slots=2) as cluster:
             yield Gangs(cluster)

@@ -107,6 +107,7 @@ class Scene:
     batches: list[int] = field(default_factory=list)
     refuse_line: str = ""
     answer_after_s: float = 0
+    grace_s: float = 60
     away: bool = False
     failing: int = 0
     logs_away: bool = False
@@ -121,7 +122,14 @@ class Scene:
 
     def start_agent(self, pool: str = "default") -> None:
         settings = AgentSettings(
-            id="a1", pool=pool, hello_s=0.05, heartbeat_s=0.05, logs_wait_s=0.2, work_dir=self.folder, remember_s=60
+            id="a1",
+            pool=pool,
+            hello_s=0.05,
+            heartbeat_s=0.05,
+            logs_wait_s=0.2,
+            work_dir=self.folder,
+            remember_s=60,
+            grace_s=self.grace_s,
         )
         agent = Agent(self.bus, self.runtime, Ledger(self.folder / "ledger"), settings, SITE, "10.0.0.1", "1")
         agent.try_again_after_s = (0.01, 0.01)
@@ -198,8 +206,8 @@ def stop_it() -> AgentOrders:
 
 
 @asynccontextmanager
-async def scene(folder: Path) -> AsyncIterator[Scene]:
-    made = Scene(folder)
+async def scene(folder: Path, grace_s: float = 60) -> AsyncIterator[Scene]:
+    made = Scene(folder, grace_s=grace_s)
     await made.open()
     try:
         yield made
@@ -337,6 +345,42 @@ async def test_stopping_what_never_was_is_answered_with_its_end(tmp_path: Path):
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.some_hellos()
         assert s.runtime.tasks == {}
+
+
+def stop_as_its_peer_failed() -> AgentOrders:
+    return AgentOrders(stop=(StopTask("r1", "its share on a2 ended", "a.1", peer_failed=True),), complete=True)
+
+
+async def test_a_task_whose_peer_failed_may_end_by_itself_however_often_its_end_is_ordered(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        s.answer = lambda hello: stop_as_its_peer_failed()
+        await s.some_hellos()
+        s.runtime.end("r1", 1)
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 1))
+        assert s.runtime.signals == []
+        assert s.texts() == ["the task ended with exit code 1"]
+
+
+async def test_a_task_whose_peer_failed_is_asked_to_end_when_it_does_not_within_its_time(tmp_path: Path):
+    async with scene(tmp_path, grace_s=0.1) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        s.answer = lambda hello: stop_as_its_peer_failed()
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 143))
+        assert s.runtime.signals == [("r1", signal.SIGTERM)]
+        assert s.reasons[-1] == "its share on a2 ended"
+
+
+async def test_a_task_whose_peer_failed_ends_at_once_when_its_end_is_ordered_by_a_person(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        await s.order(stop_as_its_peer_failed())
+        await s.order(stop_it())
+        await s.until(lambda: s.reports[-1] == ("r1", "exited", 143))
+        assert s.reasons[-1] == "it was killed"
 
 
 async def test_what_cannot_be_started_ends_with_the_reason(tmp_path: Path):

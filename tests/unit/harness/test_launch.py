@@ -220,3 +220,15 @@ def test_the_exit_code_is_that_of_the_program(monkeypatch):
     command = [sys.executable, "-m", "determined.launch.wrap_rank", "NONE,RANK", sys.executable, "-c", program]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stdout, answer.stderr) == (5, "[rank=1] out\n", "[rank=1] err\n")
+
+
+def test_no_line_is_lost_when_a_programs_output_is_read_long_after_its_end(tmp_path):
+    """While the disk of a host is full, the agent reads nothing of what its tasks print."""
+    printed = [f"{number:05}" for number in range(10_000)]  # as printed they fit in a pipe, with prefixes they do not
+    program = "for number in range(10_000): print(f'{number:05}')"
+    command = [sys.executable, "-m", "determined.launch.wrap_rank", "1", sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as wrapper:
+        with pytest.raises(subprocess.TimeoutExpired):
+            wrapper.wait(timeout=wrap_rank.DRAIN_S + 1.5)
+        said, _ = wrapper.communicate()
+    assert said.splitlines() == [f"[rank=1] {line}" for line in printed]

@@ -20,7 +20,7 @@ from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_o
 from determined.launch._line import HungUp, Link
 from determined.launch._own_name import Unreachable, let_it_stand_for
 from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
-from determined.launch._verdict import LOST, WELL, WORDS_MAX, Failure, LastWords, Verdict, heard
+from determined.launch._verdict import ECHO_S, LOST, WELL, WORDS_MAX, Failure, LastWords, Verdict, heard
 from determined.launch._verdict import verdict as first_of
 from determined.launch._workers import Worker, Workers, wrapped
 
@@ -203,7 +203,7 @@ def test_a_failure_keeps_its_place_in_time_on_another_clock():
 
 
 def test_the_chief_listens_a_moment_for_the_one_that_came_first():
-    case = Case(2)
+    case = Case(2, ranks=4)
     assert case.verdict(10.0) is None
     case.failed(ECHO, 10.2)
     assert case.verdict(11.0) is None, "all that is known is an echo: something must have happened before"
@@ -211,8 +211,24 @@ def test_the_chief_listens_a_moment_for_the_one_that_came_first():
     assert case.verdict(11.1).line.endswith("ValueError: boom")
 
 
+def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end():
+    case = Case(2, ranks=3)
+    for rank in (0, 1):
+        case.failed(failure(rank, 10.0, "ConnectionError: rank 2 has gone"), 10.0)
+    assert case.verdict(10.0 + ECHO_S - 0.1) is None
+    case.failed(failure(2, 9.9, "ValueError: boom"), 10.0 + ECHO_S - 0.1)
+    assert case.verdict(10.0 + ECHO_S - 0.1).line.endswith("ValueError: boom")
+
+
+def test_the_chief_does_not_wait_for_more_once_every_rank_has_failed():
+    case = Case(2, ranks=2)
+    for rank in (0, 1):
+        case.failed(failure(rank, 10.0 + rank, "RuntimeError: Connection reset by peer"), 10.0 + rank)
+    assert case.verdict(11.0).line.startswith("ERROR: rank 0 ")
+
+
 def test_a_gang_ends_well_when_every_container_has():
-    case = Case(2)
+    case = Case(2, ranks=4)
     case.done(0)
     assert case.verdict(1.0) is None
     case.done(1)
@@ -221,14 +237,14 @@ def test_a_gang_ends_well_when_every_container_has():
 
 
 def test_a_container_that_is_lost_is_told_with_its_address():
-    case = Case(2)
+    case = Case(2, ranks=4)
     case.lost(1, "agent-1 (10.0.0.2)", "has not been heard of for 5 s", 10.0)
     case.failed(ECHO, 10.1)
     assert case.verdict(11.0) == Verdict(1, "ERROR: container 1 on agent-1 (10.0.0.2) has not been heard of for 5 s")
 
 
 def test_workers_that_were_asked_to_end_did_not_fail():
-    case = Case(2)
+    case = Case(2, ranks=4)
     case.failed(failure(0, 10.0, code=143), 10.0)
     case.stopped("agent-1")
     assert case.verdict(10.0).line.startswith("INFO: the workers end")
@@ -236,7 +252,7 @@ def test_workers_that_were_asked_to_end_did_not_fail():
 
 
 def test_a_failure_is_told_although_the_cluster_stops_the_rest_of_the_gang_at_once():
-    case = Case(2)
+    case = Case(2, ranks=4)
     case.failed(BOOM, 10.0)
     case.stopped("agent-0")
     assert case.verdict(10.0).line.endswith("ValueError: boom")
@@ -282,3 +298,77 @@ def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of():
 @pytest.mark.parametrize("code", [1, 3, 137, LOST])
 def test_no_gang_that_failed_ends_with_zero(code):
     assert first_of([failure(0, 1.0, code=code)]).code > 0
+
+
+STOPS_ALL_WHEN_ONE_ENDS = """
+import pathlib, subprocess, sys, time
+
+def rank(number, program):
+    words = [sys.executable, "-m", "determined.launch.wrap_rank", str(number), sys.executable, "-c", program]
+    return subprocess.Popen(words, start_new_session=True)
+
+failing = "import pathlib; pathlib.Path('failing').touch()"
+slow_to_end = "import atexit, time; atexit.register(time.sleep, 2)"
+failed = rank(1, f"{slow_to_end}; {failing}; raise ValueError('seven is enough')")
+while not pathlib.Path("failing").exists():
+    time.sleep(0.01)
+rank(0, "raise ConnectionError('rank 1 has gone')").wait()
+failed.terminate()
+failed.wait()
+sys.exit(1)
+"""
+
+
+def until_over(crew: Workers) -> None:
+    while not crew.over:
+        crew.hear(select.select(crew.sources(), [], [], 1)[0])
+
+
+def test_a_rank_that_failed_is_not_stopped_by_torchs_launcher_before_it_has_ended_by_itself(tmp_path, monkeypatch):
+    """torch's launcher stops all ranks when the first ends, which may be one that lost its connection to the one that
+    failed: that one is slower to end."""
+    monkeypatch.chdir(tmp_path)
+    crew = Workers("agent-1")
+    crew.start([Worker("torch's launcher", [sys.executable, "-c", STOPS_ALL_WHEN_ONE_ENDS], {}, starts_ranks=True)])
+    until_over(crew)
+    crew.end()
+    assert (
+        first_of(crew.failures).line == "ERROR: rank 1 on agent-1 ended with exit code 1: ValueError: seven is enough"
+    )
+
+
+CATCHES_SIGTERM = """
+import pathlib, signal, sys
+
+def leave(*_):
+    sys.exit(7)
+
+signal.signal(signal.SIGTERM, leave)
+pathlib.Path("ready").touch()
+signal.pause()
+"""
+
+
+PASSES_SIGTERM_ON = """
+import signal, subprocess, sys
+
+rank = subprocess.Popen(sys.argv[1:], start_new_session=True)
+signal.signal(signal.SIGTERM, lambda *_: rank.terminate())
+sys.exit(rank.wait())
+"""
+
+
+@pytest.mark.parametrize("starts_ranks", [False, True])
+def test_ranks_are_sent_sigterm_at_once_when_the_cluster_stops_their_launcher(tmp_path, monkeypatch, starts_ranks):
+    monkeypatch.chdir(tmp_path)
+    rank = wrapped("3", [sys.executable, "-c", CATCHES_SIGTERM])
+    program = (sys.executable, "-c", PASSES_SIGTERM_ON, *rank) if starts_ranks else rank
+    crew = Workers("agent-1")
+    crew.start([Worker("a worker", program, {}, starts_ranks)])
+    while not Path("ready").exists():
+        crew.hear(select.select(crew.sources(), [], [], 0.01)[0])
+    began_at = time.monotonic()
+    crew.stop(60)
+    crew.end()
+    assert [(one.who, one.code) for one in crew.failures] == [("rank 3", 7)]
+    assert time.monotonic() - began_at < ECHO_S

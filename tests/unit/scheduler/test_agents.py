@@ -56,7 +56,8 @@ def test_a_silent_agent_is_lost_and_so_is_what_ran_there():
 
 def test_a_gang_that_loses_a_host_is_stopped_on_the_others_and_counts_as_lost():
     story = given(hello("a1"), hello("a2"), asks("gang", 4)).when(SILENCE).then(AgentLost, ResourcesExited)
-    assert [agent for agent, _ in orders.to_stop(story.pool.allocations["gang"])] == ["a2"]
+    ((agent, stop),) = orders.to_stop(story.pool.allocations["gang"])
+    assert (agent, stop.peer_failed) == ("a2", False)
     story.when(exited(story, "gang", 1, code=143))
     event = story.only(AllocationExited)
     assert isinstance(event, AllocationExited)

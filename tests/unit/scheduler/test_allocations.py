@@ -187,9 +187,26 @@ def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands():
     story.when(exited(story, "one", 1, code=3)).then(ResourcesExited)
     ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
     assert agent == "a1"
-    assert stop.reason == "its share on a2 ended: told 3"
+    assert (stop.reason, stop.peer_failed) == ("its share on a2 ended: told 3", True)
     story.when(exited(story, "one", 0, code=143)).then(ResourcesExited, AllocationExited)
     assert outcome(story) == ("exited", 3)
+
+
+def test_a_share_of_a_gang_that_failed_ends_at_once_when_a_person_kills_it():
+    story = running_gang()
+    story.given(exited(story, "one", 1, code=3)).when(KILL).then(AllocationKillRequested)
+    ((_, stop),) = orders.to_stop(story.pool.allocations["one"])
+    assert not stop.peer_failed
+    story.when(KILL).then()
+    story.when(exited(story, "one", 0, code=143)).then(ResourcesExited, AllocationExited)
+    assert outcome(story) == ("exited", 3)
+
+
+def test_a_share_that_waits_for_one_that_could_not_start_is_stopped_at_once():
+    story = given(hello("a1"), hello("a2"), asks("one", 4))
+    story.given(started(story, "one", 0), exited(story, "one", 1, code=125))
+    ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
+    assert (agent, stop.peer_failed) == ("a1", False)
 
 
 def test_a_share_that_ends_well_leaves_the_others_in_peace():

@@ -29,8 +29,8 @@ STOP_S = 20.0
 class Case:
     """What the chief knows of how its gang is doing."""
 
-    def __init__(self, containers: int) -> None:
-        self._containers = containers
+    def __init__(self, containers: int, ranks: int) -> None:
+        self._containers, self._ranks = containers, ranks
         self._failures: list[Failure] = []
         self._first_heard_at: float | None = None
         self._done: set[int] = set()
@@ -65,7 +65,7 @@ class Case:
     def look_again_s(self, now: float) -> float:
         if self._first_heard_at is None:
             return BEAT_S
-        return max(0.0, decide_at(self._failures, self._first_heard_at) - now)
+        return max(0.0, decide_at(self._failures, self._ranks, self._first_heard_at) - now)
 
 
 class Chief:
@@ -73,7 +73,7 @@ class Chief:
 
     def __init__(self, gang: Gang) -> None:
         self._gang = gang
-        self._case = Case(len(gang.places))
+        self._case = Case(len(gang.places), sum(place.slots for place in gang.places))
         self._links = dict(gang.links)
         for container, link in self._links.items():
             link.heard_at = time.monotonic()  # nobody has sent beats before

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 SETTLE_S = 0.3
 """How long to listen on after the first failure: news of an earlier one may still be under way."""
-ECHO_S = 5.0
-"""The same while all failures known are of ranks that only saw others go: what they saw go takes its time to end."""
+ECHO_S = 15.0
+"""The same while all failures known are of ranks that only saw others go, and some rank has yet to end: the one that
+they saw go may be slow to end, for it prints its traceback and runs its exit functions after it has hung up."""
 
 GOT_OVER_S = 10.0
 """A traceback older than this at a program's end is not what it ended of."""
@@ -61,9 +62,11 @@ class Verdict(NamedTuple):
 WELL = Verdict(0, "")
 
 
-def decide_at(failures: Iterable[Failure], first_heard_at: float) -> float:
-    """When the case is closed."""
-    return first_heard_at + (ECHO_S if all(one.is_echo for one in failures) else SETTLE_S)
+def decide_at(failures: Collection[Failure], ranks: int, first_heard_at: float) -> float:
+    """When the case of a gang of so many ranks is closed."""
+    more_may_come = len({one.who for one in failures}) < ranks
+    only_echoes = all(one.is_echo for one in failures)
+    return first_heard_at + (ECHO_S if only_echoes and more_may_come else SETTLE_S)
 
 
 def verdict(failures: Iterable[Failure]) -> Verdict:

@@ -1,7 +1,8 @@
 """The processes that one launcher starts, and what it hears of its ranks from the `wrap_rank` around each.
 
 Every `wrap_rank`, whoever started it, calls the launcher at a Unix socket whose name it has from its environment. It
-says when its rank begins and how it ends; when the connection breaks, it ends its rank: none outlives its launcher.
+says when its rank begins and how it ends. The launcher sends it the number of a signal to pass on to the rank. When the
+connection breaks, `wrap_rank` ends its rank: no rank outlives its launcher.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Workers:
         self._listener.bind(self._name)
         self._listener.listen(128)
         self._wrappers: set[socket.socket] = set()
-        self._hanging_up = False
+        self._hanging_up = self._stopping = False
 
     def start(self, workers: Iterable[Worker]) -> None:
         line = {LINE: self._name[1:]}
@@ -93,6 +94,8 @@ class Workers:
             wrapper.close()
             return
         self._wrappers.add(wrapper)
+        if self._stopping:
+            _pass_on(wrapper, signal.SIGTERM)
         if self._hanging_up:
             _hang_up(wrapper)
 
@@ -136,7 +139,11 @@ class Workers:
         return Failure(worker.name, self._where, code, words, time.monotonic(), code == 2 and not self.begun)
 
     def stop(self, patience_s: float) -> None:
-        """SIGTERM, and as long as it takes within `patience_s`: it was asked for from outside."""
+        """SIGTERM to every rank and process, and as long as it takes within `patience_s`: the task is stopped from
+        outside. The ranks are sent it by the line: `wrap_rank` puts off a signal that comes another way."""
+        self._stopping = True
+        for wrapper in self._wrappers:
+            _pass_on(wrapper, signal.SIGTERM)
         self._signal(signal.SIGTERM)
         self._wait(patience_s)
 
@@ -171,6 +178,12 @@ class Workers:
 
 def _is_a_reason(failure: Failure) -> bool:
     return not failure.is_echo
+
+
+def _pass_on(wrapper: socket.socket, number: int) -> None:
+    """Have `wrap_rank` send this signal to its rank."""
+    with contextlib.suppress(OSError):  # it is gone
+        wrapper.send(bytes([number]))
 
 
 def _hang_up(wrapper: socket.socket) -> None:

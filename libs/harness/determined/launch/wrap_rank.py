@@ -2,7 +2,8 @@
 
 python -m determined.launch.wrap_rank RANK python3 train.py
 
-Under one of our launchers it also tells that one how the program ends, and ends it when the launcher is gone.
+Under one of our launchers, `wrap_rank` also reports to the launcher how the program ends, passes on the signals that
+the launcher sends, and ends the program when the launcher is gone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -19,13 +21,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import IO, BinaryIO, Protocol
 
-from determined.launch._verdict import LastWords
+from determined.launch._verdict import ECHO_S, LastWords
 from determined.launch._workers import GRACE_S, LINE
 
 DRAIN_S = 1.0
-"""How long to read on after the program's end, should something else hold its output open."""
+"""How long to wait for more after the program's end, should something else hold its output open."""
+HOLD_S = 120.0
+"""How long the last lines may wait, after the program's end, for this process's own output to be read: the agent reads
+nothing while the disk is full."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -55,17 +60,19 @@ def run(rank: str, script: list[str]) -> int:
     line = _launcher()
     _tell(line, rank=int(rank))
     last_words = LastWords()
+    program = Program()
+    pass_on = program.signal if line is None else program.signal_later
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, lambda number, _: pass_on(number))
     try:
-        program = Program(script)
+        program.start(script)
     except OSError as problem:
         words = f"cannot run {script[0]!r}: {problem.strerror}"
         print(f"[rank={rank}] ERROR: {words}", file=sys.stderr, flush=True)
         _tell(line, rank=int(rank), code=127, words=words, age_s=0.0)
         return 127
-    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(name, lambda number, _: program.signal(number))
     if line is not None:
-        threading.Thread(target=_end_with, args=(line, program), daemon=True).start()
+        threading.Thread(target=_obey, args=(line, program), daemon=True).start()
     code = program.follow(f"[rank={rank}] ".encode(), last_words)
     said, began_at = last_words.at_end(time.monotonic())
     _tell(line, rank=int(rank), code=code, words=said, age_s=time.monotonic() - began_at)
@@ -75,7 +82,13 @@ def run(rank: str, script: list[str]) -> int:
 class Program:
     """In a process group of its own, so that it ends with all that it started."""
 
-    def __init__(self, script: list[str]) -> None:
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __init__(self) -> None:
+        self._asked: set[int] = set()
+
+    def start(self, script: list[str]) -> None:
+        """Raises OSError. A signal that came before is passed on now."""
         libc = ctypes.CDLL(None)
         self._process = subprocess.Popen(
             script,
@@ -84,38 +97,78 @@ class Program:
             process_group=0,
             preexec_fn=lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
         )
-        self._asked: set[int] = set()
+        for number in tuple(self._asked):
+            self._send(number)
 
     def follow(self, prefix: bytes, last_words: LastWords) -> int:
         """Copy its output until it ends; its exit code."""
+        assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        streams = (
-            (self._process.stdout, sys.stdout.buffer, _ignore),
-            (self._process.stderr, sys.stderr.buffer, lambda line: last_words.hear(line, time.monotonic())),
+        copies = (
+            Copy(self._process.stdout, sys.stdout.buffer, prefix, _ignore),
+            Copy(self._process.stderr, sys.stderr.buffer, prefix, lambda line: last_words.hear(line, time.monotonic())),
         )
-        pumps = [
-            threading.Thread(target=prefix_lines, args=(source, target, prefix, hear), daemon=True)
-            for source, target, hear in streams
-        ]
-        for pump in pumps:
-            pump.start()
+        for copy in copies:
+            copy.start()
         code = self._process.wait()
-        for pump in pumps:
-            pump.join(timeout=DRAIN_S)
+        for copy in copies:
+            copy.finish()
         return code if code >= 0 else 128 - code
 
     def signal(self, number: int) -> None:
-        """Once each: the agent signals this process, and so may whoever started it."""
+        """Pass a signal on, once each: the agent signals this process, and so may the process that started it."""
         if number not in self._asked:
             self._asked.add(number)
+            self._send(number)
+
+    def _send(self, number: int) -> None:
+        if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
+
+    def signal_later(self, number: int) -> None:
+        """Pass a signal on that the launcher has not sent, unless the program ends by itself within ECHO_S.
+
+        torch's launcher stops every rank once it has seen one end. That one may only have lost its connection to this
+        rank, which failed first and is slower to end: stopped now, it would never end with its own exit code. Where
+        the cluster stops the task, the launcher is signalled as well, and sends the signal at once.
+        """
+        timer = threading.Timer(ECHO_S, self.signal, (number,))
+        timer.daemon = True
+        timer.start()
 
     def end(self) -> None:
         self.signal(signal.SIGTERM)
         time.sleep(GRACE_S)
         self.signal(signal.SIGKILL)
+
+
+class Copy(threading.Thread):
+    """Copies one output of the program, with a prefix before each line, until nothing holds that output open."""
+
+    def __init__(self, source: IO[bytes], target: BinaryIO, prefix: bytes, hear: Callable[[str], None]) -> None:
+        super().__init__(daemon=True)
+        self._source, self._target, self._prefix, self._hear = source, target, prefix, hear
+        self._waits_for_more = False
+
+    def run(self) -> None:
+        prefix_lines(self, self._target, self._prefix, self._hear)
+
+    def read1(self) -> bytes:
+        self._waits_for_more = True
+        data: bytes = self._source.read1()  # type: ignore[attr-defined]
+        self._waits_for_more = False
+        return data
+
+    def finish(self) -> None:
+        """Return once all that the program printed is copied, as far as this process's own output is read."""
+        give_up_at = time.monotonic() + HOLD_S
+        quiet_until = time.monotonic() + DRAIN_S
+        while self.is_alive() and time.monotonic() < min(quiet_until, give_up_at):
+            self.join(timeout=0.02)
+            if not self._waits_for_more or select.select([self._source], [], [], 0)[0]:
+                quiet_until = time.monotonic() + DRAIN_S
 
 
 def _launcher() -> socket.socket | None:
@@ -133,13 +186,15 @@ def _launcher() -> socket.socket | None:
 
 def _tell(line: socket.socket | None, **facts: object) -> None:
     if line is not None:
-        with contextlib.suppress(OSError):  # the launcher is gone: `_end_with` sees to that
+        with contextlib.suppress(OSError):  # the launcher is gone: `_obey` sees to that
             line.send(json.dumps(facts).encode())
 
 
-def _end_with(line: socket.socket, program: Program) -> None:
+def _obey(line: socket.socket, program: Program) -> None:
+    """Pass on each signal whose number the launcher sends. End the program once the launcher hangs up, or is gone."""
     with contextlib.suppress(OSError):
-        line.recv(1)  # nothing is ever sent: it returns when the launcher hangs up, or is gone
+        while number := line.recv(1):
+            program.signal(number[0])
     program.end()
 
 
@@ -147,10 +202,16 @@ def _ignore(line: str) -> None:
     return
 
 
-def prefix_lines(source: BinaryIO, target: BinaryIO, prefix: bytes, hear: Callable[[str], None] = _ignore) -> None:
+class Source(Protocol):
+    """What has more to read, perhaps later; nothing at its end."""
+
+    def read1(self) -> bytes: ...
+
+
+def prefix_lines(source: Source, target: BinaryIO, prefix: bytes, hear: Callable[[str], None] = _ignore) -> None:
     """Copy `source`, putting `prefix` before each line; lines end in a newline or a carriage return."""
     line = bytearray()
-    while chunk := source.read1() if hasattr(source, "read1") else source.read(4096):
+    while chunk := source.read1():
         for piece in chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").splitlines(keepends=True):
             line += piece
             if line.endswith(b"\n"):

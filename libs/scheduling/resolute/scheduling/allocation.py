@@ -126,8 +126,20 @@ class Allocation:
 
     @property
     def ending(self) -> bool:
-        """Whether every share of it that still runs shall be stopped now."""
+        """Whether every share of it that still runs shall end; at once, unless it is `left_to_end`."""
         return self.state is State.KILLING or self.trouble is not None
+
+    @property
+    def left_to_end(self) -> bool:
+        """Whether its shares are given time to end by themselves: one of a gang that was running has failed.
+
+        The launchers of a gang end together, and a program around them may have a report to write. Shares that wait for
+        one that never started, or for a host that is lost, have nothing to finish. A kill is obeyed at once.
+        """
+        failed = self.trouble
+        if failed is None or failed.exit_code is None or self.state is State.KILLING:
+            return False
+        return all(share.address is not None for share in self.shares.values())
 
     @property
     def going(self) -> bool:

@@ -276,7 +276,7 @@ def _end(story: Story, wish: PreemptAllocation | AcknowledgePreemption | KillAll
 def _kill(story: Story, allocation: Allocation, reason: str) -> None:
     if allocation.state is State.WAITING:
         story.happens(ended(allocation, "killed", None, reason))
-    elif not allocation.ending:
+    elif not allocation.ending or allocation.left_to_end:
         story.happens(AllocationKillRequested(allocation.id, reason))
 
 

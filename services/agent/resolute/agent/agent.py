@@ -51,6 +51,8 @@ class Agent:
         self._tasks: dict[str, Task] = {}
         self._caring: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
+        self._left_to_end: set[str] = set()
+        """Tasks whose gang has failed, and which are given time to end by themselves."""
         self._hello_soon = asyncio.Event()
         self._put_off = False
         """An order to start something waits for slots that are still taken."""
@@ -152,11 +154,22 @@ class Agent:
 
     async def _stop(self, order: StopTask) -> None:
         task = self._tasks.get(order.resources_id)
-        if task is not None:
-            await self._ask_to_end(task, order.reason)
-        else:
+        if task is None:
             entry = Entry(order.resources_id, order.allocation_id, "", 0, 0, (), self._settings.pool)
             self._disown(entry, Exit(None, order.reason))
+        elif not order.peer_failed:
+            await self._ask_to_end(task, order.reason)
+        elif order.resources_id not in self._left_to_end:
+            self._left_to_end.add(order.resources_id)
+            self._group.create_task(self._leave_to_end(task, order.reason))
+
+    async def _leave_to_end(self, task: Task, reason: str) -> None:
+        """Ask it to end only when it has not done so by itself; the scheduler repeats the order meanwhile."""
+        try:
+            if not await task.ends_within(self._settings.grace_s):
+                await self._ask_to_end(task, reason)
+        finally:
+            self._left_to_end.discard(task.entry.resources_id)
 
     def _report_again(self, orders: AgentOrders, asked_about: Collection[str]) -> None:
         """An end that was reported before the question, and that the answer knows nothing of, did not reach the pool

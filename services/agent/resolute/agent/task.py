@@ -88,6 +88,15 @@ class Task:
         if not self._office.settings.keep_finished:
             await self._office.runtime.forget(self.entry.resources_id)
 
+    async def ends_within(self, patience_s: float) -> bool:
+        """Whether it ends by itself in that time."""
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._ended.wait()
+        except TimeoutError:
+            return False
+        return True
+
     def must_be_wanted(self) -> None:
         """Raises CannotStart where it was asked to end before it has started."""
         if self.entry.stop_reason:

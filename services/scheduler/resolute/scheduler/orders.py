@@ -29,7 +29,7 @@ def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
     for resources_id, allocation_id in agent.shares.items() if agent is not None else ():
         allocation = pool.allocations[allocation_id]
         if allocation.ending:
-            stop.append(StopTask(resources_id, why_stop(allocation), allocation_id))
+            stop.append(_stop(allocation, resources_id))
         elif resources_id in running:
             keep.append(resources_id)
         else:
@@ -53,12 +53,15 @@ def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:
     """(agent, order) for every share that has yet to go, once the allocation is ending."""
     if not allocation.ending:
         return []
-    why = why_stop(allocation)
     return [
-        (share.placement.agent_id, StopTask(resources_id, why, allocation.id))
+        (share.placement.agent_id, _stop(allocation, resources_id))
         for resources_id, share in allocation.shares.items()
         if not share.exited
     ]
+
+
+def _stop(allocation: Allocation, resources_id: str) -> StopTask:
+    return StopTask(resources_id, why_stop(allocation), allocation.id, peer_failed=allocation.left_to_end)
 
 
 def why_stop(allocation: Allocation) -> str:
