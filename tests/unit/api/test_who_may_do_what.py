@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from resolute.api import routing
+from resolute.api.access import refusal
 from resolute.api.handlers.shown_secrets import READING
 from resolute.api.routing import Access, Owned, Principal, Route, TaskClaims, Verdict, decide
 from resolute.api.table import ROUTES
@@ -128,6 +129,27 @@ def test_a_retention_policy_that_deletes_checkpoints_is_for_owners_though_a_new_
     path = {"experimentId": "3"}
     assert let_in(patch.asked_by(path, {"name": "n", "checkpointStorage": None})) == PEOPLE
     assert let_in(patch.asked_by(path, {"checkpointStorage": {"saveTrialLatest": 0}})) == {"owner", "admin"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "path", "field", "value"),
+    [
+        *(("PatchUser", {"userId": "2"}, field, True) for field in ("admin", "active", "remote")),
+        ("PatchUser", {"userId": "2"}, "username", "another"),
+        ("PatchUser", {"userId": "2"}, "agentUserGroup", {"agentUid": 0}),
+        ("PostWorkspace", {}, "agentUserGroup", {}),
+        ("PatchWorkspace", {"id": "3"}, "agentUserGroup", {"agentUid": 0}),
+    ],
+)
+def test_fields_that_only_administrators_may_set_are_refused_to_all_others_by_name(
+    operation: str, path: dict[str, str], field: str, value: object
+) -> None:
+    [access] = [route.access for route in ROUTES if route.operation == operation]
+    assert let_in(access.asked_by(path, {"displayName": "n", field: None})) > {"admin"}
+    asked = access.asked_by(path, {"displayName": "n", field: value})
+    assert let_in(asked) == {"admin"}
+    answer = refusal(Verdict.DENIED, operation, asked, OWNER).message
+    assert answer == f"{field}: this user may not set it: it is for an administrator; leave it out"
 
 
 def test_environment_variables_are_read_by_the_owner_administrators_and_the_experiments_own_tasks() -> None:

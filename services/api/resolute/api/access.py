@@ -51,6 +51,9 @@ def refusal(verdict: Verdict, operation: str, access: Access, principal: Princip
         return WireError(wire.PERMISSION_DENIED, NOT_THE_OWNER)
     caller = _caller(principal)
     allowed = ", ".join(sorted(one.value for one in access.callers))
+    if access.asked_for_by:
+        field = access.asked_for_by
+        return WireError(wire.PERMISSION_DENIED, f"{field}: {caller} may not set it: it is for {allowed}; leave it out")
     return WireError(wire.PERMISSION_DENIED, f"{caller} may not call {operation}: it is for {allowed}")
 
 

@@ -83,6 +83,8 @@ class Access:
     permission: str = ""
     stricter: tuple[tuple[str, Access], ...] = ()
     """Fields, by where the request names them, and what is asked of the caller instead when one of them is set."""
+    asked_for_by: str = ""
+    """The field of the request that makes the gateway ask for this."""
 
     def __or__(self, other: Access) -> Access:
         return Access(
@@ -92,15 +94,15 @@ class Access:
             self.stricter + other.stricter,
         )
 
-    def but(self, where: str, instead: Access) -> Access:
-        """A request that sets the field at `where` needs `instead`."""
-        return replace(self, stricter=(*self.stricter, (where, instead)))
+    def but(self, instead: Access, *fields: str) -> Access:
+        """A request that sets one of `fields`, such as `body.admin`, needs `instead`."""
+        return replace(self, stricter=(*self.stricter, *((where, instead) for where in fields)))
 
     def asked_by(self, path: Mapping[str, str], body: Any) -> Access:
         """What this very request needs."""
         for where, instead in self.stricter:
             if any(value is not None for value in _found(where, path, body)):
-                return instead
+                return replace(instead, asked_for_by=where.partition(".")[2])
         return self
 
     def own(self, kind: str, where: str) -> Access:

@@ -266,7 +266,7 @@ ROUTES = (
     ),
     Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), OWN),
     Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment, _its_owner), EDIT),
-    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT.but("body.checkpointStorage", OWN)),
+    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT.but(OWN, "body.checkpointStorage")),
     Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT),
     Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT),
     Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, EDIT),

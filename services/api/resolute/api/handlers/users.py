@@ -11,7 +11,7 @@ from resolute.api.routing import ADMIN, SELF, SIGNED_IN, Route
 from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.users import SELECT, user_json, user_of
 from resolute.api.wire import loads
-from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, ResoluteError
+from resolute.proto.errors import InvalidConfig, NotFound, ResoluteError
 
 SORT = {
     "SORT_BY_DISPLAY_NAME": "display_name",
@@ -33,7 +33,7 @@ FIELDS = {
     "agentUserGroup": "agent_user_group",
 }
 
-ADMINS_ONLY = frozenset({"username", "admin", "active", "remote", "agent_user_group"})
+ADMINS_ONLY = ("body.username", "body.admin", "body.active", "body.remote", "body.agentUserGroup")
 
 
 async def get_users(call: Call) -> dict[str, Any]:
@@ -97,8 +97,6 @@ async def patch_user(call: Call) -> dict[str, Any]:
     """Change a user: oneself in part, an administrator in full. Absent and null both mean: leave it."""
     user_id, patch = call.int("userId"), call.body
     changes = {column: patch[key] for key, column in FIELDS.items() if patch.get(key) is not None}
-    if not call.principal.admin and (forbidden := sorted(ADMINS_ONLY & changes.keys())):
-        raise Forbidden(f"only an administrator may change {', '.join(forbidden)} of a user")
     directory = call.gateway.directory
     form = None if patch.get("password") is None else _password(call, patch)
     if form is not None:
@@ -203,7 +201,13 @@ ROUTES = (
     Route("GetUser", "GET", "/api/v1/users/{userId}", get_user, VIEW),
     Route("GetUserByUsername", "GET", "/api/v1/users/{username}/by-username", get_user_by_username, VIEW),
     Route("PostUser", "POST", "/api/v1/users", post_user, ADMIN.to("user.create")),
-    Route("PatchUser", "PATCH", "/api/v1/users/{userId}", patch_user, ADMIN_OR_SELF.to("user.edit")),
+    Route(
+        "PatchUser",
+        "PATCH",
+        "/api/v1/users/{userId}",
+        patch_user,
+        ADMIN_OR_SELF.to("user.edit").but(ADMIN.to("user.edit"), *ADMINS_ONLY),
+    ),
     Route("PatchUsers", "PATCH", "/api/v1/users", patch_users, ADMIN.to("user.edit")),
     Route(
         "SetUserPassword",

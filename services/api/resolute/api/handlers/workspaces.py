@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from resolute.api.call import Call
-from resolute.api.routing import OWNERS, SIGNED_IN, Route
+from resolute.api.routing import ADMIN, OWNERS, SIGNED_IN, Route
 from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.workspaces import PROJECTS, WORKSPACES, project_json, workspace_json
 from resolute.api.workspace_settings import settings_in
-from resolute.proto.errors import Forbidden, NotFound
+from resolute.proto.errors import NotFound
 
 WORKSPACE_SORT = {"SORT_BY_ID": "w.id", "SORT_BY_NAME": "w.name"}
 PROJECT_SORT = {
@@ -41,7 +41,7 @@ async def get_workspace(call: Call) -> dict[str, Any]:
 
 async def post_workspace(call: Call) -> dict[str, Any]:
     """Make a workspace, with its default pools, its storage, and whom its tasks run as."""
-    settings = _settings(call)
+    settings = settings_in(call.body, call.gateway.settings)
     workspace_id, position = await call.gateway.directory.create_workspace(
         str(call.body.get("name") or ""), call.principal.user_id, settings, call.cause
     )
@@ -52,17 +52,11 @@ async def post_workspace(call: Call) -> dict[str, Any]:
 async def patch_workspace(call: Call) -> dict[str, Any]:
     """Change a workspace's name or settings: what is absent or null stays, and what is empty is taken away."""
     workspace_id, name = call.int("id"), call.body.get("name")
-    changes = {**_settings(call), **({} if name is None else {"name": str(name)})}
+    settings = settings_in(call.body, call.gateway.settings)
+    changes = {**settings, **({} if name is None else {"name": str(name)})}
     position = await call.gateway.directory.change_workspace(workspace_id, changes, call.cause)
     await call.gateway.read.reached(position)
     return {"workspace": await _workspace(call, workspace_id), "namespaceBindings": {}}
-
-
-def _settings(call: Call) -> dict[str, Any]:
-    settings = settings_in(call.body, call.gateway.settings)
-    if "agent_user_group" in settings and not call.principal.admin:
-        raise Forbidden("agentUserGroup: only an administrator may say whom the tasks of a workspace run as")
-    return settings
 
 
 async def get_workspace_projects(call: Call) -> dict[str, Any]:
@@ -122,16 +116,25 @@ async def _project(call: Call, project_id: int) -> dict[str, Any]:
 
 VIEW = SIGNED_IN.to("workspace.view")
 
+RUNS_AS = "body.agentUserGroup"
+"""Whom the tasks of a workspace run as is for administrators to say."""
+
 ROUTES = (
     Route("GetWorkspaces", "GET", "/api/v1/workspaces", get_workspaces, VIEW),
     Route("GetWorkspace", "GET", "/api/v1/workspaces/{id}", get_workspace, VIEW),
-    Route("PostWorkspace", "POST", "/api/v1/workspaces", post_workspace, SIGNED_IN.to("workspace.create")),
+    Route(
+        "PostWorkspace",
+        "POST",
+        "/api/v1/workspaces",
+        post_workspace,
+        SIGNED_IN.to("workspace.create").but(ADMIN.to("workspace.create"), RUNS_AS),
+    ),
     Route(
         "PatchWorkspace",
         "PATCH",
         "/api/v1/workspaces/{id}",
         patch_workspace,
-        OWNERS.to("workspace.edit").own("workspace", "id"),
+        OWNERS.to("workspace.edit").own("workspace", "id").but(ADMIN.to("workspace.edit"), RUNS_AS),
     ),
     Route("GetWorkspaceProjects", "GET", "/api/v1/workspaces/{id}/projects", get_workspace_projects, VIEW),
     Route(
