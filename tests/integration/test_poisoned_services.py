@@ -10,17 +10,20 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
 from resolute.eventlog import cli
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import NotFound, ResoluteError, SetAside, Unavailable
 from resolute.proto.experiment import PauseExperiment
 from resolute.proto.identity import UserChanged
-from resolute.proto.message import Cause
+from resolute.proto.message import Cause, Reply
+from resolute.proto.pool import TaskReport
 from resolute.service import Patience
 from tests.servers import Nats
 
@@ -50,8 +53,17 @@ async def harmful_command(self, command, cause):
         os._exit(9)
     return await decided(self, command, cause)
 
+reported = getattr(getattr(shell, "Scheduler", None), "_report", None)
+
+async def harmful_report(self, report):
+    if report.resources_id == "poison":
+        os._exit(9)
+    return await reported(self, report)
+
 if how == "command":
     shell.Searcher.handle = harmful_command
+elif how == "report":
+    shell.Scheduler._report = harmful_report
 elif how != "mended":
     reactions.Reactions._in_time = harmful
 serve = partial(shell.serve, settings=extra) if extra else shell.serve
@@ -203,24 +215,54 @@ async def test_a_command_that_ends_a_services_process_is_refused_in_the_end_and_
     try:
         with started(SERVICES[0], "command", 0, tmp_path, postgres_dsn, nats_server) as running:
 
-            async def answered(cause: str) -> ResoluteError:
-                patience = Patience()
-                while True:
-                    try:
-                        await bus.request(PauseExperiment(1), Cause(cause), timeout_s=1.0)
-                    except Unavailable as error:
-                        assert running.deaths < 10, running.output.read_text()[-4000:]
-                        await patience.wait("the test", error)
-                    except ResoluteError as error:
-                        return error
+            async def ask(cause: str) -> object:
+                return await bus.request(PauseExperiment(1), Cause(cause), timeout_s=1.0)
 
             async with asyncio.timeout(60):
-                refused = await answered("poison")
+                refused = await answer_to(partial(ask, "poison"), running)
                 assert isinstance(refused, SetAside)
                 assert "processes of the searcher died 3 times" in refused.message
-                assert running.deaths == 4, "at the first one nobody was careful"
-                assert isinstance(await answered("good"), NotFound)
-            assert "command set aside" in running.output.read_text()
+                assert running.deaths == 4, "the first process was not careful"
+                assert isinstance(await answer_to(partial(ask, "good"), running), NotFound)
+            assert "message set aside" in running.output.read_text()
     finally:
         await bus.close()
         await log.close()
+
+
+async def test_a_report_that_ends_the_schedulers_process_is_refused_in_the_end_and_others_are_taken(
+    tmp_path: Path, postgres_dsn: str, nats_server: Nats
+) -> None:
+    """As an agent sends it: again, for as long as no answer comes."""
+    log = await PostgresEventLog.open(postgres_dsn)
+    bus = await NatsBus.open(nats_server.url)
+    try:
+        with started(SERVICES[1], "report", 0, tmp_path, postgres_dsn, nats_server) as running:
+
+            async def send(resources_id: str) -> object:
+                report = TaskReport("agent-1", "no-pool", "allocation", resources_id, "exited")
+                return await bus.ask(subjects.agent("agent-1", "report"), report, Reply, timeout_s=1.0)
+
+            async with asyncio.timeout(60):
+                refused = await answer_to(partial(send, "poison"), running)
+                assert isinstance(refused, SetAside)
+                assert "processes of the scheduler died 3 times" in refused.message
+                assert running.deaths == 4, "the first process was not careful"
+                assert isinstance(await answer_to(partial(send, "good"), running), NotFound)
+            assert "message set aside" in running.output.read_text()
+    finally:
+        await bus.close()
+        await log.close()
+
+
+async def answer_to(ask: Callable[[], Awaitable[object]], running: Running) -> ResoluteError:
+    """The error that the service answers with, asked again for as long as no answer comes."""
+    patience = Patience()
+    while True:
+        try:
+            raise AssertionError(f"found {await ask()!r} in place of an error")
+        except Unavailable as error:
+            assert running.deaths < 10, running.output.read_text()[-4000:]
+            await patience.wait("the test", error)
+        except ResoluteError as error:
+            return error

@@ -267,6 +267,9 @@ class ProcessLog:
     async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
         await (await self._moment()).forget_attempts(consumer, position, run)
 
+    async def forget_attempts_of(self, prefix: str, *, but: str) -> None:
+        await (await self._moment()).forget_attempts_of(prefix, but=but)
+
     async def verify(self) -> Break | None:
         return await (await self._moment()).verify()
 

@@ -166,6 +166,15 @@ async def test_attempts_are_counted_by_the_lives_of_processes_and_forgotten_when
     assert await log.begin_attempt("scheduler", 5, "fifth life") == 1
 
 
+async def test_the_attempts_of_a_service_are_forgotten_together_except_the_mark_of_its_process(log: EventLog) -> None:
+    for consumer in ("searcher/alive", "searcher/PauseExperiment/a_cause", "searcher_2/x", "searcher"):
+        await log.begin_attempt(consumer, 0, "first life")
+    await log.forget_attempts_of("searcher/", but="searcher/alive")
+    assert await log.begin_attempt("searcher/PauseExperiment/a_cause", 0, "second life") == 0
+    for kept in ("searcher/alive", "searcher_2/x", "searcher"):
+        assert await log.begin_attempt(kept, 0, "second life") == 1, kept
+
+
 async def test_a_number_too_large_for_64_bits_is_read_as_it_was_answered_and_can_be_repeated(log: EventLog) -> None:
     created = TrialCreated(1, "request", "task", {"weight": 1e22, "limit": 10**30, "least": -1e300}, 7)
     answered = await log.append("experiment-1", [created], expected_version=0, cause=Cause("one"))

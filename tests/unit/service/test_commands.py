@@ -12,7 +12,7 @@ from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Refused, SetAside, Unavailable
 from resolute.proto.experiment import ArchiveExperiment, PauseExperiment
 from resolute.proto.message import Cause, Command, Reply
-from resolute.service import Context, commands, serve_commands
+from resolute.service import Context, careful, serve_commands
 
 UNANSWERED = set[asyncio.Task[Reply]]()
 
@@ -24,6 +24,7 @@ class Life:
 
     def __init__(self, log: MemoryEventLog) -> None:
         self.log, self.bus, self.carried_out = log, MemoryBus(), list[Command]()
+        self.died = asyncio.Event()
         self.serving: Subscription
 
     async def begin(self) -> Life:
@@ -33,16 +34,20 @@ class Life:
     async def decide(self, command: Command, cause: Cause) -> Reply:
         self.carried_out.append(command)
         if command == POISON:
+            self.died.set()
             await asyncio.Event().wait()
         if isinstance(command, ArchiveExperiment):
             raise Refused("cannot archive experiment 7: it has not ended")
         return Reply(position=1)
 
     async def ask(self, command: Command, cause: str) -> Reply:
-        """Raises Unavailable where no answer comes. Unlike the bus in memory, this does not stop the service's work."""
+        """Raises Unavailable where the process dies. Unlike the bus in memory, this does not stop the service."""
         asked = asyncio.create_task(self.bus.request(command, Cause(cause), timeout_s=60))
-        done, _ = await asyncio.wait({asked}, timeout=0.05)
-        if not done:
+        self.died.clear()
+        died = asyncio.create_task(self.died.wait())
+        await asyncio.wait({asked, died}, return_when=asyncio.FIRST_COMPLETED)
+        died.cancel()
+        if not asked.done():
             UNANSWERED.add(asked)
             raise Unavailable("no answer")
         return asked.result()
@@ -95,7 +100,7 @@ async def test_a_process_that_was_stopped_in_order_makes_nobody_careful(monkeypa
 async def test_after_a_minute_without_a_death_nobody_is_careful_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     log = MemoryEventLog()
     await dies(log)
-    monkeypatch.setattr(commands, "CAREFUL_S", 0.0)
+    monkeypatch.setattr(careful, "CAREFUL_S", 0.0)
     life = await Life(log).begin()
     before = set(log._attempts)
     with pytest.raises(Unavailable):
@@ -104,7 +109,7 @@ async def test_after_a_minute_without_a_death_nobody_is_careful_any_more(monkeyp
 
 
 async def test_a_long_careful_command_holds_the_others_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "TURN_S", 0.001)
+    monkeypatch.setattr(careful, "TURN_S", 0.001)
     log = MemoryEventLog()
     await dies(log)
     life = await Life(log).begin()

@@ -153,6 +153,10 @@ class EventLog(Protocol):
         """Forget the notes up to and including `position`, those of `run` or those of all."""
         ...
 
+    async def forget_attempts_of(self, prefix: str, *, but: str) -> None:
+        """Forget all notes of consumers whose name begins with `prefix`, except those of the consumer `but`."""
+        ...
+
     async def verify(self) -> Break | None:
         """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
         ...

@@ -187,5 +187,12 @@ class MemoryEventLog:
             if noted_by != consumer or at > position or run not in (None, by)
         }
 
+    async def forget_attempts_of(self, prefix: str, *, but: str) -> None:
+        self._attempts = {
+            (noted_by, at, by)
+            for noted_by, at, by in self._attempts
+            if not noted_by.startswith(prefix) or noted_by == but
+        }
+
     async def close(self) -> None:
         """Nothing to close: what was written stays with the object."""

@@ -200,6 +200,9 @@ class PostgresEventLog:
     async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
         await self._fetch(KEEP["forget_attempts"], consumer, position, run)
 
+    async def forget_attempts_of(self, prefix: str, *, but: str) -> None:
+        await self._fetch(KEEP["forget_attempts_of"], prefix, but)
+
     async def _fetch(self, sql: str, *arguments: Any) -> Sequence[Any]:
         """Every statement that comes here may be run twice: it reads, or leaves the same behind."""
         return await patiently(lambda: self._fetch_once(sql, arguments), self._patience_s, self._attempt_s)

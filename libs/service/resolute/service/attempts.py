@@ -46,13 +46,14 @@ class Turn:
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
+    async def taken(self, wait_s: float = TURN_S) -> AsyncIterator[bool]:
+        """Whether it was this attempt's turn within `wait_s`."""
         taken = False
         with suppress(TimeoutError):
-            async with asyncio.timeout(TURN_S):
+            async with asyncio.timeout(wait_s):
                 taken = await self._lock.acquire()
         try:
-            yield
+            yield taken
         finally:
             if taken:
                 self._lock.release()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from hashlib import sha256
 from typing import TypeVar
 
 import asyncpg
@@ -24,11 +25,11 @@ from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
 from resolute.api.versions import drop_unused, note_use
-from resolute.bus import Subscription, subjects
+from resolute.bus import Subscription
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import InvalidConfig, Refused, Unavailable
 from resolute.proto.pool import LogBatch, OpenSecrets
-from resolute.service import Context, Follower, Patience, Reactions
+from resolute.service import AgentMessages, Context, Follower, Patience, Reactions, listen_to_agents
 
 T = TypeVar("T")
 
@@ -220,15 +221,23 @@ async def _subscribed(gateway: Gateway) -> list[Subscription]:
     bus = gateway.context.bus
     store = AgentLogs(gateway.read, gateway.store_lines, gateway.signals, gateway.freshness).store
     secrets = AgentSecrets(gateway.read, gateway.task_tokens, gateway.vault).open
+    messages = (
+        AgentMessages("logs", LogBatch, store, _first_line),
+        AgentMessages("secrets", OpenSecrets, secrets, lambda question: sha256(question.token.encode()).hexdigest()),
+    )
     subscriptions = [await bus.facts(gateway.signals.deliver)]
     try:
-        subscriptions.append(await bus.listen(subjects.agent("*", "logs"), LogBatch, store, queue="api"))
-        subscriptions.append(await bus.listen(subjects.agent("*", "secrets"), OpenSecrets, secrets, queue="api"))
+        subscriptions.append(await listen_to_agents(gateway.context, "api", messages))
     except Unavailable:
         for subscription in subscriptions:
             await subscription.close()
         raise
     return subscriptions
+
+
+def _first_line(batch: LogBatch) -> str:
+    """Which batch it is: an agent sends the same lines together until they are taken."""
+    return next((f"{line.task_id}/{line.rank}/{line.sequence}" for line in batch.lines), "")
 
 
 async def _note_use(gateway: Gateway) -> None:

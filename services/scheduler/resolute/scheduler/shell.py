@@ -47,7 +47,7 @@ from resolute.scheduling.decisions import (
     Wish,
     decide,
 )
-from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands, tokens
+from resolute.service import AgentMessages, Aggregates, Context, Follower, Reactions, Snapshots, serve_commands, tokens
 
 log_ = structlog.get_logger()
 
@@ -95,10 +95,12 @@ class Scheduler:
         await self._compare_pools()
         await self._grant_leases()
         bus = self._context.bus
+        messages = (
+            AgentMessages("hello", AgentHello, self._hello, lambda hello: hello.agent_id),
+            AgentMessages("report", TaskReport, self._report, lambda report: f"{report.resources_id}/{report.what}"),
+        )
         subscriptions = [
-            await serve_commands(self._context, "scheduler", self._command),
-            await bus.listen(subjects.agent("*", "hello"), AgentHello, self._hello, queue="scheduler"),
-            await bus.listen(subjects.agent("*", "report"), TaskReport, self._report, queue="scheduler"),
+            await serve_commands(self._context, "scheduler", self._command, messages),
             # Every replica hears every heartbeat: each keeps leases of its own.
             await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat),
         ]

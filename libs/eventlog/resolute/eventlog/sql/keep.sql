@@ -43,3 +43,6 @@ SELECT count(*) FROM eventlog.attempts WHERE consumer = $1 AND position = $2 AND
 
 -- name: forget_attempts
 DELETE FROM eventlog.attempts WHERE consumer = $1 AND position <= $2 AND (run = $3 OR $3::text IS NULL);
+
+-- name: forget_attempts_of
+DELETE FROM eventlog.attempts WHERE starts_with(consumer, $1) AND consumer <> $2;

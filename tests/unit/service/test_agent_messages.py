@@ -1,0 +1,122 @@
+"""A message of an agent of which processes die is refused, however often the agent sends it; other messages are not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from resolute.bus import Subscription, subjects
+from resolute.bus.memory import MemoryBus
+from resolute.eventlog import MemoryEventLog
+from resolute.proto.errors import SetAside, Unavailable
+from resolute.proto.message import Reply
+from resolute.proto.pool import TaskReport
+from resolute.service import AgentMessages, Context, commands, listen_to_agents
+from resolute.service.careful import Careful
+
+UNANSWERED = set[asyncio.Task[Reply]]()
+
+POISON, GOOD = "666", "7"
+
+
+class Life:
+    """One life of a scheduler's process. The poison ends it: its answer never comes, and nothing is tidied up."""
+
+    def __init__(self, log: MemoryEventLog) -> None:
+        self.log, self.bus, self.handled = log, MemoryBus(), list[str]()
+        self.died = asyncio.Event()
+        self.serving: Subscription
+
+    async def begin(self) -> Life:
+        reports = AgentMessages("report", TaskReport, self.handle, lambda report: report.resources_id)
+        self.serving = await listen_to_agents(Context(self.log, self.bus), "scheduler", [reports])
+        return self
+
+    async def handle(self, report: TaskReport) -> Reply:
+        self.handled.append(report.resources_id)
+        if report.resources_id == POISON:
+            self.died.set()
+            await asyncio.Event().wait()
+        return Reply(position=1)
+
+    async def send(self, resources_id: str) -> Reply:
+        """Raises Unavailable where the process dies. Unlike the bus in memory, this does not stop the handler."""
+        report = TaskReport("agent-1", "default", "allocation", resources_id, "exited")
+        asked = asyncio.create_task(self.bus.ask(subjects.agent("agent-1", "report"), report, Reply, timeout_s=60))
+        self.died.clear()
+        died = asyncio.create_task(self.died.wait())
+        await asyncio.wait({asked, died}, return_when=asyncio.FIRST_COMPLETED)
+        died.cancel()
+        if not asked.done():
+            UNANSWERED.add(asked)
+            raise Unavailable("no answer")
+        return asked.result()
+
+
+async def dies(log: MemoryEventLog) -> Life:
+    life = await Life(log).begin()
+    with pytest.raises(Unavailable):
+        await life.send(POISON)
+    return life
+
+
+async def refuses(log: MemoryEventLog) -> Life:
+    """A life that refuses the poison, after those that died of it."""
+    for _ in range(4):  # the first process was not careful
+        assert (await dies(log)).handled == [POISON]
+    life = await Life(log).begin()
+    with pytest.raises(SetAside, match="cannot carry out TaskReport: processes of the scheduler died 3 times"):
+        await life.send(POISON)
+    return life
+
+
+async def test_a_report_of_which_processes_died_again_and_again_is_refused_and_others_are_taken() -> None:
+    life = await refuses(MemoryEventLog())
+    assert await life.send(GOOD) == Reply(position=1)
+    assert life.handled == [GOOD]
+
+
+async def test_what_was_refused_is_refused_after_the_careful_minute_as_well() -> None:
+    log = MemoryEventLog()
+    for life in ("first", "second", "third"):
+        await log.begin_attempt("scheduler/TaskReport/poison", 0, life)
+    await log.begin_attempt("scheduler/alive", 0, "third")
+    handling = Careful(log, "scheduler")
+    await handling.open()
+    for _ in range(2):
+        with pytest.raises(SetAside):
+            await handling.handle("TaskReport", "poison", unreachable)
+        handling._careful_until_s = 0.0  # the minute is over
+
+
+async def unreachable() -> None:
+    raise AssertionError("this is not to be handled")
+
+
+async def test_after_a_stop_in_order_what_was_refused_is_tried_again() -> None:
+    log = MemoryEventLog()
+    life = await refuses(log)
+    await life.serving.close()
+    assert (await dies(log)).handled == [POISON]
+    assert (await dies(log)).handled == [POISON], "the earlier deaths are forgotten"
+
+
+async def test_a_message_that_gets_no_turn_is_sent_again_and_no_death_counts_against_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "AGENT_TURN_S", 0.001)
+    log = MemoryEventLog()
+    for _ in range(5):
+        life = await dies(log)
+        noted = set(log._attempts)
+        if len(noted) > 1:  # it is careful: the poison has been noted
+            with pytest.raises(Unavailable, match="one message at a time"):
+                await life.send(GOOD)
+            assert log._attempts == noted
+        if len(noted) > 3:
+            break
+    life = await Life(log).begin()
+    with pytest.raises(SetAside):
+        await life.send(POISON)
+    assert await life.send(GOOD) == Reply(position=1)
