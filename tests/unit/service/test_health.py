@@ -54,6 +54,7 @@ async def asked(site: HealthSite, host: str, path: str, **headers: str) -> int:
     [
         ({}, 401),
         ({"Authorization": "Bearer metrics-guessed"}, 401),
+        ({"Authorization": "Bearer metrics-\xff"}, 401),  # which is no text in UTF-8
         ({"Authorization": f"Basic {TOKEN}"}, 401),
         ({"Authorization": f"Bearer {TOKEN}"}, 200),
     ],

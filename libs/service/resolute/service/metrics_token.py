@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from pathlib import Path
 
 from resolute.proto.errors import InvalidConfig
+from resolute.service.credentials import are_equal
 
 PREFIX = "metrics-"
 """By which the token is told from those of sessions and of tasks."""
@@ -34,7 +34,7 @@ def read(file: Path | None) -> str:
 
 def matches(presented: str, token: str) -> bool:
     """Whether `presented` is the token. Where there is no token, nothing is."""
-    return bool(token) and hmac.compare_digest(presented.encode(), token.encode())
+    return bool(token) and are_equal(presented, token)
 
 
 def shown_in(authorization: str) -> str:

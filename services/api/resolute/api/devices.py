@@ -12,6 +12,8 @@ import hmac
 import secrets
 from datetime import datetime, timedelta
 
+from resolute.service.credentials import are_equal, as_shown
+
 COOKIE = "resolute_device"
 PATH = "/api/v1/auth/login"
 LIFETIME = timedelta(days=365)
@@ -25,7 +27,7 @@ def issue(secret: bytes, user_id: int, now: datetime) -> str:
 def device_of(secret: bytes, cookie: str, user_id: int, password_changed_at: datetime, now: datetime) -> str:
     """The device's name, where `cookie` is of this account and younger than its password; empty otherwise."""
     claims, _, seal = cookie.rpartition(".")
-    if not hmac.compare_digest(seal.encode(), _seal(secret, claims).encode()):
+    if not are_equal(seal, _seal(secret, claims)):
         return ""
     user, name, issued = claims.split(".")
     age_s = now.timestamp() - int(issued)
@@ -35,4 +37,4 @@ def device_of(secret: bytes, cookie: str, user_id: int, password_changed_at: dat
 
 
 def _seal(secret: bytes, claims: str) -> str:
-    return hmac.digest(secret, f"device cookie\0{claims}".encode(), hashlib.sha256).hex()
+    return hmac.digest(secret, as_shown(f"device cookie\0{claims}"), hashlib.sha256).hex()

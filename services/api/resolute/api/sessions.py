@@ -17,6 +17,7 @@ from resolute.api.password_work import PasswordWork
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
+from resolute.service.credentials import as_shown
 
 TRUSTED_S = 1.0
 """How long a verified token is believed without asking again: the longest that another gateway's revocation takes."""
@@ -140,4 +141,4 @@ class Sessions:
 
 
 def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(as_shown(token)).digest()

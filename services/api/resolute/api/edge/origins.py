@@ -22,6 +22,7 @@ from resolute.api import wire
 from resolute.api.client_address import Network, is_in, parsed
 from resolute.api.wire import WireError
 from resolute.service.addresses import is_unmistakable
+from resolute.service.credentials import are_equal, as_shown
 
 TOKEN_HEADER = "X-CSRF-Token"
 
@@ -120,7 +121,7 @@ def check_page(found: Asked, public_urls: Sequence[str]) -> None:
 
 def csrf_token(secret: bytes, cookie: str) -> str:
     """What a page must repeat: known to whoever can read an answer that was given to `cookie`, and to nobody else."""
-    return hmac.new(secret, b"csrf\0" + hashlib.sha256(cookie.encode()).digest(), hashlib.sha256).hexdigest()
+    return hmac.new(secret, b"csrf\0" + hashlib.sha256(as_shown(cookie)).digest(), hashlib.sha256).hexdigest()
 
 
 def cookie_counts(found: Asked, public_urls: Sequence[str], presented: str, expected: str) -> bool:
@@ -131,7 +132,7 @@ def cookie_counts(found: Asked, public_urls: Sequence[str], presented: str, expe
         return True
     if found.upgrades and found.method == "GET":
         return bool(found.origin)
-    if not hmac.compare_digest(presented.encode(), expected.encode()):
+    if not are_equal(presented, expected):
         raise WireError(
             wire.PERMISSION_DENIED,
             f"a request that is signed by the cookie alone must repeat the {TOKEN_HEADER} of an earlier answer, such "
