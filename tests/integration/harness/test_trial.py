@@ -153,6 +153,7 @@ def test_the_digits_example_is_read_above_95_percent(master, task, example):
     config = yaml.safe_load((EXAMPLES / "mnist_pytorch" / "const.yaml").read_text())
     code, output = task(config).run(within_s=110)
     assert code == 0, output
+    assert "deprecated" not in output, "a newcomer's first experiment is written in the present way"
     validations = master.metrics("validation")
     assert len(validations) >= 5
     assert validations[-1][1]["accuracy"] > 0.95

@@ -51,11 +51,11 @@ def test_a_hook_that_exits_by_itself_takes_nothing_away(run_hook):
         run_hook("exit 3")
 
 
-def test_the_clusters_hook_runs_before_the_one_of_the_context_directory(run_hook, tmp_path):
+def test_the_hook_of_the_configuration_runs_before_the_one_of_the_context_directory(run_hook, tmp_path):
     (tmp_path / prep.HOOK).write_text("export ORDER=$ORDER-own")
-    assert prep._run_hooks({"environment": {"startup_hook": "export ORDER=cluster"}}, tmp_path)
-    assert os.environ["ORDER"] == "cluster-own"
-    with pytest.raises(prep.CannotStart, match=r"task_container_defaults\.startup_hook ended with exit code 4"):
+    assert prep._run_hooks({"environment": {"startup_hook": "export ORDER=configured"}}, tmp_path)
+    assert os.environ["ORDER"] == "configured-own"
+    with pytest.raises(prep.CannotStart, match=r"environment\.startup_hook ended with exit code 4"):
         prep._run_hooks({"environment": {"startup_hook": "exit 4"}}, tmp_path)
 
 

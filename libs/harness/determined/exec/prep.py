@@ -28,7 +28,8 @@ logger = logging.getLogger("determined.exec.prep")
 
 RENDEZVOUS_S = 600.0
 HOOK = "startup-hook.sh"
-CLUSTERS_HOOK = "task_container_defaults.startup_hook"
+CONFIGURED_HOOK = "environment.startup_hook"
+"""Of the configuration: the experiment's own, or what `task_container_defaults` says."""
 
 
 class CannotStart(Exception):
@@ -221,16 +222,16 @@ def _write_info_files(info: _info.ClusterInfo) -> None:
 
 
 def _run_hooks(config: Mapping[str, Any], workdir: pathlib.Path) -> bool:
-    """The cluster's hook, and then the one of the context directory. Whether there was any."""
-    clusters, own = (config.get("environment") or {}).get("startup_hook"), workdir / HOOK
-    if clusters:
+    """The hook of the configuration, and then that of the context directory. Whether there was any."""
+    configured, own = (config.get("environment") or {}).get("startup_hook"), workdir / HOOK
+    if configured:
         with os.fdopen(os.memfd_create("hook"), "wb") as file:
-            file.write(clusters.encode())
+            file.write(configured.encode())
             file.flush()
-            _run_hook(f"/proc/self/fd/{file.fileno()}", CLUSTERS_HOOK, (file.fileno(),))
+            _run_hook(f"/proc/self/fd/{file.fileno()}", CONFIGURED_HOOK, (file.fileno(),))
     if own.is_file():
         _run_hook(str(own), HOOK)
-    return bool(clusters) or own.is_file()
+    return bool(configured) or own.is_file()
 
 
 def _run_hook(hook: str, name: str, inherited: tuple[int, ...] = ()) -> None:
