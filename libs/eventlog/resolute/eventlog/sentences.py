@@ -36,7 +36,7 @@ def _request(data: Data) -> str:
 
 
 def _slots(count: int) -> str:
-    return "1 slot" if count == 1 else f"{count} slots"
+    return _count(count, "slot")
 
 
 def _stop(data: Data) -> str:
@@ -76,13 +76,26 @@ def _which(slot_ids: list[int]) -> str:
     return f"slot{'s' if len(slot_ids) > 1 else ''} {', '.join(map(str, slot_ids))}"
 
 
+def _at(address: str) -> str:
+    return f" at {address}" if address else ""
+
+
+def _count(number: int, thing: str) -> str:
+    return f"1 {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _checkpoint_lost(data: Data) -> str:
+    left = f"checkpoint {data['checkpoint']}, of step {data['steps_completed']}" if data["checkpoint"] else "none"
+    return f"checkpoint {data['lost']} of trial {data['trial_id']} is gone; the latest one that is left: {left}"
+
+
 def _metric(data: Data) -> str:
     metric = "NaN" if data["metric"] is None else f"{data['metric']:g}"
     return f"trial {data['trial_id']} reported {metric} at step {data['steps_completed']}"
 
 
 def _keys(data: Data) -> str:
-    return "1 data key" if data["data_keys"] == 1 else f"{data['data_keys']} data keys"
+    return _count(data["data_keys"], "data key")
 
 
 def _changes(data: Data) -> str:
@@ -94,6 +107,15 @@ def _kept(days: int) -> str:
 
 
 WORDS: Mapping[str, Say] = {
+    "ExperimentNumbered": lambda d: f"experiment {d['experiment_id']} was given its number",
+    "ExperimentArchived": lambda d: "the experiment was archived",
+    "ExperimentUnarchived": lambda d: "the experiment was taken out of the archive",
+    "ExperimentMoved": lambda d: f"the experiment was moved to project {d['project_id']}",
+    "SearchOperationsPosted": lambda d: (
+        f"the client of the custom search sent {_count(len(d['operations']), 'operation')}, after it had read the "
+        f"experiment's events up to number {d['answers']}"
+    ),
+    "SearchProgressed": lambda d: f"the search is {d['progress']:.0%} done",
     "ExperimentCreated": lambda d: f"experiment {d['experiment_id']} ({d['name']}) was created",
     "ExperimentActivated": lambda d: "the experiment was activated",
     "ExperimentContinued": lambda d: "the experiment was continued",
@@ -121,6 +143,10 @@ WORDS: Mapping[str, Say] = {
     ),
     "CheckpointHeld": lambda d: f"checkpoint {d['uuid']} was held for experiment {d['by']}, which begins from it",
     "CheckpointReleased": lambda d: f"checkpoint {d['uuid']} was let go by experiment {d['by']}",
+    "TrialCheckpointed": lambda d: (
+        f"trial {d['trial_id']} has checkpoint {d['checkpoint']}, of step {d['steps_completed']}"
+    ),
+    "TrialCheckpointLost": _checkpoint_lost,
     "TrialEarlyExitReported": lambda d: f"trial {d['trial_id']} said that it ends early: {d['reason']}",
     "TrialStopRequested": _stop,
     "TrialRunEnded": _run_ended,
@@ -139,6 +165,7 @@ WORDS: Mapping[str, Say] = {
     "AllocationHeldBack": lambda d: f"{d['allocation_id']} waits{_because(d['reason'])}",
     "AllocationWaits": lambda d: f"{d['allocation_id']} waits: {d['reason']}",
     "SlotsAssigned": _assigned,
+    "ResourcesStarted": lambda d: f"the share {d['resources_id'][:8]} of {d['allocation_id']} runs{_at(d['address'])}",
     "AllocationStarted": lambda d: f"all of {d['allocation_id']} runs",
     "PreemptionRequested": lambda d: (
         f"{d['allocation_id']} was asked to give its slots back by {d['deadline_at']}{_because(d['reason'])}"
@@ -149,12 +176,37 @@ WORDS: Mapping[str, Say] = {
         f"the share {d['resources_id'][:8]} of {d['allocation_id']} ended{_code(d)}{_because(d['reason'])}"
     ),
     "AllocationExited": lambda d: f"{d['allocation_id']} is over: {d['outcome']}{_code(d)}{_because(d['reason'])}",
+    "InstanceRequested": lambda d: (
+        f"instance {d['number']} ({d['name']}), with {_slots(d['slots'])} for agent {d['agent_id']}, was asked for"
+        f"{_because(d['reason'])}"
+    ),
+    "InstanceStarted": lambda d: f"instance {d['number']} was started: the provider calls it {d['instance_id']}",
+    "InstanceIdled": lambda d: f"instance {d['number']} has no more work",
+    "InstanceDrainRequested": lambda d: f"instance {d['number']} is to finish its work and end{_because(d['reason'])}",
+    "InstanceStopRequested": lambda d: f"instance {d['number']} was ordered to end{_because(d['reason'])}",
+    "InstanceGone": lambda d: f"instance {d['number']} is gone{_because(d['reason'])}",
+    "ProvisioningFailed": lambda d: (
+        f"instance {d['number']} could not be started{_because(d['reason'])}; the next try is at {d['retry_at']}"
+    ),
     "JobMoved": lambda d: f"job {d['job_id']} was moved {d['side']} of job {d['neighbour']}",
     "JobChanged": lambda d: f"job {d['job_id']} was changed: {_changes(d)}",
     "SecretsForgotten": lambda d: f"the secrets of {d['whose']} were forgotten, with {_keys(d)}",
     "WrappingKeyRotated": lambda d: (
         f"the wrapping key {d['wrapping_key']} took the place of {', '.join(d['former'])} for {_keys(d)}"
     ),
+    "UserCreated": lambda d: f"user {d['user_id']} ({d['username']}) was created",
+    "UserChanged": lambda d: f"user {d['user_id']} was changed: {_changes(d)}",
+    "PasswordChanged": lambda d: f"user {d['user_id']} was given {'a blank' if d['blank'] else 'another'} password",
+    "SessionOpened": lambda d: f"user {d['user_id']} signed in, with session {d['session_id']}",
+    "SessionClosed": lambda d: f"session {d['session_id']} of user {d['user_id']} was closed",
+    "WorkspaceCreated": lambda d: f"workspace {d['workspace_id']} ({d['name']}) was created",
+    "WorkspaceChanged": lambda d: f"workspace {d['workspace_id']} was changed: {_changes(d)}",
+    "ProjectCreated": lambda d: f"project {d['project_id']} ({d['name']}) was created in workspace {d['workspace_id']}",
+    "CheckpointClaimed": lambda d: (
+        f"the name {d['uuid']} was taken for a checkpoint of experiment {d['experiment_id']}"
+    ),
+    "CheckpointAnnounced": lambda d: f"trial {d['trial_id']} began to store checkpoint {d['uuid']}",
+    "CheckpointMetadataChanged": lambda d: f"the metadata of checkpoint {d['uuid']} were changed",
     "CheckpointCompleted": lambda d: f"checkpoint {d['uuid']} was stored, of step {d['steps_completed']}",
     "CheckpointDeletionRequested": lambda d: (
         f"{'some files' if d.get('globs') else 'all files'} of checkpoint {d['uuid']} were to go{_because(d['reason'])}"
