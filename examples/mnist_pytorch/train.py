@@ -1,4 +1,4 @@
-"""Trains the network of `model_def.py` on a cluster, and goes on from the last checkpoint after a restart or a pause."""
+"""Trains the network of `model_def.py` on a cluster; after a restart or a pause, from the last checkpoint on."""
 
 from __future__ import annotations
 
