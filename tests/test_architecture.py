@@ -219,7 +219,7 @@ def test_names_of_streams_are_made_and_taken_apart_in_one_place() -> None:
 
 
 def _own_sources(unit: str) -> list[Path]:
-    return [file for file in sources(unit) if not PLAYED & set(file.parts)]
+    return [file for file in sources(unit) if not PLAYED & set(file.relative_to(ROOT).parts)]
 
 
 @cache

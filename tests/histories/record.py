@@ -2,8 +2,8 @@
 
 Each is the log of a simulated cluster, told from a seed by the real services and kept as `resolute log tail --json`
 prints it, with where every stream had come to when it was recorded. Histories of past releases are never touched, nor
-those `…-before-decisions-were-recorded`: no code of today writes a halving search in that form
-(docs/decisions/0052-decisions-of-a-search-are-recorded.md).
+those `…-before-decisions-were-recorded`: no code of today writes a halving search, or an assignment of slots, in that
+form (docs/decisions/0052-decisions-of-a-search-are-recorded.md).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SEEDS = {
     "a-search-that-was-canceled": 118,
     "a-search-that-failed": 49,
     "adaptive-brackets-by-time": 90,
+    "slots-asked-back-for-others": 9,
 }
 
 

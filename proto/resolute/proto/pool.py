@@ -196,12 +196,26 @@ class AllocationWaits(PoolEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """What being given slots means for a group's later claims, where a pool is divided fairly between groups."""
+
+    clock: str
+    """Where the clock of the division stands then: a whole number of up to some forty digits, as text."""
+    secure_until: int
+    """The group is not brought below its share before the pool has given so many slots."""
+
+
+@dataclass(frozen=True, slots=True)
 class SlotsAssigned(PoolEvent):
     allocation_id: str
     placements: tuple[Placement, ...]
     reason: str
     rule: str = ""
     """fifo, priority, fair_share; zero_slots where no slots were needed."""
+    turn: Turn | None = None
+    """In the division between jobs. None where no slots were needed, and in events of releases that recorded none."""
+    user_turn: Turn | None = None
+    """The same in the division between users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +247,11 @@ class PreemptionRequested(PoolEvent):
     """Whom a policy makes room for."""
     room_on: tuple[str, ...] = ()
     """The agents on which it is made: what is free there, and what becomes free, is kept for it."""
+    room_slots: int | None = None
+    """For how many slots. None where no room is made, and in events of releases that recorded none."""
+    still_owed: bool | None = None
+    """Whether the group that has to give was given these slots so lately that it is still owed them. None where the
+    slots are not wanted for others, and in events of releases that recorded none."""
 
 
 @dataclass(frozen=True, slots=True)

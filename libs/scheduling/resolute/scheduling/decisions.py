@@ -52,7 +52,7 @@ from resolute.scheduling.elastic.plan import plan as plan_instances
 from resolute.scheduling.policies import Assign, Policy, Preempt, plan
 from resolute.scheduling.policies.passes import preemption
 from resolute.scheduling.policies.victims import most_spared
-from resolute.scheduling.pool import Pool, evolve, job_of
+from resolute.scheduling.pool import Pool, happen, job_of
 
 DEFAULT_PRIORITY = 42
 
@@ -120,8 +120,7 @@ class Story:
 
     def happens(self, event: Event) -> None:
         before = job_of(self.pool, event)
-        evolve(self.pool, event)
-        self.events.append(event)
+        self.events.append(happen(self.pool, event))
         self._jobs |= dict.fromkeys(job_id for job_id in (before, job_of(self.pool, event)) if job_id)
 
 

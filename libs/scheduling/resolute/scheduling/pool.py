@@ -6,7 +6,7 @@ many schedulers run. The fold owns this state; its tables and orders are kept by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from fractions import Fraction
@@ -30,8 +30,10 @@ from resolute.proto.pool import (
     SlotDisabled,
     SlotEnabled,
     SlotsAssigned,
+    Turn,
 )
 from resolute.scheduling import allocation as allocations
+from resolute.scheduling import reckoning
 from resolute.scheduling.agents import Agent, hold, joined, release, slot_disabled, slot_enabled
 from resolute.scheduling.allocation import HELD_BACK, MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
 from resolute.scheduling.demands import FIELDS, Kind, kind_in, kind_of
@@ -39,6 +41,7 @@ from resolute.scheduling.elastic import fleet
 from resolute.scheduling.elastic.fleet import Fleet
 from resolute.scheduling.jobs import Job, Queued, promised, waits
 from resolute.scheduling.overlay import Order, Table
+from resolute.scheduling.reckoning import FirstReckoning
 from resolute.scheduling.shares import Shares
 
 FINISHED_REMEMBERED = 10_000
@@ -173,6 +176,20 @@ _DRAFTED = tuple(found.name for found in fields(Pool) if found.name not in _PLAI
 
 
 def evolve(pool: Pool, event: Event) -> Pool:
+    _fold(pool, event, reckoning.FIRST)
+    return pool
+
+
+def happen(draft: Pool, event: Event) -> Event:
+    """Fold an event that is being decided into a draft.
+
+    Returns the event to be recorded: with what was found out while it was folded, so that no later fold has to.
+    """
+    return _fold(draft, event, reckoning.NOW)
+
+
+def _fold(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
+    """`rules`: of what the event does not say."""
     pool.fleet = fleet.evolve(pool.fleet, event)
     match event:
         case AgentJoined(agent_id=agent_id):
@@ -203,22 +220,24 @@ def evolve(pool: Pool, event: Event) -> Pool:
         case event if isinstance(event, fleet.OWN):
             pass
         case _:
-            _evolve_allocation(pool, event)
-    return pool
+            return _fold_allocation(pool, event, rules)
+    return event
 
 
 # ---------------------------------------------------------------- allocations
 
 
-def _evolve_allocation(pool: Pool, event: Event) -> None:
+def _fold_allocation(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
     before = pool.allocations[_allocation_id(event)]
+    if isinstance(event, PreemptionRequested) and event.for_allocation is not None and event.still_owed is None:
+        event = _reckoned(pool, event, event.for_allocation, rules)
     after = _since_when_first(pool, allocations.evolve(before, event))
     pool.allocations[after.id] = after
     match event:
         case SlotsAssigned():
-            _assign(pool, before, event)
-        case PreemptionRequested(for_allocation=str() as beneficiary, room_on=room_on):
-            _promise(pool, beneficiary, after.id, frozenset(room_on))
+            event = _assign(pool, before, event, rules)
+        case PreemptionRequested(for_allocation=str() as beneficiary, room_on=room_on, room_slots=slots):
+            _promise(pool, beneficiary, after.id, frozenset(room_on), slots)
         case AllocationWaits(rule=rule) if rule != MAKING_ROOM:
             _set_promise(pool, after, None)
         case AllocationHeldBack():
@@ -233,6 +252,7 @@ def _evolve_allocation(pool: Pool, event: Event) -> None:
     _keep_deadline(pool, before, after)
     if isinstance(event, AllocationExited):
         _finish(pool, before)
+    return event
 
 
 def _since_when_first(pool: Pool, allocation: Allocation) -> Allocation:
@@ -273,7 +293,7 @@ def _request(pool: Pool, event: AllocationRequested) -> None:
     _put_job(pool, event.job_id, waits(asked, event, +1))
 
 
-def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
+def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned, rules: FirstReckoning) -> SlotsAssigned:
     job = _out_of_line(pool, allocation)
     for placement in event.placements:
         agent = pool.agents[placement.agent_id]
@@ -283,12 +303,37 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned) -> None:
     pool.given += request.slots
     job = replace(job, slots_held=job.slots_held + request.slots)
     _put_job(pool, request.job_id, job)
-    if request.slots:
-        for shares in (pool.shares, pool.user_shares):
-            asked = kind_of(allocation.request).slots
-            shares.served(
-                allocation.id, request.job_id, job, request.slots, asked, pool.arrivals, pool.given, pool.slots
-            )
+    if request.slots and event.turn is None:
+        between_jobs, between_users = (
+            _turn(pool, shares, allocation, job, rules) for shares in (pool.shares, pool.user_shares)
+        )
+        event = replace(event, turn=between_jobs, user_turn=between_users)
+    for shares, turn in ((pool.shares, event.turn), (pool.user_shares, event.user_turn)):
+        if turn is not None:
+            shares.served(allocation.id, request.job_id, job, turn, pool.arrivals, pool.given)
+    return event
+
+
+def _turn(pool: Pool, shares: Shares, asking: Allocation, job: Job, rules: FirstReckoning) -> Turn:
+    """`asking`: the allocation as it was before it was given slots."""
+    given, asked = pool.allocations[asking.id].request, kind_of(asking.request).slots
+    name = shares.group_of(given.job_id, job)
+    return rules.turn(shares, name, given.slots, asked, pool.given, pool.slots)
+
+
+def _reckoned(pool: Pool, event: PreemptionRequested, beneficiary: str, rules: FirstReckoning) -> PreemptionRequested:
+    still_owed = rules.still_owed(pool.shares.stakes.get(event.allocation_id), pool.given, pool.slots)
+    return replace(event, still_owed=still_owed, room_slots=_room_slots(pool, event.room_on, beneficiary, rules))
+
+
+def _room_slots(pool: Pool, room_on: Sequence[str], beneficiary: str, rules: FirstReckoning) -> int | None:
+    """None where room is made for none that waits."""
+    allocation, known = pool.allocations.get(beneficiary), pool.promises.get(beneficiary)
+    if known is not None:
+        return known.slots
+    if allocation is None or allocation.state is not State.WAITING:
+        return None
+    return rules.room_slots(kind_of(allocation.request), [len(pool.agents[name].usable) for name in room_on])
 
 
 def _out_of_line(pool: Pool, allocation: Allocation) -> Job:
@@ -358,8 +403,8 @@ def _keep_stake(pool: Pool, allocation: Allocation, event: Event) -> None:
     """Whether what was given could be kept."""
     job_id = allocation.request.job_id
     for shares in (pool.shares, pool.user_shares):
-        if isinstance(event, PreemptionRequested) and event.for_allocation is not None:
-            shares.asked_back(allocation.id, job_id, pool.jobs[job_id], pool.given, pool.slots)
+        if isinstance(event, PreemptionRequested) and event.still_owed:
+            shares.still_owed(allocation.id, job_id, pool.jobs[job_id], pool.given)
         elif isinstance(event, AllocationExited):
             shares.kept(allocation.id, job_id, pool.jobs[job_id], pool.given)
 
@@ -407,20 +452,14 @@ def _keep_deadline(pool: Pool, before: Allocation, after: Allocation) -> None:
 # ---------------------------------------------------------------- promises
 
 
-def _promise(pool: Pool, beneficiary: str, victim: str, room_on: frozenset[str]) -> None:
+def _promise(pool: Pool, beneficiary: str, victim: str, room_on: frozenset[str], slots: int | None) -> None:
     allocation = pool.allocations.get(beneficiary)
     if allocation is None or allocation.state is not State.WAITING:
         return
+    assert slots is not None, f"{victim} was asked to make room for {beneficiary}, and nothing says for how many slots"
     known = pool.promises.get(beneficiary)
     victims = known.victims if known is not None else frozenset()
-    slots = known.slots if known is not None else _slots_on(pool, kind_of(allocation.request), room_on)
     _set_promise(pool, allocation, Promise(victims | {victim}, room_on, slots))
-
-
-def _slots_on(pool: Pool, kind: Kind, agents: frozenset[str]) -> int:
-    """How many room is made for on these: on one agent the least that is asked for, and all of several."""
-    together = sum(len(pool.agents[agent_id].usable) for agent_id in agents) if len(agents) > 1 else 0
-    return min(max(kind.slots, together), kind.most)
 
 
 def _keep_word(pool: Pool, gone: Allocation) -> None:

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from resolute.config.pools import WEIGHT_MOST
+from resolute.proto.pool import Turn
 from resolute.scheduling.demands import Kind
 from resolute.scheduling.jobs import Job
 from resolute.scheduling.overlay import Order, Table
@@ -243,25 +244,21 @@ class Shares:
             self.absences.discard(oldest)
             self.absent.discard(oldest[1])
 
-    def served(
-        self, allocation_id: str, job_id: str, job: Job, slots: int, asked: int, turn: int, given: int, capacity: int
-    ) -> None:
-        """An allocation of this job that `asked` for so many at least was given `slots` of `capacity`; the pool has
-        given `given` with them."""
+    def served(self, allocation_id: str, job_id: str, job: Job, turn: Turn, number: int, given: int) -> None:
+        """An allocation of this job was given slots, which means `turn` for its group. `number`: when, as turns are
+        counted; the pool has given `given` with them."""
         name = self.group_of(job_id, job)
         group = self.groups[name]
-        before = replace(group, committed=group.committed - slots)
-        due = before.is_due(asked, self.now(given - slots), capacity, self.weight)
-        self.clock += ticks(slots, self.weight)
+        self.clock = int(turn.clock)
         now = self.now(given)
         self.stakes[allocation_id] = Stake(group.owed_since, now)
-        secure_until = given + capacity if due else group.secure_until
-        self._replace(name, group, replace(group, turn=turn, owed_since=now, secure_until=secure_until), given)
+        after = replace(group, turn=number, owed_since=now, secure_until=turn.secure_until)
+        self._replace(name, group, after, given)
 
-    def asked_back(self, allocation_id: str, job_id: str, job: Job, given: int, capacity: int) -> None:
-        """What it was given is wanted for others. Where it could not keep it for a round, it is owed it still."""
+    def still_owed(self, allocation_id: str, job_id: str, job: Job, given: int) -> None:
+        """What it was given is wanted for others before it could keep it for a round: it is owed it still."""
         stake = self.stakes.get(allocation_id)
-        if stake is not None and given - stake.given_at.given < capacity:
+        if stake is not None:
             self.stakes.discard(allocation_id)
             self._owe(job_id, job, lambda since: min(since, stake.owed_since), given)
 

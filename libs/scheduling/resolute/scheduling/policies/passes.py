@@ -18,7 +18,7 @@ from resolute.scheduling.demands import AFTER, FIELDS, Kind, firsts, kind_in, ki
 from resolute.scheduling.jobs import Queued
 from resolute.scheduling.policies import victims
 from resolute.scheduling.policies.policy import Assign, Claim, Decision, Policy, Preempt
-from resolute.scheduling.pool import Pool, evolve
+from resolute.scheduling.pool import Pool, happen
 
 SOME_TIME = datetime.max.replace(tzinfo=UTC)
 """The deadline of preemptions that are only imagined."""
@@ -150,7 +150,7 @@ class _Look:
         rule = self._policy.name if allocation.request.slots else "zero_slots"
         self.decisions.append(Assign(allocation.id, placements, reason, rule))
         self._given.add(allocation.id)
-        evolve(self.pool, SlotsAssigned(allocation.id, placements, reason, rule))
+        happen(self.pool, SlotsAssigned(allocation.id, placements, reason, rule))
 
     def _why_there(self, allocation: Allocation, placements: tuple[Placement, ...]) -> str:
         hosts = ", ".join(p.agent_id for p in placements)
@@ -205,7 +205,7 @@ class _Look:
         ]
         self.decisions += asked
         for one in asked:
-            evolve(self.pool, preemption(one, SOME_TIME))
+            happen(self.pool, preemption(one, SOME_TIME))
 
 
 def most_of(pool: Pool, allocation: Allocation, policy: Policy) -> int:
