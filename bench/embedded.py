@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.stage import free_port
+from tests.ports import free_port
 
 DET = str(Path(sys.executable).with_name("det"))
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import orjson
 
 from bench.raw_http import connect, request
-from bench.stage import free_port
+from tests.ports import free_port
 
 HOME = Path(tempfile.gettempdir()) / "resolute-bench-mlflow"
 API = "/api/2.0/mlflow"

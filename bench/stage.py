@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from resolute.proto.experiment import ExperimentCreated, TrialCreated, TrialRunR
 from resolute.proto.message import Cause, Event
 from resolute.proto.pool import AllocationRequested
 from resolute.service import tokens
+from tests.ports import free_port
 from tests.servers import Nats, Postgres
 
 SECRET = "a secret for benches"
@@ -159,9 +159,3 @@ def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes]) -> None:
         else:
             return
     raise TimeoutError("the gateway did not answer within 120 s")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -71,7 +71,7 @@ async def test_a_service_can_command_and_hear_and_publish_facts(service: NatsBus
     assert await service.request(EnableAgent("default", "a"), Cause("test")) == Reply(position=9)
     fact = Recorded(1, "pool-default", 1, AgentEnabled("a"), Cause("test"), datetime.now(UTC))
     await service.publish_fact(fact)
-    assert await asyncio.wait_for(heard.get(), 2) == fact
+    assert await asyncio.wait_for(heard.get(), 30) == fact
 
 
 async def test_an_agent_talks_with_the_scheduler_in_its_own_name(service: NatsBus, agent: NatsBus) -> None:
@@ -88,7 +88,7 @@ async def test_an_agent_talks_with_the_scheduler_in_its_own_name(service: NatsBu
     mine = subjects.agent("agent 1", "hello")
     assert await agent.ask(mine, AgentHeartbeat("agent 1", "default"), AgentOrders) == AgentOrders(complete=True)
     await service.publish(subjects.agent("agent 1", "orders"), AgentOrders())
-    assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
+    assert await asyncio.wait_for(told.get(), 30) == AgentOrders()
 
 
 async def test_an_agent_cannot_send_commands(service: NatsBus, agent: NatsBus) -> None:
@@ -109,7 +109,7 @@ async def test_an_agent_cannot_hear_facts_nor_publish_them(service: NatsBus, age
     await agent.publish(subjects.fact(fact), fact.event)
     true = Recorded(2, "pool-default", 2, AgentEnabled("true"), Cause("test"), datetime.now(UTC))
     await service.publish_fact(true)
-    assert await asyncio.wait_for(heard.get(), 2) == true
+    assert await asyncio.wait_for(heard.get(), 30) == true
     assert heard_by_agent == []
 
 
@@ -130,7 +130,7 @@ async def test_an_agent_cannot_listen_to_another_nor_speak_in_its_place(
     await other.listen(subjects.agent("agent-2", "orders"), AgentOrders, take)
     await agent.publish(subjects.agent("agent-2", "orders"), AgentOrders(complete=True))
     await service.publish(subjects.agent("agent-2", "orders"), AgentOrders())
-    assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
+    assert await asyncio.wait_for(told.get(), 30) == AgentOrders()
     assert overheard == []
     assert told.empty()
 
@@ -158,7 +158,7 @@ async def test_an_agent_cannot_have_its_answers_sent_in_the_services_name(
     assert await agent.ask(mine, AgentHeartbeat("agent 1", "asked"), AgentOrders) == AgentOrders(complete=True)
     assert [greeted.get_nowait().pool] == ["asked"]
     await service.publish(subjects.agent("agent-2", "orders"), AgentOrders())
-    assert await asyncio.wait_for(told.get(), 2) == AgentOrders()
+    assert await asyncio.wait_for(told.get(), 30) == AgentOrders()
 
 
 async def test_an_agent_cannot_ask_itself_for_leave_to_answer_in_a_services_ear(
@@ -174,7 +174,7 @@ async def test_an_agent_cannot_ask_itself_for_leave_to_answer_in_a_services_ear(
 
     await agent._link.subscribe(mine, hear)
     await agent._link.publish(mine, b"{}", reply=subjects.command(command))
-    await asyncio.wait_for(asked.wait(), 2)
+    await asyncio.wait_for(asked.wait(), 30)
     headers = envelope.of_command(command, Cause("forged"))
     await agent._link.publish(subjects.command(command), codec.to_bytes(command), headers)
     await agent._link.client.flush()

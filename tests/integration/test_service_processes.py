@@ -48,12 +48,15 @@ class Process:
             return 0, str(error)
 
     def until(self, path: str, status: int) -> dict[str, Any]:
-        wait_for(lambda: self.get(path)[0] == status, what=f"{status} from {path}: {self.log.read_text()}")
-        return dict(json.loads(self.get(path)[1]))
+        def page() -> str:
+            found, text = self.get(path)
+            return text if found == status else ""
+
+        return dict(json.loads(str(wait_for(page, what=f"{status} from {path}: {self.log.read_text()}", within_s=60))))
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -108,12 +111,12 @@ def test_a_service_told_to_stop_while_it_waits_for_its_database_stops(tmp_path: 
 
 def test_settings_that_cannot_be_used_are_named_and_the_exit_code_is_two(tmp_path: Path) -> None:
     process = Process(tmp_path, "-m", "resolute.relay")
-    assert process.process.wait(20) == 2
+    assert process.process.wait(60) == 2
     assert process.log.read_text().startswith("resolute.relay: database_url is not set: give RESOLUTE_DATABASE_URL")
 
 
 def test_a_bug_stops_the_process_and_is_logged(tmp_path: Path, settings: dict[str, str], postgres_dsn: str) -> None:
     process = Process(tmp_path, "-c", A_BUG, RESOLUTE_DATABASE_URL=postgres_dsn, **settings)
-    assert process.process.wait(30) == 1
+    assert process.process.wait(60) == 1
     (told,) = [line for line in process.lines() if line["event"] == "stopped by a bug"]
     assert "two and two are five" in told["exception"]

@@ -78,7 +78,7 @@ class Task:
             texts, mark = [*texts, *(line.text for line in chunk.lines)], chunk.mark
         return texts
 
-    def until(self, holds: Callable[[], object], within_s: float = 20) -> None:
+    def until(self, holds: Callable[[], object], within_s: float = 60) -> None:
         deadline = time.monotonic() + within_s
         while not holds():
             assert time.monotonic() < deadline
@@ -90,7 +90,7 @@ class Task:
         return room.f_bavail == 0
 
     def ended(self) -> None:
-        assert self.process.wait(20) == 0
+        assert self.process.wait(60) == 0
 
 
 def whole(texts: list[str]) -> set[int]:
@@ -138,7 +138,7 @@ def test_what_is_printed_after_the_disk_has_room_again_stands_behind_the_count(d
     task.free()
     task.until(lambda: lost_in(task.all_printed()) > 0)
     task.process.terminate()
-    task.process.wait(20)
+    task.process.wait(60)
     texts = task.all_printed()
     [place] = [n for n, text in enumerate(texts) if lost_in([text])]
     before, after = whole(texts[:place]), whole(texts[place:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ Serve = Callable[[Context], Coroutine[Any, Any, None]]
 SERVICES: tuple[Serve, ...] = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
 
 SECRET = "a secret for tests"
+
+PATIENCE_S = 60.0
+"""How long a test waits for what other tasks bring about. It takes milliseconds, and longer on a busy machine."""
 
 
 @dataclass
@@ -97,10 +101,21 @@ class Running:
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: Any) -> None:
         """Wait until the gateway answers `wanted`."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while (found := await look()) != wanted:
                 assert found is not None
                 await self.log.wait_beyond(await self.log.head(), 0.05)
+
+
+async def refused_within(bound_s: float, refused: Callable[[], Awaitable[bool]]) -> None:
+    """Ask until the caller is refused. Only requests that were sent within `bound_s` from now may still be believed;
+    how long their answers take on a busy machine does not count."""
+    began = time.monotonic()
+    while True:
+        sent_after_s = time.monotonic() - began
+        if await refused():
+            return
+        assert sent_after_s < bound_s, f"a request that was sent {sent_after_s:.2f} s later was still believed"
 
 
 def _chosen(services: bool | Sequence[Serve]) -> Sequence[Serve]:
@@ -124,7 +139,7 @@ async def running(
     others = [asyncio.create_task(serve(context)) for serve in _chosen(services)]
     try:
         for _ in list(others):
-            await asyncio.wait_for(ready.acquire(), 10)
+            await asyncio.wait_for(ready.acquire(), PATIENCE_S)
         gateway = await prepare(context, known, pool)
         others.append(asyncio.create_task(Follower(gateway.read, log, bus).run()))
         async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:

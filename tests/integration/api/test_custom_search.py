@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 
 from resolute.proto.pool import StartTask
-from tests.integration.api.running import Client
+from tests.integration.api.running import PATIENCE_S, Client
 from tests.integration.api.whole import Agent, Whole, whole
 
 CONFIG = """
@@ -64,7 +64,7 @@ async def killed_after(cluster: Whole, folder: Path, config: Path, events: int) 
     process = await client(cluster, folder, config)
     assert process.stdout is not None
     for _ in range(events):
-        assert await asyncio.wait_for(process.stdout.readline(), 20), "it ended by itself"
+        assert await asyncio.wait_for(process.stdout.readline(), PATIENCE_S), "it ended by itself"
     process.send_signal(signal.SIGKILL)
     await process.wait()
 
@@ -84,6 +84,12 @@ async def test_a_search_outlives_the_deaths_of_its_client(postgres_dsn: str, nat
         finally:
             playing.cancel()
         assert (last.returncode, out.splitlines()[-1]) == (0, b"over")
+
+        async def has_completed() -> bool:
+            shown = (await cluster.user.get("/api/v1/experiments/1"))["experiment"]
+            return bool(shown["state"] == "STATE_COMPLETED")
+
+        await cluster.until(has_completed)
         shown = (await cluster.user.get("/api/v1/experiments/1"))["experiment"]
         assert (shown["state"], shown["numTrials"], shown["progress"]) == ("STATE_COMPLETED", 4, 1.0)
         assert (await cluster.user.get("/api/v1/experiments"))["pagination"]["total"] == 1
@@ -117,10 +123,10 @@ async def test_an_event_is_told_until_it_is_answered_and_an_answer_counts_once(
             ],
             "triggeredByEvent": first,
         }
-        waiting = asyncio.create_task(events(after=1, timeoutSeconds=20))
+        waiting = asyncio.create_task(events(after=1, timeoutSeconds=60))
         for _ in range(2):
             await cluster.user.post(f"{path}/searcher_operations", body)
-        [created] = await asyncio.wait_for(waiting, 10)
+        [created] = await asyncio.wait_for(waiting, PATIENCE_S)
         assert created["trialCreated"] == {"requestId": request}
         assert created["id"] > first["id"]
         [trial] = (await cluster.user.get(f"{path}/trials"))["trials"]

@@ -17,6 +17,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.pool import PreemptAllocation
+from tests.integration.api.running import PATIENCE_S
 from tests.integration.api.test_measuring_reports import read_back, report
 from tests.integration.api.whole import POOL, whole
 
@@ -63,7 +64,7 @@ async def test_a_single_trial_trains_to_its_length_and_is_done(
         assert (told["completed"], told["finished"], told["preempt"]) == (False, False, False)
         for _ in range(2):
             await trial.post(*completed(1, 100))
-        told = await asyncio.wait_for(trial.get(operation(1, after=100, timeout_s=60)), 5)
+        told = await asyncio.wait_for(trial.get(operation(1, after=100, timeout_s=60)), PATIENCE_S)
         assert (told["completed"], told["finished"]) == (True, True)
         assert [(one.run_id, one.length, one.metric) for one in await cluster.told(TrialTargetReached)] == [
             (1, 100, 0.5)
@@ -83,10 +84,10 @@ async def test_of_two_trials_the_better_is_told_to_go_on_and_the_other_to_give_i
         (first, one), (second, other) = sorted(trials.items())
         assert (await one.get(operation(first)))["op"] == {"validateAfter": {"length": "4"}}
         await one.post(f"/api/v1/trials/{first}/metrics", told_by(first, report(4, loss=0.9)))
-        told = await asyncio.wait_for(one.get(operation(first, after=4, timeout_s=60)), 10)
+        told = await asyncio.wait_for(one.get(operation(first, after=4, timeout_s=60)), PATIENCE_S)
         assert (told["completed"], told["finished"], told["preempt"]) == (True, False, True)
         await other.post(f"/api/v1/trials/{second}/metrics", told_by(second, report(4, loss=0.5)))
-        told = await asyncio.wait_for(other.get(operation(second, after=4, timeout_s=60)), 10)
+        told = await asyncio.wait_for(other.get(operation(second, after=4, timeout_s=60)), PATIENCE_S)
         assert (told["op"], told["completed"]) == ({"validateAfter": {"length": "8"}}, False)
 
 
@@ -106,7 +107,7 @@ async def test_a_trial_that_waits_for_its_target_hears_of_it_at_once(
         asked_at = time.perf_counter()
         train = {"type": "train_to", "request_id": REQUEST, "length": 5}
         await cluster.ask(PostOperations(experiment_id, (train,)), "train")
-        assert (await asyncio.wait_for(waiting, 10))["op"] == {"validateAfter": {"length": "5"}}
+        assert (await asyncio.wait_for(waiting, PATIENCE_S))["op"] == {"validateAfter": {"length": "5"}}
         assert time.perf_counter() - asked_at < 0.5  # milliseconds, on a machine that is busy with other things
 
 
@@ -124,7 +125,7 @@ async def test_a_trial_that_waits_hears_that_its_slots_are_wanted(
         waiting = asyncio.create_task(trial.get(operation(1, after=100, timeout_s=60)))
         await asyncio.sleep(0.1)
         await cluster.ask(PreemptAllocation(POOL, order.spec.allocation_id, "a test wants the slot"), "preempt")
-        told = await asyncio.wait_for(waiting, 10)
+        told = await asyncio.wait_for(waiting, PATIENCE_S)
         assert (told["preempt"], told["finished"]) == (True, False)
 
 

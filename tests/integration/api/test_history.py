@@ -17,7 +17,7 @@ from resolute.cli.session import Session
 from resolute.eventlog import Sought, cli
 from resolute.proto.experiment import ExperimentEdited, TrialRunStarted
 from tests.integration.api import a_search
-from tests.integration.api.running import Running, running
+from tests.integration.api.running import PATIENCE_S, Running, running
 
 EVENTS, ASIDES = "/api/v1/log/events", "/api/v1/log/asides"
 
@@ -69,7 +69,7 @@ async def test_a_reader_may_wait_for_what_comes_next(postgres_dsn: str) -> None:
         head = await cluster.log.head()
         waiting = asyncio.create_task(admin.get(EVENTS, after=head, timeoutSeconds=30))
         await cluster.tell("experiment-9", TrialRunStarted(1, 1))
-        [event] = (await asyncio.wait_for(waiting, 10))["events"]
+        [event] = (await asyncio.wait_for(waiting, PATIENCE_S))["events"]
         assert (event["type"], int(event["position"])) == ("TrialRunStarted", head + 1)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.bus import subjects
-from resolute.proto.pool import LogBatch, LogLine, LogsStored, StartTask
+from resolute.proto.pool import AllocationKillRequested, LogBatch, LogLine, LogsStored, StartTask
 from tests.integration.api.whole import CONFIG, Agent, Whole, results, whole
 
 NAME = "Trial 1 (Experiment 1)"
@@ -104,6 +104,7 @@ async def test_a_trial_that_is_killed_says_so(postgres_dsn: str, nats_url: str, 
         await cluster.submit()
         order, _ = await cluster.task(agent)
         await cluster.user.post("/api/v1/trials/1/kill", {})
+        await cluster.until_told(AllocationKillRequested)  # else the exit below would be one of its own accord
         await agent.report(order, "exited", exit_code=137)
         told = texts(await followed(cluster))
         assert "forcibly terminating allocation's remaining resources (reason: it was killed)" in told

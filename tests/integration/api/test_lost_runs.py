@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from resolute.bus import subjects
 from resolute.proto.checkpoint import CheckpointCompleted
 from resolute.proto.experiment import TrialRunRequested
 from resolute.proto.pool import AllocationExited, LogBatch, LogLine, LogsStored, StartTask
-from tests.integration.api.running import Answer, Client
+from tests.integration.api.running import PATIENCE_S, Answer, Client, refused_within
 from tests.integration.api.whole import CONFIG, Agent, Whole, results, whole
 from tests.integration.replicas.test_two_gateways import another_gateway, at
 
@@ -30,6 +31,8 @@ class Town:
     agent: Agent
     order: StartTask
     trial: Client
+    alive: AsyncExitStack
+    """Until it is closed the first agent sends heartbeats."""
 
     @property
     def both(self) -> tuple[Client, Client]:
@@ -37,9 +40,9 @@ class Town:
         return self.trial, at(self.other, self.trial)
 
     async def lost(self) -> AllocationExited:
-        """Until the log says that the allocation is lost: its agent says nothing."""
-        await self.cluster.until(lambda: self.cluster.told(AllocationExited))
-        exited: AllocationExited = (await self.cluster.told(AllocationExited))[0]
+        """The agent falls silent; wait until the log says that its allocation is lost."""
+        await self.alive.aclose()
+        exited: AllocationExited = (await self.cluster.until_told(AllocationExited))[0]
         assert exited.outcome == "lost"
         return exited
 
@@ -48,12 +51,17 @@ class Town:
 async def town(
     postgres_dsn: str, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Town]:
-    """Two gateways, and a running trial whose agent is about to be taken for lost."""
+    """Two gateways, and a running trial whose agent will be taken for lost soon after it falls silent."""
     monkeypatch.setenv("RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S", "1.5")
-    async with whole(postgres_dsn, nats_url, tmp_path) as cluster, another_gateway(cluster, nats_url) as other:
+    async with (
+        whole(postgres_dsn, nats_url, tmp_path) as cluster,
+        another_gateway(cluster, nats_url) as other,
+        AsyncExitStack() as alive,
+    ):
         agent = await cluster.agent()
+        await alive.enter_async_context(agent.alive())
         await cluster.submit(config=RESTARTING)
-        yield Town(cluster, other, agent, *await cluster.task(agent))
+        yield Town(cluster, other, agent, *await cluster.task(agent), alive)
 
 
 def report(steps: int) -> dict[str, Any]:
@@ -117,22 +125,22 @@ async def test_a_gateway_that_hears_nothing_over_the_bus_stops_believing_within_
     async def refused() -> bool:
         return (await town.trial.call("POST", "/api/v1/trials/1/progress", {"progress": 0.1})).status == 410
 
-    async with asyncio.timeout(1.5):  # the bound, and some time for a busy machine
-        await town.cluster.until(refused)
+    await refused_within(1.0, refused)
 
 
 async def test_a_task_that_waits_for_a_preemption_is_told_at_once_that_it_was_given_up(town: Town) -> None:
     path = f"/api/v1/allocations/{town.order.spec.allocation_id}/signals/preemption?timeoutSeconds=60"
     polls = [asyncio.create_task(client.call("GET", path)) for client in town.both]
     await town.lost()
-    for answer in await asyncio.wait_for(asyncio.gather(*polls), 5):
+    for answer in await asyncio.wait_for(asyncio.gather(*polls), PATIENCE_S):
         assert answer.status == 410
 
 
 async def test_the_run_that_follows_is_taken_whole(town: Town) -> None:
     await town.lost()
-    await town.cluster.until(lambda: _requested_again(town.cluster))
+    await town.cluster.until_told(TrialRunRequested, 2)
     agent = await town.cluster.agent()
+    await town.alive.enter_async_context(agent.alive())
     order, trial = await town.cluster.task(agent)
     second = report(10)
     second["metrics"]["trialRunId"] = 2
@@ -145,13 +153,9 @@ async def test_the_run_that_follows_is_taken_whole(town: Town) -> None:
     assert checkpoint.allocation_id == order.spec.allocation_id
 
 
-async def _requested_again(cluster: Whole) -> bool:
-    return len(await cluster.told(TrialRunRequested)) == 2
-
-
 async def test_a_run_that_ended_by_itself_may_still_say_its_last_words(town: Town) -> None:
     await town.agent.report(town.order, "exited", 0)
-    await town.cluster.until(lambda: town.cluster.told(AllocationExited))
+    await town.cluster.until_told(AllocationExited)
     for client in town.both:
         await client.post("/api/v1/trials/1/metrics", report(30))
 

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from resolute.service import logs
-from tests.integration.api.running import running
+from tests.integration.api.running import PATIENCE_S, running
 from tests.integration.api.whole import results
 
 LOGS = "/api/v1/master/logs"
@@ -50,7 +50,8 @@ async def test_whoever_follows_sees_what_comes(postgres_dsn: str, configured: No
         structlog.get_logger().warning("before")
         headers = {"Authorization": f"Bearer {admin.token}"}
         params = {"follow": "true", "offset": "-1"}
-        async with asyncio.timeout(10), admin.http.get(admin.base + LOGS, params=params, headers=headers) as response:
+        following = admin.http.get(admin.base + LOGS, params=params, headers=headers)
+        async with asyncio.timeout(PATIENCE_S), following as response:
             first = orjson.loads(await response.content.readline())["result"]["logEntry"]
             structlog.get_logger().warning("after")
             second = orjson.loads(await response.content.readline())["result"]["logEntry"]

@@ -16,7 +16,7 @@ from resolute.bus import subjects
 from resolute.proto.checkpoint import CheckpointAnnounced, CheckpointCompleted
 from resolute.proto.errors import Forbidden
 from resolute.proto.pool import LogBatch, LogLine, LogsStored, StartTask
-from tests.integration.api.running import Client
+from tests.integration.api.running import PATIENCE_S, Client
 from tests.integration.api.whole import Agent, Whole, results, whole
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -123,12 +123,12 @@ async def test_a_follower_gets_lines_as_they_come_and_leaves_when_the_task_has_e
             for n in range(1, 4):
                 sent_at = time.perf_counter()
                 await trial.post("/api/v1/task/logs", {"logs": [record(task_id, n, f"line {n}")]})
-                line = orjson.loads(await asyncio.wait_for(response.content.readline(), 10))
+                line = orjson.loads(await asyncio.wait_for(response.content.readline(), PATIENCE_S))
                 assert line["result"]["log"] == f"line {n}\n"
                 assert time.perf_counter() - sent_at < 0.5
             # What an agent ships last, after the exit, is shown too.
             await agent.report(order, "exited", exit_code=0)
-            assert await asyncio.wait_for(response.content.read(), 10) == b""
+            assert await asyncio.wait_for(response.content.read(), PATIENCE_S) == b""
 
 
 def shipped(order: StartTask, agent: Agent, n: int) -> LogLine:

@@ -16,7 +16,8 @@ from resolute.api.body_kinds import SHARE
 from resolute.api.call import Call
 from resolute.api.gateway import Gateway
 from resolute.api.lookup import AllocationRef
-from resolute.proto.pool import PreemptAllocation, PreemptionAcknowledged
+from resolute.proto.pool import AllocationKillRequested, PreemptAllocation, PreemptionAcknowledged
+from tests.integration.api.running import PATIENCE_S
 from tests.integration.api.whole import POOL, Whole, whole
 
 
@@ -38,7 +39,7 @@ async def test_a_wish_for_its_slots_reaches_a_waiting_trial_at_once(
         await asyncio.sleep(0.1)
         asked_at = time.perf_counter()
         await cluster.ask(PreemptAllocation(POOL, allocation_id, "a test wants the slot"), "preempt")
-        assert await asyncio.wait_for(waiting, 10) == {"preempt": True}
+        assert await asyncio.wait_for(waiting, PATIENCE_S) == {"preempt": True}
         assert time.perf_counter() - asked_at < 0.25  # milliseconds, on a machine that is busy with other things
         await trial.post(f"/api/v1/allocations/{allocation_id}/signals/ack_preemption", {"allocationId": allocation_id})
         assert len(await cluster.told(PreemptionAcknowledged)) == 1
@@ -89,8 +90,9 @@ async def test_a_trial_that_was_killed_is_told_to_leave(postgres_dsn: str, nats_
         waiting = asyncio.create_task(trial.get(preemption(order.spec.allocation_id, 60)))
         await asyncio.sleep(0.1)
         await cluster.user.post("/api/v1/experiments/1/kill")
+        await cluster.until_told(AllocationKillRequested)  # else the exit below would be one of its own accord
         await agent.report(order, "exited", exit_code=137)
-        assert await asyncio.wait_for(waiting, 10) == {"preempt": True}
+        assert await asyncio.wait_for(waiting, PATIENCE_S) == {"preempt": True}
 
 
 async def test_a_wish_made_while_the_gateway_was_away_is_heard_when_it_is_back(
@@ -119,7 +121,7 @@ async def test_the_bus_losing_the_news_only_makes_it_late(postgres_dsn: str, nat
         waiting = asyncio.create_task(trial.get(preemption(order.spec.allocation_id, 60)))
         await asyncio.sleep(0.1)
         await cluster.ask(PreemptAllocation(POOL, order.spec.allocation_id, "unheard"), "preempt")
-        assert await asyncio.wait_for(waiting, 15) == {"preempt": True}
+        assert await asyncio.wait_for(waiting, PATIENCE_S) == {"preempt": True}
 
 
 async def gang(cluster: Whole) -> tuple[list[str], str, dict[str, str]]:
@@ -152,7 +154,7 @@ async def test_peers_meet_and_each_is_told_its_rank(postgres_dsn: str, nats_url:
         await asyncio.sleep(0.2)
         assert not any(task.done() for task in meeting), "nobody meets before all are there"
         await agents[1].report(orders[1], "started")
-        met = [(await asyncio.wait_for(task, 10))["rendezvousInfo"] for task in meeting]
+        met = [(await asyncio.wait_for(task, PATIENCE_S))["rendezvousInfo"] for task in meeting]
         assert [info["rank"] for info in met] == [order.rank for order in orders]
         assert met[0]["addresses"] == met[1]["addresses"]
         assert sorted(met[0]["addresses"]) == ["agent-0.example", "agent-1.example"]
@@ -173,9 +175,9 @@ async def test_what_each_peer_brings_all_of_them_get(postgres_dsn: str, nats_url
         first = asyncio.create_task(gather(0))
         await asyncio.sleep(0.1)
         assert not first.done()
-        second = await asyncio.wait_for(gather(1), 10)
+        second = await asyncio.wait_for(gather(1), PATIENCE_S)
         everything = [{"rank": 0, "ports": 1000}, {"rank": 1, "ports": 1001}]
-        assert await asyncio.wait_for(first, 10) == second == everything
+        assert await asyncio.wait_for(first, PATIENCE_S) == second == everything
         assert await gather(0) == everything, "one who did not hear the answer asks again"
         await asyncio.gather(gather(0, "keys"), later := asyncio.ensure_future(gather(1, "keys")))
         assert sorted(row["keys"] for row in later.result()) == [1000, 1001], "what is gathered next is gathered apart"

@@ -159,7 +159,7 @@ async def test_what_runs_where_the_pool_is_away_is_killed_when_a_person_says_so_
     order, _ = await cluster.task(agent)
     await restarted(cluster, monkeypatch, "other")
     await cluster.user.post("/api/v1/experiments/1/kill")
-    assert len(await cluster.told(AllocationKillRequested)) == 1
+    assert len(await cluster.until_told(AllocationKillRequested)) == 1
     await agent.report(order, "exited", exit_code=137)
 
     async def is_canceled() -> bool:
@@ -169,10 +169,7 @@ async def test_what_runs_where_the_pool_is_away_is_killed_when_a_person_says_so_
     await restarted(cluster, monkeypatch, "main", "other")
     await cluster.submit(config=CONFIG)
 
-    async def given_again() -> bool:
-        return len(await cluster.told(SlotsAssigned)) == 2
-
-    await cluster.until(given_again)
+    assert len(await cluster.until_told(SlotsAssigned, 2)) == 2
 
 
 async def test_an_experiment_whose_pool_is_gone_is_not_continued_and_stays_as_it_ended(

@@ -16,7 +16,7 @@ from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import ExperimentDeleted
 from resolute.service import Context
 from tests.integration.api import a_search
-from tests.integration.api.running import Client, running
+from tests.integration.api.running import Client, refused_within, running
 from tests.integration.api.test_experiments import submit
 
 
@@ -46,8 +46,7 @@ async def test_a_token_closed_at_one_gateway_is_dead_at_the_others_within_a_seco
         async def refused() -> bool:
             return (await elsewhere.call("GET", "/api/v1/me")).status == 401
 
-        async with asyncio.timeout(1.5):
-            await second.until(refused, True)
+        await refused_within(1.0, refused)
 
 
 async def test_a_deleted_experiment_takes_its_measurements_with_it(postgres_dsn: str, tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.message import Cause, Command, Event, Reply
-from resolute.proto.pool import AgentHello, AgentOrders, Slot, StartTask, TaskReport
+from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, Slot, StartTask, TaskReport
 from resolute.service import Context
-from tests.integration.api.running import SECRET, Client
+from tests.integration.api.running import PATIENCE_S, SECRET, Client
 from tests.ports import free_port
 
 POOL = "default"
@@ -66,7 +66,21 @@ class Agent:
 
     async def given(self) -> StartTask:
         """The next share this agent is ordered to start."""
-        return await asyncio.wait_for(self.orders.get(), 10)
+        return await asyncio.wait_for(self.orders.get(), PATIENCE_S)
+
+    @asynccontextmanager
+    async def alive(self) -> AsyncIterator[None]:
+        """Inside, heartbeats renew the agent's lease."""
+        beating = asyncio.create_task(self._beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            await self.bus.publish(subjects.agent(self.name, "heartbeat"), AgentHeartbeat(self.name, self.pool))
+            await asyncio.sleep(0.1)
 
     async def report(self, order: StartTask, what: str, exit_code: int | None = None) -> None:
         report = TaskReport(
@@ -110,7 +124,7 @@ class Whole:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Until `holds()`, or what it promises, is true."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 found = holds()
                 if await found if inspect.isawaitable(found) else found:
@@ -123,6 +137,16 @@ class Whole:
     async def told(self, kind: type[Event]) -> list[Any]:
         """Every event of a kind that the log holds, in order."""
         return [r.event for r in await self.log.read_all(0, 10_000) if isinstance(r.event, kind)]
+
+    async def until_told(self, kind: type[Event], count: int = 1) -> list[Any]:
+        """The same, once there are `count` of them: for events that a service records when it hears of another one,
+        a moment after the answer to the request that began it."""
+
+        async def enough() -> bool:
+            return len(await self.told(kind)) >= count
+
+        await self.until(enough)
+        return await self.told(kind)
 
     async def agent(self, slots: int = 1, pool: str = POOL) -> Agent:
         agent = Agent(f"agent-{len(self.agents)}", self.bus, slots, pool)

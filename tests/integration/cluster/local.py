@@ -99,10 +99,10 @@ class LocalCluster:
         """One REST answer, as user determined."""
         if not self._token:
             body = json.dumps({"username": "determined", "password": "", "isHashed": True}).encode()
-            with urlopen(Request(self._url("/api/v1/auth/login"), body), timeout=10) as answer:
+            with urlopen(Request(self._url("/api/v1/auth/login"), body), timeout=30) as answer:
                 self._token = json.load(answer)["token"]
         with urlopen(
-            Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}), timeout=10
+            Request(self._url(path), headers={"Authorization": f"Bearer {self._token}"}), timeout=30
         ) as answer:
             text = answer.read().decode()
         if not text:

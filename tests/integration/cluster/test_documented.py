@@ -33,7 +33,7 @@ class Newcomer:
         words = shlex.split(line, comments=True)
         words = [self.best_checkpoint() if word == "UUID" else word for word in words]
         done = subprocess.run(
-            words, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False
+            words, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
         )
         assert done.returncode == 0, f"$ {line}\n{done.stdout}{done.stderr}"
         return done.stdout

@@ -68,14 +68,14 @@ def test_a_search_brings_agents_a_killed_scheduler_loses_none_and_in_the_end_all
     assert cluster.agents() == []
     experiment_id = cluster.create({**SEARCH, "searcher": {**SEARCH["searcher"], "max_concurrent_trials": 3}}, MODEL)
     cluster.kill("scheduler")
-    until("three agents work", lambda: len(cluster.agents()) == 3, 40)
+    until("three agents work", lambda: len(cluster.agents()) == 3, 120)
     cluster.kill("scheduler")
     assert cluster.ended(experiment_id) == "STATE_COMPLETED"
     for trial in cluster.trials(experiment_id):
         assert trial["restarts"] == 0
         assert cluster.validations(int(trial["id"])) == STEPS
     cluster.kill("scheduler")
-    until("the pool is empty again", lambda: cluster.agents() == [], 40)
+    until("the pool is empty again", lambda: cluster.agents() == [], 120)
     until("so is the host", lambda: not cluster.instance_pids())
     requested = [event["data"]["number"] for event in cluster.told("InstanceRequested")]
     gone = [event["data"]["number"] for event in cluster.told("InstanceGone")]

@@ -16,7 +16,7 @@ from tests.integration.cluster.local import LocalCluster, local_cluster, until
 pytestmark = pytest.mark.timeout(240)
 
 MODEL = Path(__file__).parent / "deaf"
-MASTER = "resource_pools: [{pool_name: default, agent_reconnect_wait: 3s}]"
+MASTER = "resource_pools: [{pool_name: default, agent_reconnect_wait: 6s}]"
 STEPS = 300
 CONFIG: dict[str, Any] = {
     "name": "deaf",
@@ -49,7 +49,8 @@ def test_nothing_of_a_run_is_taken_after_its_agent_was_given_up(cluster: LocalCl
     try:
         until("the old task ends by itself", lambda: not Path(f"/proc/{task}").exists())
         lost_at = instant(cluster.get(f"/api/v1/allocations/{trial['taskId']}.1")["allocation"]["endTime"])
-        assert last_line(cluster).startswith("ERROR: the cluster gave this run up, and this process ends: ")
+        given_up = "ERROR: the cluster gave this run up, and this process ends: "
+        until("the old task's last line says why", lambda: last_line(cluster).startswith(given_up))
         assert cluster.ended(experiment_id) == "STATE_COMPLETED"
     finally:
         os.kill(agent, signal.SIGCONT)
@@ -88,6 +89,9 @@ def metrics(cluster: LocalCluster, trial_id: int) -> list[dict[str, Any]]:
 
 
 def last_line(cluster: LocalCluster) -> str:
-    """What the task said last, as its host keeps it: the trial's log takes nothing from it any more."""
-    [log] = [path for path in cluster.data.rglob("tasks/*/log") if b"gave this run up" in path.read_bytes()]
-    return log.read_text().splitlines()[-1].split(" ", 2)[2]
+    """What the task said last, as its host keeps it: the trial's log takes nothing from it any more. The process beside
+    the task writes it, perhaps a moment after the task has ended; until then it is empty."""
+    for path in cluster.data.rglob("tasks/*/log"):
+        if "gave this run up" in (text := path.read_text()):
+            return text.splitlines()[-1].split(" ", 2)[2]
+    return ""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from resolute.deploy.places import Places
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
 
 pytestmark = pytest.mark.timeout(180)
@@ -76,7 +77,10 @@ def test_what_can_never_run_is_refused_at_once(cluster: LocalCluster) -> None:
 
 
 def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: LocalCluster) -> None:
-    first = cluster.create(config("first", 800), MODEL)
+    go = Places(cluster.data).storage / "go"  # where trials may look, whoever they run as
+    occupies = config("first", 100)
+    occupies["hyperparameters"]["waits_for"] = str(go)  # after each checkpoint: it keeps its slot until it is preempted
+    first = cluster.create(occupies, MODEL)
     until("it checkpoints", lambda: any(trial["checkpointCount"] for trial in cluster.trials(first)))
     second, third = (cluster.create(config(name, 20), MODEL) for name in ("second", "third"))
     until("all are in the queue", lambda: len(queue(cluster, "gpu")) == 3)
@@ -103,12 +107,13 @@ def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: Lo
 
     cluster.det("job", "update", jobs[second], "--priority", "1")
     assert cluster.ended(second) == "STATE_COMPLETED", "the first has made room"
+    go.touch()
     [trial] = cluster.trials(first)
     why = cluster.resolute("log", "why", f"trial-{trial['id']}", "preempted")
     assert f"run 1 of trial {trial['id']} gave its slots back" in why.splitlines()[1]
     assert "priority to 1" in why, "it is told what changed, and by whom"
     assert "determined" in why
     assert cluster.ended(first) == "STATE_COMPLETED"
-    assert cluster.validations(int(trial["id"])) == list(range(10, 801, 10)), "nothing was lost on the way"
+    assert cluster.validations(int(trial["id"])) == list(range(10, 101, 10)), "nothing was lost on the way"
     assert "placed on agent-1" in cluster.det("job", "explain", str(first))
     assert "same" in cluster.resolute("replay", "--check")

@@ -55,7 +55,7 @@ class Local:
         """What `det experiment …` prints."""
         det = [str(Path(sys.executable).parent / "det"), "-m", f"http://127.0.0.1:{self.port}", "-u", "determined"]
         done = subprocess.run(
-            [*det, "experiment", *words], capture_output=True, text=True, timeout=60, check=False, env=self.env
+            [*det, "experiment", *words], capture_output=True, text=True, timeout=120, check=False, env=self.env
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -142,7 +142,7 @@ def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
     assert local.up("--agents", "2", "--slots", "1", "--no-gpu").returncode == 0
     assert "yesterday" not in local.workspaces()
     session = local.session()
-    wait_for(lambda: len(session.get("/api/v1/agents")["agents"]) == 2, what="up to be up with agents", within_s=2)
+    wait_for(lambda: len(session.get("/api/v1/agents")["agents"]) == 2, what="up to be up with agents")
 
 
 def scraped(url: str, token: str = "", path: str = "/metrics") -> str:
@@ -155,6 +155,8 @@ def scraped(url: str, token: str = "", path: str = "/metrics") -> str:
 def test_status_shows_what_runs_and_where_its_metrics_are(running: Local) -> None:
     assert running.det("agent-up", "127.0.0.1", "--master-port", str(running.port), "--slots", "1").returncode == 0
     try:
+        session = running.session()
+        wait_for(lambda: session.get("/api/v1/agents")["agents"], what="the agent to be shown")
         shown = running.det("status")
         assert shown.returncode == 0, shown.stderr
         status = json.loads(running.det("status", "--json").stdout)
@@ -221,7 +223,7 @@ def test_everything_that_is_killed_comes_back(running: Local) -> None:
         if name == "nats":
             shutil.rmtree(running.places.nats)
         wait_for(lambda: running.pid(name) not in (0, killed), what=f"{name} to be started again")  # noqa: B023
-        wait_for(running.answers, what=f"an answer after {name} was killed", within_s=30)
+        wait_for(running.answers, what=f"an answer after {name} was killed", within_s=60)
         assert f"before {name}" in running.workspaces()
 
 
@@ -333,7 +335,7 @@ def test_one_who_does_not_wait_still_gets_what_was_asked_for(local: Local) -> No
     words += ["--data-dir", str(local.places.root), "--master-port", str(local.port)]
     words += ["--initial-user-password", "Correct-Horse-7"]
     det = str(Path(sys.executable).parent / "det")
-    subprocess.run([det, *words], check=True, timeout=60, env=local.env)
+    subprocess.run([det, *words], check=True, timeout=120, env=local.env)
     assert "Correct-Horse-7" not in local.places.plan.read_text()
     wait_for(local.listens, what="the gateway", within_s=60)
     with pytest.raises(CliError):
@@ -356,7 +358,7 @@ def test_services_may_be_processes_of_their_own(local: Local) -> None:
     killed = local.pid("api")
     os.kill(killed, signal.SIGKILL)
     wait_for(lambda: local.pid("api") not in (0, killed), what="the gateway's restart")
-    wait_for(local.answers, what="an answer", within_s=30)
+    wait_for(local.answers, what="an answer", within_s=60)
 
 
 def resident_bytes(local: Local) -> int:

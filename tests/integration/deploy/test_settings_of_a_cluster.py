@@ -88,7 +88,7 @@ def test_a_trial_reaches_the_gateway_over_tls_and_finds_no_secret_of_the_shell(l
     login = {"DET_USER": "determined", "DET_PASS": "Correct-Horse-7", "DET_MASTER_CERT_FILE": "noverify"}
     subprocess.run(
         [*det, "experiment", "create", str(tmp_path / "env.yaml"), str(tmp_path / "context")],
-        check=True, timeout=60, env={**local.env, **login},
+        check=True, timeout=120, env={**local.env, **login},
     )  # fmt: skip
     wait_for((shown / "env").exists, what="a trial over TLS", within_s=60)
     found = (shown / "env").read_text()

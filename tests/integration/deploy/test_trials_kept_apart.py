@@ -93,7 +93,7 @@ class Attacked(Local):
         det = [str(Path(sys.executable).parent / "det"), "-m", f"http://127.0.0.1:{self.port}"]
         subprocess.run(
             [*det, "experiment", "create", str(self.folder / f"{user}.yaml"), str(context)],
-            check=True, timeout=60, env={**self.env, "DET_USER": user, "DET_PASS": ""},
+            check=True, timeout=120, env={**self.env, "DET_USER": user, "DET_PASS": ""},
         )  # fmt: skip
 
     def pids(self) -> set[str]:

@@ -133,7 +133,7 @@ async def test_tail_follows_until_it_is_interrupted(dsn: str) -> None:
         sys.executable, "-u", "-c", program, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     assert tail.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert b"ExperimentEdited" in await tail.stdout.readline()
         log = await PostgresEventLog.open(dsn)
         await log.append("experiment-9", [ExperimentEdited({"a": 1})], expected_version=0, cause=Cause("later"))

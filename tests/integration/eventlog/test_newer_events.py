@@ -69,7 +69,7 @@ class Reader:
             self.came.notify_all()
 
     async def until(self, position: int) -> None:
-        async with asyncio.timeout(10), self.came:
+        async with asyncio.timeout(60), self.came:
             await self.came.wait_for(lambda: len(self.read) >= position)
 
 

@@ -17,7 +17,7 @@ from resolute.bus.nats import NatsBus
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.pool import PreemptAllocation, StartTask
 from resolute.service import Context
-from tests.integration.api.running import SECRET, Client
+from tests.integration.api.running import PATIENCE_S, SECRET, Client
 from tests.integration.api.whole import POOL, Whole, results, whole
 from tests.ports import free_port
 
@@ -38,7 +38,7 @@ async def another_gateway(cluster: Whole, nats_url: str) -> AsyncIterator[str]:
     context = Context(log, bus, on_ready=lambda name: ready.set(), secret=SECRET.encode())
     serving = asyncio.create_task(resolute.api.shell.serve(context, settings))
     try:
-        await asyncio.wait_for(ready.wait(), 20)
+        await asyncio.wait_for(ready.wait(), PATIENCE_S)
         yield f"http://127.0.0.1:{settings.port}"
     finally:
         serving.cancel()
@@ -79,7 +79,7 @@ async def test_who_waits_at_one_hears_of_a_wish_made_at_the_other(pair: tuple[Wh
     for poll in polls:
         await waiting(poll)
     await at(other, cluster.user).post("/api/v1/experiments/1/pause")
-    assert await asyncio.wait_for(asyncio.gather(*polls), 20) == [{"preempt": True}] * 2
+    assert await asyncio.wait_for(asyncio.gather(*polls), PATIENCE_S) == [{"preempt": True}] * 2
 
 
 async def test_a_trial_whose_gateway_dies_while_it_waits_hears_the_same_from_the_other(
@@ -110,13 +110,13 @@ async def test_peers_meet_and_gather_through_different_gateways(pair: tuple[Whol
     ]
     for agent, order in zip(agents, orders, strict=True):
         await agent.report(order, "started")
-    met = [answer["rendezvousInfo"] for answer in await asyncio.wait_for(asyncio.gather(*meeting), 20)]
+    met = [answer["rendezvousInfo"] for answer in await asyncio.wait_for(asyncio.gather(*meeting), PATIENCE_S)]
     assert [info["rank"] for info in met] == [order.rank for order in orders]
     brought = [
         peer.post(f"{base}/all_gather", {"requestUuid": f"ports-{rank}", "numPeers": 2, "data": {"rank": rank}})
         for rank, peer in enumerate(peers)
     ]
-    gathered = [answer["data"] for answer in await asyncio.wait_for(asyncio.gather(*brought), 20)]
+    gathered = [answer["data"] for answer in await asyncio.wait_for(asyncio.gather(*brought), PATIENCE_S)]
     assert gathered[0] == gathered[1]
     assert sorted(peer["rank"] for peer in gathered[0]) == [0, 1]
 
@@ -138,7 +138,7 @@ async def test_lines_shipped_to_both_are_stored_once_and_followed_at_either(pair
             answer = await shipped_to.call("POST", "/api/v1/task/logs", {"logs": [line]}, headers=same)
             assert answer.status == 200
     await agent.report(order, "exited", exit_code=0)
-    for told in await asyncio.wait_for(asyncio.gather(*following), 30):
+    for told in await asyncio.wait_for(asyncio.gather(*following), PATIENCE_S):
         assert [line["log"].rstrip("\n") for line in told] == [f"line {number}" for number in range(20)]
 
 
@@ -158,6 +158,6 @@ async def test_a_search_is_driven_through_both(pair: tuple[Whole, str]) -> None:
     for client in (here, there):  # an answer counts once, wherever it is given
         body = {"searcherOperations": operations, "triggeredByEvent": first}
         await client.post(f"{path}/searcher_operations", body)
-    [created] = (await asyncio.wait_for(poll, 20))["searcherEvents"]
+    [created] = (await asyncio.wait_for(poll, PATIENCE_S))["searcherEvents"]
     assert created["trialCreated"] == {"requestId": request}
     assert len((await there.get(f"{path}/trials"))["trials"]) == 1

@@ -45,7 +45,7 @@ def agents_of(cluster: TwoSchedulers) -> list[int]:
 
 def test_no_instance_is_there_twice_whichever_scheduler_lives(cluster: TwoSchedulers) -> None:
     experiment_id = cluster.create({**SEARCH, "searcher": {**SEARCH["searcher"], "max_concurrent_trials": 3}}, MODEL)
-    until("three agents work", lambda: len(cluster.agents()) == 3, 60)
+    until("three agents work", lambda: len(cluster.agents()) == 3, 120)
     until("each is one process", lambda: len(agents_of(cluster)) == 3)
     cluster.kill("scheduler-1")
     assert cluster.ended(experiment_id) == "STATE_COMPLETED"
@@ -53,7 +53,7 @@ def test_no_instance_is_there_twice_whichever_scheduler_lives(cluster: TwoSchedu
         assert trial["restarts"] == 0
         assert cluster.validations(int(trial["id"])) == STEPS
     cluster.kill("scheduler-2")
-    until("the pool is empty again", lambda: cluster.agents() == [], 60)
+    until("the pool is empty again", lambda: cluster.agents() == [], 120)
     until("so is the host", lambda: not agents_of(cluster))
     requested = [event["data"]["number"] for event in cluster.told("InstanceRequested")]
     assert requested == sorted(set(requested))

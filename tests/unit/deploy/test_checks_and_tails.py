@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.deploy import checks, cluster, processes, tails
+from resolute.deploy import checks, cluster, drawn_ports, processes, tails
 from resolute.deploy.places import Places
 from resolute.proto.errors import Refused
 
@@ -41,6 +41,33 @@ def test_where_the_kernel_gives_every_port_to_outgoing_connections_one_of_those_
     range_of_ports.write_text("1024\t65535\n")
     monkeypatch.setattr(checks, "_OUTGOING_PORTS", range_of_ports)
     assert checks.free_port() > 1024
+
+
+def test_of_two_clusters_that_start_at_once_each_draws_a_port_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither server listens yet, and both clusters try the same ports in the same order."""
+    monkeypatch.setattr(drawn_ports, "FILE", tmp_path / "drawn")
+    monkeypatch.setattr(checks.random, "sample", lambda ports, count: list(ports)[:count])
+    monkeypatch.setattr(checks, "_bound", lambda port: port)  # each is free to a probe
+    first, second = checks.free_port(), checks.free_port()
+    assert first != second
+    assert checks.free_port(first) == first, "the port that a cluster had before it has again"
+    monkeypatch.setattr(drawn_ports, "LATELY_S", 0.0)
+    assert checks.free_port() == first, "a port that was drawn long ago and is still free may be drawn again"
+
+
+def test_notes_of_drawn_ports_that_cannot_be_used_are_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("untouched")
+    (tmp_path / "link").symlink_to(elsewhere)
+    (tmp_path / "scribbled").write_text("7\nx y\n\u00b2 1\n" + "9" * 5000 + " 1\n")
+    for file in ("link", "no/such/folder", "scribbled"):
+        monkeypatch.setattr(drawn_ports, "FILE", tmp_path / file)
+        assert checks.free_port() > 1024
+    assert elsewhere.read_text() == "untouched"
 
 
 @pytest.mark.parametrize("port", [-1, 0, 99999])

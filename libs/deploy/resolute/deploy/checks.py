@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ import asyncpg
 import psutil
 
 from resolute.deploy import postgres
+from resolute.deploy.drawn_ports import drawn_lately
 from resolute.deploy.places import Places, make_private
 from resolute.proto.errors import Refused
 from resolute.service.addresses import is_loopback
@@ -95,14 +97,22 @@ def port_is_free(host: str, port: int, option: str = "--master-port") -> None:
 
 
 def free_port(wanted: int = 0) -> int:
-    """`wanted` if nothing listens there, another otherwise.
+    """`wanted` if nothing listens there, another otherwise, which no cluster of this user has drawn lately.
 
     The server listens some time after this probe, and again whenever it is restarted. A port that the kernel gives to
     outgoing connections could be taken by one of them meanwhile, so the others are tried first.
     """
     never_outgoing = range(_SERVER_PORTS.start, min(_SERVER_PORTS.stop, _first_outgoing_port()))
     tries = random.sample(never_outgoing, min(_PORT_TRIES, len(never_outgoing)))
-    for port in ([wanted] if wanted else []) + tries:
+    with drawn_lately() as drawn:
+        found = _first_free([*([wanted] if wanted else []), *(port for port in tries if port not in drawn)])
+        drawn.add(found)
+    return found
+
+
+def _first_free(ports: Sequence[int]) -> int:
+    """Of these; any other where none of them is."""
+    for port in ports:
         with suppress(OSError):
             return _bound(port)
     return _bound(0)

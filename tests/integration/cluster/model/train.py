@@ -17,6 +17,12 @@ def restored(core_context: det.core.Context, checkpoint: str | None) -> int:
         return int((Path(path) / "steps").read_text())
 
 
+def wait(core_context: det.core.Context, file: str) -> None:
+    """Until there is such a file, or the slots are wanted."""
+    while not Path(file).exists() and not core_context.preempt.should_preempt():
+        time.sleep(0.05)
+
+
 def main(core_context: det.core.Context) -> None:
     info = det.get_cluster_info()
     assert info is not None, "this trial runs on a cluster"
@@ -34,6 +40,8 @@ def main(core_context: det.core.Context) -> None:
         core_context.train.report_validation_metrics(steps, {"loss": hparams["x"] / steps})
         with core_context.checkpoint.store_path({"steps_completed": steps}) as (path, _):
             (Path(path) / "steps").write_text(str(steps))
+        if "waits_for" in hparams:
+            wait(core_context, hparams["waits_for"])
         if core_context.preempt.should_preempt():
             return
     logging.info("ends after step %d in process %d", steps, os.getpid())
