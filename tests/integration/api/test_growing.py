@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,8 +15,9 @@ from unittest import mock
 import aiohttp
 import asyncpg
 import pytest
+from prometheus_client import REGISTRY
 
-from resolute.api import growth, shell
+from resolute.api import growth, lag, shell
 from resolute.api.growth import Progress, grow
 from resolute.api.readmodel import ReadModel
 from resolute.api.versions import drop_unused, note_use
@@ -25,7 +27,7 @@ from resolute.proto.message import Cause, Recorded
 from resolute.proto.pool import AgentJoined, Slot
 from resolute.service import Context, tokens
 from tests.integration.api import a_search
-from tests.integration.api.running import SECRET, Answer, Client, Running, running
+from tests.integration.api.running import PATIENCE_S, SECRET, Answer, Client, Running, running
 from tests.ports import free_port
 
 PATHS = ("/api/v1/experiments/1", "/api/v1/users", "/api/v1/trials/1", "/api/v1/trials/1/logs")
@@ -59,9 +61,11 @@ def come_again(answers: list[Answer]) -> bool:
 
 
 @asynccontextmanager
-async def served(cluster: Running, log: MemoryEventLog) -> AsyncIterator[tuple[str, list[str], list[str]]]:
+async def served(
+    cluster: Running, log: MemoryEventLog, **changes: Any
+) -> AsyncIterator[tuple[str, list[str], list[str]]]:
     """A whole gateway beside the cluster's own: its address, and what it says of being ready and of its progress."""
-    settings = cluster.gateway.settings.model_copy(update={"port": free_port()})
+    settings = cluster.gateway.settings.model_copy(update={"port": free_port(), **changes})
     ready, progress = list[str](), list[str]()
     context = Context(log, MemoryBus(), on_ready=ready.append, on_progress=lambda _, text: progress.append(text))
     serving = asyncio.create_task(shell.serve(context, settings))
@@ -73,7 +77,7 @@ async def served(cluster: Running, log: MemoryEventLog) -> AsyncIterator[tuple[s
 
 
 async def until_it_answers(client: Client, path: str, status: int) -> Answer:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 answer = await client.call("GET", path)
@@ -122,6 +126,33 @@ async def test_tables_that_were_dropped_are_not_taken_for_an_empty_cluster_and_g
             log.may_read.set()
             await until_it_answers(there, PATHS[0], 200)
             assert ready == ["api", "api"]
+
+
+async def test_a_gateway_whose_tables_fall_behind_the_log_is_not_ready_until_they_have_caught_up(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag, "LOOK_EVERY_S", 0.02)
+    log = SlowLog()
+    async with running(postgres_dsn, log) as cluster, served(cluster, log, behind_max_s=1.5) as (_, ready, progress):
+        await cluster.until(lambda: asyncio.sleep(0, "api" in ready), True)
+        log.may_read.clear()  # neither gateway can read what is new
+        joined = [AgentJoined(f"agent-{n}", (), "host", "1") for n in range(3)]
+        await log.append("pool-default", joined, expected_version=0, cause=Cause("a"))
+        head = await log.head()
+        await cluster.until(lambda: asyncio.sleep(0, "behind the log" in "".join(progress[-1:])), True)
+        assert re.fullmatch(
+            rf"its tables are \d+ s behind the log: they show {head - 3} of {head} events", progress[-1]
+        )
+        assert _behind_s() > 1.5
+        times_ready = len(ready)
+        log.may_read.set()
+        await cluster.until(lambda: asyncio.sleep(0, len(ready) > times_ready), True)
+        await cluster.until(lambda: asyncio.sleep(0, _behind_s()), 0.0)
+
+
+def _behind_s() -> float:
+    """What `/metrics` says."""
+    return REGISTRY.get_sample_value("resolute_api_behind_seconds") or 0.0
 
 
 async def test_what_came_through_another_gateway_a_moment_ago_is_found(postgres_dsn: str, tmp_path: Path) -> None:

@@ -72,9 +72,13 @@ class Readiness:
     ready: set[str] = field(default_factory=set)
     progress: dict[str, str] = field(default_factory=dict)
     """By the name of a service that is not ready: how far it has come."""
+    was_ready: bool = False
+    """Whether all of them have been ready at some time."""
 
     def on_progress(self, name: str, text: str) -> None:
-        self.ready.discard(name)
+        if name in self.ready:
+            self.ready.remove(name)
+            log_.warning("not ready any more", what=name, why=text)
         self.progress[name] = text
 
     def on_ready(self, name: str) -> None:
@@ -82,7 +86,8 @@ class Readiness:
         if name not in self.ready:
             self.ready.add(name)
             log_.info("ready", what=name)
-            if self.ready >= self.wanted:
+            if self.ready >= self.wanted and not self.was_ready:
+                self.was_ready = True
                 gc.freeze()  # modules and settings stay for good: the collector need not look at them each time
 
     async def check(self) -> bool:

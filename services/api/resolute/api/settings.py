@@ -109,6 +109,8 @@ class ApiSettings(BaseSettings):
     persistence_s: float = 20
     """How long a service that is away is asked again before the caller is told to come back later."""
     pool_connections_max: int = 10
+    behind_max_s: float = Field(default=10, gt=0)
+    """A gateway is not ready while the log has held something for so long that the gateway's tables do not show."""
     unused_tables_days: float = Field(default=7, gt=0)
     """Tables of a version of the read model that no gateway has used for so long are dropped."""
 

@@ -21,6 +21,7 @@ from resolute.api.database import outages
 from resolute.api.edge.listener import Listener
 from resolute.api.gateway import Gateway, application
 from resolute.api.growth import Progress, grow
+from resolute.api.lag import LagWatch
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
@@ -78,6 +79,7 @@ async def _follow(gateway: Gateway) -> None:
         tasks.create_task(_sweep(gateway))
         tasks.create_task(gateway.log_removal.keep_to_schedule())
         tasks.create_task(_note_use(gateway))
+        tasks.create_task(_watch_lag(gateway))
         context.on_ready("api")
 
 
@@ -95,6 +97,23 @@ async def _show(gateway: Gateway) -> None:
         await patiently(gateway.read.prepare)
         await patiently(partial(fill, gateway))
         gateway.context.on_ready("api")
+
+
+async def _watch_lag(gateway: Gateway) -> None:
+    """The gateway is not ready while its tables are too far behind the log. While they are grown anew it is not ready
+    for that reason, and says how far they have come."""
+    context = gateway.context
+
+    def behind(why: str) -> None:
+        if gateway.growth is None:
+            context.on_progress("api", why)
+
+    def caught_up() -> None:
+        if gateway.growth is None:
+            context.on_ready("api")
+
+    watch = LagWatch(gateway.read, context.log, gateway.settings.behind_max_s)
+    await watch.run(behind, caught_up)
 
 
 async def patiently(work: Callable[[], Awaitable[T]]) -> T:
