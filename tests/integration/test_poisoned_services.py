@@ -245,7 +245,7 @@ async def test_a_report_that_ends_the_schedulers_process_is_refused_in_the_end_a
                 report = TaskReport("agent-1", "no-pool", "allocation", resources_id, "exited")
                 return await bus.ask(subjects.agent("agent-1", "report"), report, Reply, timeout_s=1.0)
 
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(90):
                 refused = await answer_to(partial(send, "poison"), running)
                 assert isinstance(refused, SetAside)
                 assert "processes of the scheduler died 3 times" in refused.message
