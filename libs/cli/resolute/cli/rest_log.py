@@ -16,7 +16,7 @@ WAIT_MOST_S = 60
 
 
 class RestLog:
-    """One command reads it, so that waiting for an answer holds up nobody else."""
+    """Only one command reads at a time, so it may block while it waits for an answer."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

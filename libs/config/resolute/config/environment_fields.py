@@ -172,7 +172,7 @@ ENVIRONMENT = Object(
         "ports": Field(MapOf(Int(1, 65535)), {}),
         "add_capabilities": Field(ListOf(Text()), []),
         "drop_capabilities": Field(ListOf(Text()), []),
-        # Ours: for an experiment what task_container_defaults has for a cluster or pool.
+        # Not of Determined: for an experiment what task_container_defaults has for a cluster or pool.
         "dtrain_network_interface": Field(Text()),
         "startup_hook": Field(Text(), OMIT),
     },

@@ -13,7 +13,7 @@ from .durations import seconds
 from .pools import Section
 
 DAILY = "0 0 * * *"
-"""When logs are removed where nobody says when: at midnight."""
+"""When logs are removed where the configuration has no schedule: at midnight."""
 
 MANUAL = "manual"
 """The schedule of a cluster whose logs are removed by `det task cleanup-logs` alone."""

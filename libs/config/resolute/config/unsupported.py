@@ -41,7 +41,10 @@ _TRACES = (
     "is not supported: traces leave as OTLP over HTTP, to the address in RESOLUTE_OTLP_ENDPOINT "
     "(http://host:4318/v1/traces). Remove it, and set that variable."
 )
-_METRICS = "cannot be switched off: metrics are served on loopback addresses only. Write true, or remove it."
+_METRICS = (
+    "cannot be switched off: metrics are served on loopback addresses, and elsewhere only to those who show the "
+    "metrics token. Write true, or remove it."
+)
 _ONE_MANAGER = "is not supported: a cluster has one resource manager. Remove it."
 _WEBHOOKS = "is not supported: there are no webhooks yet. Remove it."
 _PORTS = "is not supported. Set the variable of your library with task_container_defaults.environment_variables."

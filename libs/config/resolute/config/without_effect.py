@@ -1,4 +1,4 @@
-"""Settings of an experiment that are understood and have no effect where it runs: which of them somebody wrote."""
+"""Settings of an experiment that are valid and have no effect where it runs: which of them a submission has."""
 
 from __future__ import annotations
 

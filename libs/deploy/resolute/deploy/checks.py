@@ -23,7 +23,7 @@ from resolute.service.addresses import is_loopback
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 DATABASE_S = 10.0
-"""How long a database may take to let somebody in."""
+"""How long a database may take to accept a connection."""
 _SERVER_PORTS = range(20_000, 32_768)
 _PORT_TRIES = 100
 _OUTGOING_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")

@@ -285,12 +285,13 @@ def _trusting(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
 
 
 def _without_task_defaults(pool: Any) -> Any:
-    """A pool as the scheduler is told of it, which completes no configuration and needs no password of a registry."""
+    """A pool without its `task_container_defaults`: the scheduler completes no configuration and needs no password of a
+    registry."""
     return pool if isinstance(pool, str) else {k: v for k, v in pool.items() if k != "task_container_defaults"}
 
 
 def _without_network(pool: Any) -> Any:
-    """A pool as services are told of it: agents alone need to know the network of its tasks."""
+    """A pool without the network of its tasks, which only agents need to know."""
     defaults = None if isinstance(pool, str) else pool.get("task_container_defaults")
     return pool if defaults is None else {**pool, "task_container_defaults": _but_network(defaults)}
 

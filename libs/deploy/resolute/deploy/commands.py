@@ -133,7 +133,7 @@ def _cluster_down(args: ClusterDown, places: Places, progress: Progress) -> int:
     if known is None:
         raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
     if args.delete_db and known.database:
-        raise _not_ours_to_delete()
+        raise _another_runs_the_database()
     was_up = _stop_all(places, known)
     progress.say(f"cluster {known.name!r} is down" if was_up else f"cluster {known.name!r} was not running")
     if args.delete_db:
@@ -278,12 +278,12 @@ def _check_database(wanted: Cluster, known: Cluster | None, delete_db: bool) -> 
             f"configuration has to {'stay' if known.database else 'be left out'}, or --data-dir to name a new cluster"
         )
     if delete_db and wanted.database:
-        raise _not_ours_to_delete()
+        raise _another_runs_the_database()
     if wanted.database:
         checks.database_answers(wanted.database)
 
 
-def _not_ours_to_delete() -> Refused:
+def _another_runs_the_database() -> Refused:
     return Refused(
         "cannot delete the database (--delete-db): the section `db` of the master configuration names one that this "
         "cluster does not run; drop it there, and leave out --delete-db"

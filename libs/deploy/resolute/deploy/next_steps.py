@@ -9,7 +9,7 @@ from resolute.deploy.args import ClusterUp
 from resolute.deploy.cluster import Cluster
 
 USUAL_ADDRESSES = ("http://127.0.0.1:8080", "http://localhost:8080")
-"""Where `det` looks for a master when nobody tells it of another."""
+"""Where `det` looks for a master when no other address is given."""
 
 
 def next_steps(cluster: Cluster, asked: ClusterUp) -> str:

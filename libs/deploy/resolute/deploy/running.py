@@ -1,7 +1,7 @@
 """Which embedded clusters run on this machine, and the data directory that a command means which names none.
 
 A supervisor's command line names its plan, and the plan lies in the data directory: so a cluster is found wherever
-its data are, without a list of clusters that somebody would have to keep.
+its data are, and no list of clusters has to be kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`resolute log tail | show | why | verify | asides`: the audit trail, from the database alone, cluster up or down.
 
-Where a command takes a `where`, that is the database, or a log that somebody else has opened: one behind a gateway.
+Where a command takes a `where`, that is the URL of the database, or a log that is open already: one behind a gateway.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ IN_LINE, MAX_SLOTS, NEVER_FITS, FAIR_SHARE = "in_line", "max_slots", "never_fits
 NO_POOL = "no_pool"
 
 OF_ITSELF = frozenset({"", IN_LINE, MAX_SLOTS, "making_room", NO_POOL})
-"""What is told to others than the first of a line."""
+"""Rules that are given as the reason to other allocations than the first of a line."""
 
 OF_ALL = frozenset({NEVER_FITS, FAIR_SHARE})
 """What holds all of a line when it holds its first: who comes behind holds as much for its weight, or more."""

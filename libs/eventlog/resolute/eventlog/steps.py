@@ -13,7 +13,7 @@ STEP = 250
 
 
 async def in_steps(things: Sequence[T]) -> AsyncIterator[Sequence[T]]:
-    """`things` in parts of at most STEP. What fits in one part waits for nobody."""
+    """`things` in parts of at most STEP. Where all fit in one part, there is no pause."""
     for start in range(0, len(things), STEP):
         if start:
             await asyncio.sleep(0)

@@ -1,5 +1,5 @@
-"""Appending as a part of somebody else's transaction, so that a fact and what it tells of are written together or not
-at all. For what an operator does on the database itself; services append through `EventLog`."""
+"""Appending within a transaction of the caller, so that an event and the change that it records are written together or
+not at all. For what an operator does on the database itself; services append through `EventLog`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ async def append_within(
     connection: asyncpg.Connection, stream: str, events: Sequence[Event], cause: Cause, *, service: Service
 ) -> Appended:
     """Append to the end of `stream`. To be the last step of the transaction that `connection` is in: until its commit
-    nobody else appends to the log. `service`: the one whose stream it is, and which the operator acts for.
+    no other process can append to the log. `service`: the one whose stream it is, and which the operator acts for.
 
-    Raises WrongVersion when somebody else appended to the stream at this moment.
+    Raises WrongVersion when another process appended to the stream at this moment.
     """
     check_names(stream, cause)
     check_append(service, stream, (event.category for event in events))

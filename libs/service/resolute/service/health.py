@@ -28,7 +28,7 @@ class HealthSite:
         self, checks: Mapping[str, Check], progress: Mapping[str, str] | None = None, *, token: str = ""
     ) -> None:
         """`progress`: how far services have come that are not ready, in words; `/ready` shows them. `token`: of those
-        who read metrics from elsewhere; where it is empty, nobody does."""
+        who read metrics from elsewhere; where it is empty, metrics are not served elsewhere."""
         self._checks, self._progress = checks, progress if progress is not None else {}
         self._token, self._on_loopback = token, False
         self._runner: web.AppRunner | None = None

@@ -9,7 +9,7 @@ from resolute.proto.errors import InvalidConfig
 from resolute.service.credentials import are_equal
 
 PREFIX = "metrics-"
-"""By which the token is told from those of sessions and of tasks."""
+"""Distinguishes the token from those of sessions and of tasks."""
 
 
 def new() -> str:

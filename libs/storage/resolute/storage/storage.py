@@ -26,7 +26,7 @@ class Storage(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises OSError where nobody could tell which files there are, as on a file system that is not mounted."""
+        """Raises OSError where the storage cannot say which files it has, as where a file system is not mounted."""
         ...
 
     def delete(self, uuid: str, globs: Sequence[str] = ()) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Follows the log, and writes what it says of a task's life into the task's own log (`lifecycle_lines.py`).
 
-Every gateway does so. A line is numbered by the event it comes from, so that it is stored once, whoever stores it, and
-however often an event is handled.
+Every gateway does so. A line is numbered by the event it comes from, so that it is stored once, however many gateways
+handle the event, and however often.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class LifecycleLines:
                     await self._advanced.wait()
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        await self._told(batch)
+        await self._handled(batch)
         self._advance(batch[-1].position)
         if asyncio.get_running_loop().time() - self._saved_at_s >= SAVE_EVERY_S:
             await self._save()
@@ -105,19 +105,19 @@ class LifecycleLines:
         """All is quiet. What a person asked for once more is written behind what was written since."""
         await self._save()
         for position in await self._log.asked_again(NAME):
-            if await self._told(await self._log.read_all(position - 1, 1)):
+            if await self._handled(await self._log.read_all(position - 1, 1)):
                 await self._log.settle(NAME, position)
 
-    async def _told(self, batch: Sequence[Recorded]) -> bool:
-        """Whether all was told. An event that no line can be made of is set aside for a person to read, and the
-        others are written."""
+    async def _handled(self, batch: Sequence[Recorded]) -> bool:
+        """Write the lines of `batch`, and answer whether this worked for all its events. An event that no line can be
+        made of is set aside for a person to read, and the lines of the others are written."""
         try:
             await self._write(batch)
         except Unavailable:
             raise
         except Exception as error:
             if len(batch) > 1:
-                return all([await self._told([recorded]) for recorded in batch])
+                return all([await self._handled([recorded]) for recorded in batch])
             log_.exception("an event that a task's log cannot tell", event_id=batch[0].id)
             await self._log.set_aside(NAME, batch[0].position, repr(error))
             return False

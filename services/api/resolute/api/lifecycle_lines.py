@@ -198,7 +198,7 @@ def _terminated(task: Task, event: AllocationExited) -> Said:
             return Said(f"{ended} stopped after resources exited successfully with a zero exit code")
         case "yielded":
             return Said(f"{ended} preempted after {event.reason or 'it was asked to give its slots back'}")
-        case "lost":  # nobody's failure: the trial goes on elsewhere, and it counts for nothing
+        case "lost":  # no failure of the trial, which goes on elsewhere: it counts as no restart
             return Said(f"{ended} stopped early after {event.reason or 'its agent was lost'}", "WARNING")
         case "killed":
             return Said(f"{ended} killed after {event.reason or 'it was asked to end'}")

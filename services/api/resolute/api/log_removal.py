@@ -29,7 +29,7 @@ log_ = structlog.get_logger()
 ACTOR = "log retention"
 
 LOOK_EVERY_S = 30.0
-"""Between looks at the clock, and at what somebody else may have left unfinished."""
+"""Between looks at the clock, and at removals that another gateway may have left unfinished."""
 
 REST_S = 0.05
 """After each step: what removes takes no more than some of the database's time."""
@@ -105,9 +105,10 @@ class LogRemoval:
             await self._removals.done(begun)
 
     async def _tell(self, begun: Begun, actor: str) -> None:
-        """Raises Unavailable while nobody can be told: the note stays, and is told later."""
+        """Ask the searcher to record it. Raises Unavailable while no searcher answers: the note stays, and is recorded
+        later."""
         due = begun.due
-        assert due.days is not None, "what is told was kept for some days"
+        assert due.days is not None, "a log that expired was kept for some days"
         command = RecordLogRemoved(due.experiment_id, due.trial_id, begun.lines, due.days)
         try:
             await self._bus.request(command, Cause(f"log-removal-{begun.removal_id}", actor=actor))
@@ -117,7 +118,7 @@ class LogRemoval:
             log_.info("a removed log is not recorded", trial_id=due.trial_id, why=error.message)
 
     async def _purge(self) -> None:
-        """What deleted experiments left: no person can ask for it, so nothing is told."""
+        """Remove what deleted experiments left. It is not recorded: their streams have ended."""
         for begun in await self._removals.begun(deleted=True):
             newest_id = await self._logs.newest(begun.due.task_id)
             await _steps(partial(self._removals.step, begun.due, newest_id))

@@ -1,6 +1,6 @@
-"""Which processes Prometheus shall ask for metrics, as a file lists them that is written by whoever starts the cluster.
+"""Which processes Prometheus shall ask for metrics. The command that starts the cluster writes them to a file.
 
-The file is a JSON list, read again whenever somebody asks, so that a process which joins later is found:
+The file is a JSON list. It is read again for each request, so that a process which joins later is found:
 `[{"process": "searcher", "address": "searcher:9090", "each_address": true}]`. With `each_address` the name stands for
 several replicas, as the name of a service does in Docker Compose: every address that it has is a target.
 """

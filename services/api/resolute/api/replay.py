@@ -4,7 +4,7 @@ The read model is built a second time, from the log's first event on, beside the
 table is compared with its twin, and GETs of the gateway are answered from both and compared byte for byte. An answer
 is made of rows; what it could show differently although all rows are the same (their order, where a query names none)
 is the same for all things of a kind. So a sample of each route is asked where there are many; `every_answer` asks
-them all. States that cannot be are named as well, however truly they are told. The cluster may run meanwhile.
+them all. States that no right decision leads to are named as well (`audit`). The cluster may run meanwhile.
 """
 
 from __future__ import annotations

@@ -125,7 +125,8 @@ async def _tell(database: asyncpg.Connection, fact: SecretsEvent) -> None:
 
 
 def _operator() -> str:
-    """Who types the command: nobody signs in to a database that one can reach, and so the account on this host."""
+    """The actor that the event names. A command that works on the database itself has no signed-in user, so it is the
+    account on this host that typed the command."""
     try:
         name = os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in some containers

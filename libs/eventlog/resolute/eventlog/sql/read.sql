@@ -27,7 +27,7 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
 SELECT version FROM eventlog.streams WHERE stream = $1;
 
 -- name: find
--- What is NULL does not matter.
+-- A condition whose parameter is NULL is not looked at.
 SELECT position, stream, version, type, schema_version, data::text, caused_by, step, correlation_id, actor,
        traceparent, recorded_at, prev_hash
   FROM eventlog.events

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.call import Call
-from resolute.api.views.experiments import COUNT, STATES, kept_as
-from resolute.api.views.listing import Where, pattern, state_names
+from resolute.api.views.experiments import COUNT, STATES, TEXTS, kept_as, narrow
+from resolute.api.views.listing import Where, state_names
 
 ALL_PROJECTS = -1
 """In the path of an action on many."""
@@ -88,13 +88,7 @@ def found_by(filters: Mapping[str, Any], project_id: int, scope: Scope) -> Where
     for one in sorted({project_id, filters.get("projectId") or ALL_PROJECTS} - {ALL_PROJECTS}):
         where.add("e.project_id = ?", one)
     _archived(where, filters.get("archived"), scope)
-    for column in ("name", "description"):
-        if text := filters.get(column):
-            where.add(f"e.{column} ILIKE ?", pattern(text))
-    if labels := filters.get("labels"):
-        where.add("e.labels @> ?::text[]", labels)
-    if user_ids := filters.get("userIds"):
-        where.add("e.owner_id = ANY(?::int[])", user_ids)
+    narrow(where, {column: filters.get(column) for column in TEXTS}, filters.get("labels"), filters.get("userIds"))
     if excluded := filters.get("excludedExperimentIds"):
         where.add("e.id <> ALL(?::bigint[])", excluded)
     named = kept_as(state_names(filters.get("states") or [], STATES))

@@ -140,7 +140,7 @@ async def _code(call: Call, config: ExperimentConfig, parent: Parent | None) -> 
 
 
 def _no_code(config: ExperimentConfig, code: bytes | Packed | None, parent: Parent | None) -> list[str]:
-    """What somebody should know who sent no files: what runs has to be where the trial runs."""
+    """A warning for a submission without files: what the entrypoint runs has to be where the trial runs."""
     missing = missing_file(config.entrypoint, ()) if code is None and parent is None else None
     return [f"entrypoint: no files were sent; {missing} has to be where the trial runs"] if missing else []
 

@@ -13,13 +13,15 @@ from resolute.api.views.experiments import (
     FROM,
     SELECT,
     STATES,
+    TEXTS,
     TRIAL_IDS,
     experiment_json,
     kept_as,
+    narrow,
     row_of,
 )
 from resolute.api.views.jobs import job_summary
-from resolute.api.views.listing import Where, listed_by_key, order_by, pattern, state_names
+from resolute.api.views.listing import Where, listed_by_key, order_by, state_names
 from resolute.api.wire import number, timestamp
 from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import NotFound
@@ -80,15 +82,9 @@ def _wanted(call: Call) -> Where:
     query, where = call.query, Where()
     if (archived := query.flag("archived")) is not None:
         where.add("e.archived = ?", archived)
-    for column in ("name", "description"):
-        if text := query.text(column):
-            where.add(f"e.{column} ILIKE ?", pattern(text))
-    if labels := query.texts("labels"):
-        where.add("e.labels @> ?::text[]", labels)
+    narrow(where, {column: query.text(column) for column in TEXTS}, query.texts("labels"), query.numbers("userIds"))
     if users := query.texts("users"):
         where.add("coalesce(u.username, e.owner) = ANY(?::text[])", users)
-    if user_ids := query.numbers("userIds"):
-        where.add("e.owner_id = ANY(?::int[])", user_ids)
     if project_id := query.number("projectId"):
         where.add("e.project_id = ?", project_id)
     if states := state_names(query.texts("states"), STATES):

@@ -1,7 +1,8 @@
 """Removing the logs of trials, and the metrics of deleted ones: in steps, each a short transaction.
 
-What is to go, and how much has gone, is noted in the transaction of each step, so that whoever goes on after a crash
-neither forgets nor counts twice. Steps of one trial are taken one after another, however many gateways take them.
+What is to go, and how much has gone, is noted in the transaction of each step, so that the gateway that goes on after
+a crash neither forgets nor counts twice. Steps of one trial are taken one after another, however many gateways take
+them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Removals:
         return await self._measured.delete_some(due.trial_id, STEP_ROWS)
 
     async def enqueue(self, experiment_id: int, trials: dict[int, str]) -> None:
-        """Note that the logs and the metrics of these trials, tasks by trial, are to go: nobody can ask for them."""
+        """Note that the logs and the metrics of these trials, tasks by trial, are to be removed."""
         with outages():
             await self._pool.execute(ENQUEUE, list(trials.values()), list(trials), experiment_id)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import asyncpg
 import orjson
 
 from resolute.api.readmodel import ReadModel
+from resolute.api.views.listing import Where, pattern
 from resolute.api.views.shown import Shown, shown_both
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
@@ -54,10 +55,28 @@ STATES = (
 TRIAL_IDS = "SELECT id FROM read_v1.trials WHERE experiment_id = $1 ORDER BY id"
 
 
+TEXTS = ("name", "description")
+"""Columns of which a part may be looked for."""
+
+
 def kept_as(states: Collection[str]) -> list[str]:
     """The states that experiments are kept under: how far the trials of an active one have come is not among them."""
     active = {"QUEUED", "PULLING", "STARTING", "RUNNING"}
     return sorted({"ACTIVE" if name in active else name for name in states})
+
+
+def narrow(
+    where: Where, texts: Mapping[str, str | None], labels: Sequence[str] | None, user_ids: Sequence[int] | None
+) -> None:
+    """The conditions that lists of experiments and actions on many have in common. `texts`: parts of the name and of
+    the description. What is empty is no condition."""
+    for column, text in texts.items():
+        if text:
+            where.add(f"e.{column} ILIKE ?", pattern(text))
+    if labels:
+        where.add("e.labels @> ?::text[]", labels)
+    if user_ids:
+        where.add("e.owner_id = ANY(?::int[])", user_ids)
 
 
 async def row_of(read: ReadModel, experiment_id: int) -> asyncpg.Record:
@@ -115,7 +134,7 @@ def experiment_json(row: asyncpg.Record, shown: Shown | None = None) -> dict[str
     if row["ended_at"] is not None:
         found["duration"] = int((row["ended_at"] - row["started_at"]).total_seconds())
     if row["reason"]:
-        found["stateReason"] = row["reason"]  # ours: other clients pass over it
+        found["stateReason"] = row["reason"]  # not of Determined's wire: other clients ignore it
     if row["external_id"] is not None:
         found["externalExperimentId"] = row["external_id"]
     if row["model_definition_bytes"] is not None:

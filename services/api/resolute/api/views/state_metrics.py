@@ -126,7 +126,9 @@ class State(Collector):
             "resolute_shown_position", "Up to which position the gateway's tables show the log", self._shown_position
         )
         asides = _family(
-            "resolute_events_aside", "Events that are set aside now, by whoever could not handle them", ("consumer",)
+            "resolute_events_aside",
+            "Events that are set aside now, by the consumer that could not handle them",
+            ("consumer",),
         )
         for consumer, count in sorted(self._asides.items()):
             asides.add_metric((consumer,), count)

@@ -107,12 +107,12 @@ def _trial_json(row: asyncpg.Record, summary: TrialSummary) -> dict[str, Any]:
         "searcherMetricValue": number(row["best_metric"]),
     }
     if row["reason"]:
-        shown["stateReason"] = row["reason"]  # ours: other clients pass over it
+        shown["stateReason"] = row["reason"]  # not of Determined's wire: other clients ignore it
     own, experiments = row["log_retention_days"], row["experiments_log_retention_days"]
     if (days := experiments if own is None else own) is not None:
         shown["logRetentionDays"] = days
     if row["logs_removed_at"] is not None:
-        shown["logsRemovedAt"] = timestamp(row["logs_removed_at"])  # ours, as above
+        shown["logsRemovedAt"] = timestamp(row["logs_removed_at"])  # not of Determined's wire either
     if row["log_policy_matched"] is not None:
         shown["logPolicyMatched"] = row["log_policy_matched"]
     if summary.metadata is not None:
