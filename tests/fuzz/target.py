@@ -199,7 +199,7 @@ class Target:
         files = self._storage / uuid
         files.mkdir(parents=True)
         (files / "state.pt").write_bytes(b"weights")
-        assert open_storage(section).list(uuid), "the checkpoint lies where the storage looks for it"
+        assert open_storage(section).listing(uuid), "the checkpoint lies where the storage looks for it"
         body = {
             "uuid": uuid,
             "taskId": task_id,

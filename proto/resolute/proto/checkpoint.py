@@ -12,9 +12,6 @@ from typing import ClassVar
 from resolute.proto import streams
 from resolute.proto.message import Command, Event, Object
 
-STORAGE_BUILT = ("shared_fs", "directory")
-"""The types of `checkpoint_storage` that this release has a back end for."""
-
 
 class CheckpointEvent(Event):
     __slots__ = ()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
+from determined.common.storage import Choice
 from resolute.bus.memory import MemoryBus
 from resolute.checkpoint.shell import CheckpointStore
 from resolute.eventlog.memory import MemoryEventLog
@@ -37,7 +37,8 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Object, Reply
 from resolute.service import Context
-from resolute.storage import Storage, open_storage
+from resolute.storage import StorageManager, open_storage
+from resolute.storage.memory import MemoryStorage
 
 A, B, C = (f"00000000-0000-4000-8000-00000000000{i}" for i in "abc")
 
@@ -52,7 +53,7 @@ class Cluster:
         self.store = self.started()
         self._ids, self._handled, self._versions = count(), 0, 0
 
-    def started(self, opened: Storage | None = None) -> CheckpointStore:
+    def started(self, opened: StorageManager | None = None) -> CheckpointStore:
         context = Context(self.log, MemoryBus())
         return CheckpointStore(context, (lambda section: opened) if opened else open_storage)
 
@@ -192,20 +193,11 @@ async def test_an_experiment_without_checkpoints_is_deleted_at_once(cluster: Clu
     await cluster.ask(DeleteExperimentCheckpoints(7, cluster.storage))
 
 
-class Stuck(Storage):
+class Stuck(MemoryStorage):
     """A disk that does not let go."""
 
-    def list(self, uuid: str) -> dict[str, int]:
-        return {}
-
-    def delete(self, uuid: str, globs: Sequence[str] = ()) -> dict[str, int]:
+    def delete(self, storage_id: str, choose: Choice | None = None) -> dict[str, int]:
         raise PermissionError(13, "Permission denied")
-
-    def open(self, uuid: str, path: str) -> BinaryIO:
-        raise AssertionError("nobody reads here")
-
-    def delete_tensorboard(self, cluster_id: str, experiment_id: int) -> None:
-        pass
 
 
 async def test_a_storage_that_does_not_let_go_is_told_and_may_be_asked_again(cluster: Cluster) -> None:

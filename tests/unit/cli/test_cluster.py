@@ -195,10 +195,20 @@ def archive() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.parametrize(
+    "storage",
+    [
+        {"type": "shared_fs", "host_path": "/nowhere"},
+        {"type": "directory", "container_path": "/nowhere"},
+        {"type": "s3"},
+        {},
+    ],
+)
 def test_a_checkpoint_comes_through_the_master_when_its_storage_is_elsewhere(
-    master: Any, det: Callable[..., Any], tmp_path: Path
+    master: Any, det: Callable[..., Any], tmp_path: Path, storage: dict[str, str]
 ) -> None:
-    master.on("GET /api/v1/checkpoints/u-1", {"checkpoint": checkpoint()})
+    training = {"trialId": 1, "experimentConfig": {"checkpoint_storage": storage}}
+    master.on("GET /api/v1/checkpoints/u-1", {"checkpoint": checkpoint(training=training)})
     master.on("GET /checkpoints/u-1", web.Response(body=archive(), content_type="application/gzip"))
     outcome = det(f"c download u-1 -o {tmp_path}/ck")
     assert outcome.out.startswith(f"Local checkpoint path:\n{tmp_path}/ck\n")

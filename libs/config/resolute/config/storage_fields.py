@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.proto.checkpoint import STORAGE_BUILT
+from determined.common import storage as library
 
 from .nodes import OMIT, Field, Int, Object, Status, Text
 from .problems import Problems
@@ -77,8 +77,8 @@ def read_storage(value: Any, path: str) -> dict[str, Any]:
     storage: dict[str, Any] = STORAGE.read(value, path, problems)
     check_storage(storage, problems, path)
     kind = storage.get("type")
-    if kind in TYPES and kind not in STORAGE_BUILT:
-        problems.add(f"{path}.type", f"{kind} is not supported by this release. Use {' or '.join(STORAGE_BUILT)}.")
+    if kind in TYPES and kind not in library.TYPES:
+        problems.add(f"{path}.type", f"{kind} is not supported by this release. Use {' or '.join(library.TYPES)}.")
     problems.raise_if_any()
     return storage
 

@@ -17,8 +17,6 @@ from determined.pytorch import _state
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._trial import PyTorchTrial
 
-METADATA_FILE = "metadata.json"
-
 logger = logging.getLogger("determined.pytorch")
 
 
@@ -27,7 +25,7 @@ class CheckpointLoadContext(PyTorchTrialContext):
 
     def __init__(self, hparams: dict[str, Any] | None = None, exp_conf: dict[str, Any] | None = None) -> None:
         distributed = core.DummyDistributedContext()
-        place = storage.DirectoryStorageManager(storage.default_root())
+        place = storage.build(str(storage.default_root()))
         super().__init__(
             core_context=core.Context(checkpoint=core.DummyCheckpointContext(distributed, place)),
             trial_seed=None,
@@ -97,7 +95,7 @@ def _of_older_release(folder: pathlib.Path) -> dict[str, Any] | None:
     """
     if not _state.has_state(folder):
         return None
-    metadata = _json_of(folder / METADATA_FILE) if (folder / METADATA_FILE).exists() else {}
+    metadata = _json_of(folder / storage.METADATA_FILE) if (folder / storage.METADATA_FILE).exists() else {}
     config = metadata.get("experiment_config") or {}
     return {
         "trial_type": "PyTorchTrial",

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from determined._version import __version__
-from determined.common import storage
 from determined.pytorch import _state
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._code import copy_code
@@ -63,9 +62,7 @@ def _write(
     torch.save(contents, folder / _state.STATE_FILE)
     _state.save_progress(folder, state)
     (folder / _state.LOAD_FILE).write_text(json.dumps(_load_data(trial, context, is_trainer)))
-    place = context._core.checkpoint._storage
-    leave_out = place.root if isinstance(place, storage.DirectoryStorageManager) else None
-    copy_code(folder / "code", context._on_cluster(), leave_out)
+    copy_code(folder / "code", context._on_cluster(), leave_out=context._core.checkpoint._storage.root)
 
 
 def _load_data(trial: PyTorchTrial, context: PyTorchTrialContext, is_trainer: bool) -> dict[str, Any]:

@@ -20,7 +20,7 @@ Mangler = Callable[[pathlib.Path, int], pathlib.Path]
 
 def storage_folder(cluster_id: str, experiment_id: int, trial_id: int) -> str:
     """Relative to the root of the checkpoint storage."""
-    return f"{cluster_id}/tensorboard/experiment/{experiment_id}/trial/{trial_id}"
+    return f"{storage.event_files(cluster_id, experiment_id)}/trial/{trial_id}"
 
 
 def with_rank(path: pathlib.Path, rank: int) -> pathlib.Path:

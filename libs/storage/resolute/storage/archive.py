@@ -9,21 +9,22 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from resolute.storage.storage import Storage
+from determined.common.storage import StorageManager
+from resolute.storage.opening import files_of
 
 CHUNK_BYTES = 1 << 20
 
 
-def tar_chunks(storage: Storage, uuid: str, *, compressed: bool = False) -> Iterator[bytes]:
+def tar_chunks(storage: StorageManager, uuid: str, *, compressed: bool = False) -> Iterator[bytes]:
     """The checkpoint's files as a tar, gzipped where `compressed`."""
     return _gzipped(_tar(storage, uuid)) if compressed else _tar(storage, uuid)
 
 
-def zip_chunks(storage: Storage, uuid: str) -> Iterator[bytes]:
+def zip_chunks(storage: StorageManager, uuid: str) -> Iterator[bytes]:
     """The checkpoint's files as a zip, stored as they are: weights hardly shrink."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
-        for path in storage.list(uuid):
+        for path in files_of(storage, uuid):
             with archive.open(zipfile.ZipInfo(path), "w", force_zip64=True) as entry:
                 for chunk in () if path.endswith("/") else _read(storage.open(uuid, path)):
                     entry.write(chunk)
@@ -32,8 +33,8 @@ def zip_chunks(storage: Storage, uuid: str) -> Iterator[bytes]:
     yield sink.take()
 
 
-def _tar(storage: Storage, uuid: str) -> Iterator[bytes]:
-    for path, size in storage.list(uuid).items():
+def _tar(storage: StorageManager, uuid: str) -> Iterator[bytes]:
+    for path, size in files_of(storage, uuid).items():
         entry = tarfile.TarInfo(path.rstrip("/"))
         entry.type = tarfile.DIRTYPE if path.endswith("/") else tarfile.REGTYPE
         entry.mode = 0o755 if path.endswith("/") else 0o644

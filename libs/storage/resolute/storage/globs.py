@@ -8,9 +8,11 @@ takes longer than the age of the universe for `*a*a*a*a*a*a*a*a*a*b` and a name 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import re2
+
+from determined.common.storage import Choice
 
 MOST = 100
 """Patterns of one request."""
@@ -37,6 +39,11 @@ def problem_with(globs: Sequence[str]) -> str | None:
     if size > LARGEST_TOGETHER:
         return f"the patterns are too large together ({size} of {LARGEST_TOGETHER} instructions); use fewer wildcards"
     return None
+
+
+def choosing(globs: Sequence[str]) -> Choice | None:
+    """What a storage's `delete` is given for these patterns; without patterns everything goes."""
+    return partial(matching, tuple(globs)) if globs else None
 
 
 def matching(globs: Sequence[str], paths: Iterable[str]) -> set[str]:

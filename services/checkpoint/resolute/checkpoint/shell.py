@@ -29,7 +29,7 @@ from resolute.proto.checkpoint import (
 from resolute.proto.errors import NotFound, Refused, WrongVersion
 from resolute.proto.message import Cause, Command, Object, Recorded, Reply
 from resolute.service import Aggregates, Context, Follower, Reactions, serve_commands
-from resolute.storage import Storage, check_uuid, open_storage
+from resolute.storage import StorageManager, check_uuid, choosing, event_files, files_of, open_storage
 
 NAME = "checkpoint"
 
@@ -54,7 +54,7 @@ async def serve(context: Context) -> None:
 
 
 class CheckpointStore:
-    def __init__(self, context: Context, open_storage: Callable[[Object], Storage] = open_storage) -> None:
+    def __init__(self, context: Context, open_storage: Callable[[Object], StorageManager] = open_storage) -> None:
         self._log, self._open, self._cluster_id = context.log, open_storage, context.cluster_id
         self._registries = Aggregates(context.log, Registry, registry.evolve)
         self._stories = Aggregates(context.log, Story, story.evolve)
@@ -159,7 +159,7 @@ class CheckpointStore:
         found = (await self._registry(experiment_id)).get(uuid)
         if found.state is State.DELETED:
             return
-        left = await asyncio.to_thread(self._open(found.storage).delete, uuid, globs)
+        left = await asyncio.to_thread(self._open(found.storage).delete, uuid, choosing(globs))
         log_.info("checkpoint files removed", experiment_id=experiment_id, uuid=uuid, files_left=len(left))
         await self._execute(experiment_id, NoteFilesRemoved(experiment_id, uuid, left), cause.then("removed"))
 
@@ -207,7 +207,8 @@ class CheckpointStore:
             where = "its TensorBoard files"
             storage = command.storage or (await self._story(experiment_id)).storage
             if storage:
-                await asyncio.to_thread(self._open(storage).delete_tensorboard, self._cluster_id, experiment_id)
+                events = event_files(self._cluster_id, experiment_id)
+                await asyncio.to_thread(self._open(storage).remove, events)
         except OSError as error:
             raise Refused(
                 f"cannot delete the files of experiment {experiment_id}: {where}: {error.strerror}"
@@ -220,9 +221,9 @@ class CheckpointStore:
         return await self._stories.state(streams.EXPERIMENT.stream(experiment_id))
 
 
-def _look(storage: Storage, uuid: str) -> dict[str, int]:
+def _look(storage: StorageManager, uuid: str) -> dict[str, int]:
     storage.check()
-    return storage.list(uuid)
+    return files_of(storage, uuid)
 
 
 def _claim_stream(uuid: str) -> str:

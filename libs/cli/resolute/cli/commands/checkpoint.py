@@ -7,9 +7,12 @@ import shutil
 import tarfile
 import tempfile
 from argparse import Namespace
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from determined.common import storage
+from determined.errors import CheckpointNotFound
 from resolute.cli import output, times
 from resolute.cli.errors import ApiError, CliError
 from resolute.cli.login import session
@@ -69,7 +72,7 @@ def _deliver(opened: Session, checkpoint: dict[str, Any], args: Namespace) -> No
         state = output.state(checkpoint["state"])
         raise CliError(f"checkpoint {checkpoint['uuid']} is {state}; only COMPLETED ones can be downloaded")
     target = Path(args.output_dir or Path("checkpoints") / checkpoint["uuid"])
-    if not (target / "metadata.json").exists():
+    if not (target / storage.METADATA_FILE).exists():
         _copy(opened, checkpoint, target, args.mode)
         _write_metadata(target, checkpoint)
     if args.quiet:
@@ -81,27 +84,24 @@ def _deliver(opened: Session, checkpoint: dict[str, Any], args: Namespace) -> No
 
 def _copy(opened: Session, checkpoint: dict[str, Any], target: Path, mode: str) -> None:
     """Bring the files here: from a storage that this machine shares with the trial, or through the master."""
-    source = None if mode == "master" else _on_this_machine(checkpoint)
-    if source is not None:
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    elif mode == "direct":
+    if mode != "master" and _from_this_machine(checkpoint, target):
+        return
+    if mode == "direct":
         raise CliError("this machine does not see the checkpoint's storage; try --mode master")
-    else:
-        _through_master(opened, checkpoint["uuid"], target)
+    _through_master(opened, checkpoint["uuid"], target)
 
 
-def _on_this_machine(checkpoint: dict[str, Any]) -> Path | None:
+def _from_this_machine(checkpoint: dict[str, Any], target: Path) -> bool:
+    """Copy the files from the checkpoint's storage; False where this machine does not see them."""
     config = (checkpoint.get("training") or {}).get("experimentConfig") or {}
-    storage = config.get("checkpoint_storage") or {}
-    match storage.get("type"):
-        case "shared_fs":
-            root = Path(storage["host_path"], storage.get("storage_path") or "")
-        case "directory":
-            root = Path(storage["container_path"])
-        case _:
-            return None
-    found = root / checkpoint["uuid"]
-    return found if found.is_dir() else None
+    with ExitStack() as stack:
+        try:
+            place = storage.open_storage(config.get("checkpoint_storage") or {}, storage.Access.HOST)
+            source = stack.enter_context(place.restore_path(checkpoint["uuid"]))
+        except (ValueError, CheckpointNotFound):  # ValueError: of a type that this release has no back end for
+            return False
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    return True
 
 
 def _through_master(opened: Session, uuid: str, target: Path) -> None:
@@ -121,7 +121,7 @@ def _through_master(opened: Session, uuid: str, target: Path) -> None:
 
 def _write_metadata(target: Path, checkpoint: dict[str, Any]) -> None:
     """`metadata.json` beside the files, where older checkpoints lack it; loaders look for it."""
-    file = target / "metadata.json"
+    file = target / storage.METADATA_FILE
     if not file.exists():
         file.write_text(json.dumps(checkpoint.get("metadata") or {}, indent=2))
 

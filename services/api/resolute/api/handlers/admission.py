@@ -18,7 +18,7 @@ from resolute.config import ExperimentConfig, Slots
 from resolute.config.experiment import Resources
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Unavailable
 from resolute.proto.pool import CheckFit, Fit
-from resolute.storage import open_storage
+from resolute.storage import open_storage, place_of
 
 log_ = structlog.get_logger()
 
@@ -115,18 +115,13 @@ async def _reachable(read: ReadModel, path: str, uuid: str, storage: Mapping[str
         raise NotFound(f"{path}: checkpoint {uuid!r} not found")
     if row["state"] != "COMPLETED":
         raise InvalidConfig(f"{path}: expected a checkpoint that is COMPLETED; found {uuid!r}, which is {row['state']}")
-    there, here = _place(orjson.loads(row["storage"])), _place(storage)
+    there, here = place_of(orjson.loads(row["storage"])), place_of(storage)
     if there != here:
         raise InvalidConfig(
             f"{path}: checkpoint {uuid!r} lies in another storage than checkpoint_storage says ({here}); "
             f"set checkpoint_storage to {there}"
         )
     return uuid
-
-
-def _place(storage: Mapping[str, Any]) -> dict[str, Any]:
-    places = ("type", "host_path", "storage_path", "container_path")
-    return {name: storage[name] for name in places if storage.get(name) is not None}
 
 
 async def _latest(read: ReadModel, trial_id: int) -> str:

@@ -13,7 +13,7 @@ from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.wire import WireError
 from resolute.proto.errors import NotFound, Refused
-from resolute.storage import Storage, check_uuid, open_storage, tar_chunks, zip_chunks
+from resolute.storage import StorageManager, check_uuid, files_of, open_storage, tar_chunks, zip_chunks
 
 TAR, GZIP, ZIP = "application/x-tar", "application/gzip", "application/zip"
 
@@ -32,7 +32,7 @@ async def download_checkpoint(call: Call) -> web.StreamResponse:
     if record["state"] not in ("COMPLETED", "PARTIALLY_DELETED"):
         raise Refused(f"cannot download checkpoint {uuid}: its state is {record['state']}; choose a completed one")
     storage = open_storage(orjson.loads(record["storage"]))
-    if not await asyncio.to_thread(storage.list, uuid):
+    if not await asyncio.to_thread(files_of, storage, uuid):
         raise NotFound(f"checkpoint {uuid} has no files where its storage says they are")
     return await _streamed(call, kind, uuid, _chunks(kind, storage, uuid))
 
@@ -48,7 +48,7 @@ def _kind(accept: str) -> str:
     raise WireError(wire.UNSUPPORTED_MEDIA, f"Accept: {accept!r} cannot be served; use {TAR}, {GZIP} or {ZIP}")
 
 
-def _chunks(kind: str, storage: Storage, uuid: str) -> Iterator[bytes]:
+def _chunks(kind: str, storage: StorageManager, uuid: str) -> Iterator[bytes]:
     return zip_chunks(storage, uuid) if kind == ZIP else tar_chunks(storage, uuid, compressed=kind == GZIP)
 
 
