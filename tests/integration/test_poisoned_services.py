@@ -72,7 +72,7 @@ while os.fork():  # a supervisor: the child has everything imported already
     print("ended with", os.waitstatus_to_exitcode(status), flush=True)
     if os.waitstatus_to_exitcode(status) == 0:
         sys.exit(0)
-run(serve, {consumer!r})
+run(serve, {name!r})
 """
 
 GATEWAY = """__import__("resolute.api.settings").api.settings.ApiSettings(
@@ -87,7 +87,12 @@ class Service:
 
     @property
     def source(self) -> str:
-        return SERVICE.format(module=self.module, consumer=self.consumer, extra=self.extra)
+        return SERVICE.format(module=self.module, name=self.name, consumer=self.consumer, extra=self.extra)
+
+    @property
+    def name(self) -> str:
+        """Under which the table of streams knows it."""
+        return self.module.split(".")[1]
 
 
 SERVICES = (
