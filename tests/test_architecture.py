@@ -20,6 +20,7 @@ import pytest
 import resolute.proto.catalog  # noqa: F401  (registers every event)
 from resolute.proto import streams
 from resolute.proto.message import EVENTS as REGISTERED
+from resolute.proto.queue import ZERO_SLOTS, PolicyName, WaitRule
 
 ROOT = Path(__file__).parents[1]
 
@@ -227,6 +228,17 @@ def test_names_of_streams_are_made_and_taken_apart_in_one_place() -> None:
             where = f"{file.relative_to(ROOT)}: {first!r}"
             assert not (isinstance(first, str) and name.fullmatch(first)), f"{where} is a name of a stream"
         assert 'stream.partition("-")' not in file.read_text(), f"{file.relative_to(ROOT)} takes one apart"
+
+
+SPELLED_ONCE = {*WaitRule, *PolicyName, ZERO_SLOTS} - {"busy", "max_slots", "priority", "starting", "suspended"}
+"""Words of the queue, but for those that are names of other things as well."""
+
+
+def test_words_of_the_queue_are_spelled_in_proto_alone() -> None:
+    for file in (file for unit in set(MAY_LEAN_ON) - {"proto"} for file in sources(unit)):
+        nodes = (node for node in ast.walk(tree(file)) if isinstance(node, ast.Constant))
+        spelled = {node.value for node in nodes if isinstance(node.value, str)} & SPELLED_ONCE
+        assert spelled == set(), f"{file.relative_to(ROOT)} spells what is in resolute.proto.queue"
 
 
 def _own_sources(unit: str) -> list[Path]:

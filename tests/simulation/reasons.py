@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from resolute.eventlog.line import NEVER_FITS, Told, what_counts
+from resolute.eventlog.line import Told, what_counts
 from resolute.proto.checkpoint import CheckpointDeletionRequested
 from resolute.proto.experiment import (
     ExperimentDeletionFailed,
@@ -27,9 +27,9 @@ from resolute.proto.pool import (
     PreemptionRequested,
     SlotsAssigned,
 )
+from resolute.proto.queue import WaitRule
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduling import reasons
-from resolute.scheduling.allocation import HELD_BACK
 from resolute.scheduling.policies import Policy, policy_for
 from resolute.scheduling.pool import Pool, evolve
 
@@ -110,7 +110,6 @@ def _check_told(history: list[Recorded], policy: Policy) -> None:
         if at % (len(units) // LOOKS + 1) == 0:
             for allocation_id, rule in told.rules().items():
                 now = reasons.rule_of(state, state.allocations[allocation_id], policy)
-                now = NEVER_FITS if now == HELD_BACK else now
                 assert rule == now, f"{allocation_id} is told {rule} after {unit[-1]}, and it is {now}"
             assert +told.held == Counter({job_id: -slots for slots, job_id in state.holding})
 
@@ -132,7 +131,7 @@ class Waiting:
             case AllocationWaits(allocation_id=allocation_id, rule=rule, line=line):
                 self._hear(allocation_id, rule, line)
             case AllocationHeldBack(allocation_id=allocation_id, line=line):
-                self._hear(allocation_id, NEVER_FITS, line)
+                self._hear(allocation_id, WaitRule.NEVER_FITS, line)
             case SlotsAssigned(allocation_id=allocation_id, placements=placements):
                 self._told.pop(allocation_id, None)
                 self._given[allocation_id] = sum(len(placement.slot_ids) for placement in placements)

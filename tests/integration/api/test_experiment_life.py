@@ -120,8 +120,14 @@ async def test_an_edit_of_a_running_experiment_reaches_the_queue_and_a_wrong_one
         assert changes == [{"priority": 7}, {"weight": 2.5}, {"max_slots": 3}]
         for wrong, message in (
             ({"resources": {"weight": -1}}, "resources.weight: expected a number above 0, at most 1,000,000; found -1"),
-            ({"resources": {"priority": 100}}, "resources.priority: expected a whole number from 1 to 99; found 100"),
-            ({"resources": {"priority": 0}}, "resources.priority: expected a whole number from 1 to 99; found 0"),
+            (
+                {"resources": {"priority": 100}},
+                "resources.priority: expected a whole number from 1 (first) to 99 (last); found 100",
+            ),
+            (
+                {"resources": {"priority": 0}},
+                "resources.priority: expected a whole number from 1 (first) to 99 (last); found 0",
+            ),
             ({"resources": {"maxSlots": -2}}, "resources.maxSlots: expected a whole number from 0"),
             ({"maxRestarts": -1}, "maxRestarts: expected a whole number from 0"),
             ({"resources": {"resourcePool": "attic"}}, "resources.resourcePool: no pool 'attic'"),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from resolute.eventlog.line import Told, what_counts
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationWaits, RequestAllocation, Slot, TaskReport
-from resolute.scheduling.allocation import HELD_BACK, Allocation
+from resolute.scheduling.allocation import Allocation
 from resolute.scheduling.decisions import Wish, decide
 from resolute.scheduling.demands import kind_of, line_of
 from resolute.scheduling.policies import Policy, Priority
@@ -73,7 +73,7 @@ class PoolStory:
 
 
 def told(allocation: Allocation) -> Told:
-    rule = "never_fits" if allocation.rule_waiting == HELD_BACK else allocation.rule_waiting
+    rule = allocation.rule_waiting
     request = allocation.request
     return Told(allocation.id, request.job_id, request.slots, line_of(kind_of(request)), rule)
 

@@ -202,7 +202,7 @@ def test_a_job_at_its_limit_is_told_so():
 
 def test_what_a_smaller_pool_cannot_hold_is_told_and_withdrawn_when_it_grows():
     story = given(hello("a1", 4), asks("x", 4), asks("y", 4)).given(DisableAgent("default", "a1", drain=True))
-    assert story.pool.allocations["y"].rule_waiting == "held_back"
+    assert story.pool.allocations["y"].rule_waiting == "never_fits"
     story.when(EnableAgent("default", "a1"))
     assert story.pool.allocations["y"].rule_waiting == "busy"
 

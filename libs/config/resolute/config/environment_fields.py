@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from resolute.proto.queue import PRIORITY_FIRST, PRIORITY_LAST, WEIGHT_MOST
+
 from . import bounds
 from .nodes import (
     MOST_EXACT,
@@ -24,7 +26,6 @@ from .nodes import (
     Status,
     Text,
 )
-from .pools import WEIGHT_MOST
 from .problems import Problems, join
 from .slots import SlotsNode
 
@@ -186,7 +187,7 @@ RESOURCES = Object(
         "slots_per_trial": Field(SlotsNode(), 1),
         "max_slots": Field(Int(0)),
         "weight": Field(Number(above=0, most=WEIGHT_MOST), 1),
-        "priority": Field(Int(1, 99)),
+        "priority": Field(Int(PRIORITY_FIRST, PRIORITY_LAST)),
         "resource_pool": Field(Text(), ""),
         "shm_size": Field(_Size()),
         "is_single_node": Field(Bool()),

@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from .durations import seconds
+from resolute.proto.queue import PRIORITY_DEFAULT, PRIORITY_FIRST, PRIORITY_LAST, PolicyName
 
-WEIGHT_MOST = 1_000_000
-"""The largest weight of a job. What is beyond is a slip, and sums of such would leave what numbers can hold."""
+from .durations import seconds
 
 POSIX_ID_MAX = 2**32 - 2
 """The largest number of a user or group; the one after it means "leave it as it is" to the system calls."""
@@ -32,10 +31,10 @@ class Section(BaseModel):
 
 
 class Scheduler(Section):
-    type: Literal["priority", "fair_share", "fifo"] = "priority"
+    type: PolicyName = PolicyName.PRIORITY
     preemption: bool = False
     """priority: whether work of higher priority may ask for the slots of lower ones."""
-    default_priority: int = Field(default=42, ge=1, le=99)
+    default_priority: int = Field(default=PRIORITY_DEFAULT, ge=PRIORITY_FIRST, le=PRIORITY_LAST)
     fitting_policy: Literal["best", "worst"] = "best"
     """best packs work tightly, worst spreads it."""
     allow_heterogeneous_fits: bool = False

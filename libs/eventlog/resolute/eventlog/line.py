@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-IN_LINE, MAX_SLOTS, NEVER_FITS, FAIR_SHARE = "in_line", "max_slots", "never_fits", "fair_share"
-NO_POOL = "no_pool"
+from resolute.proto.queue import HOLDS_THE_WHOLE_LINE, TOLD_TO_THE_FIRST, WaitRule
 
-OF_ITSELF = frozenset({"", IN_LINE, MAX_SLOTS, "making_room", NO_POOL})
+TOLD_TO_OTHERS = frozenset({"", *WaitRule} - TOLD_TO_THE_FIRST)
 """Rules that are given as the reason to other allocations than the first of a line."""
-
-OF_ALL = frozenset({NEVER_FITS, FAIR_SHARE})
-"""What holds all of a line when it holds its first: who comes behind holds as much for its weight, or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +36,16 @@ class Counts:
 
 def what_counts(one: Told, waiting: Iterable[Told]) -> Counts:
     """`waiting`: all that wait in its pool, or at least those told anything else than that they are in line."""
-    if one.rule != IN_LINE:
+    if one.rule != WaitRule.IN_LINE:
         return Counts(one.rule, one)
-    told = [other for other in waiting if other.rule != IN_LINE]
+    told = [other for other in waiting if other.rule != WaitRule.IN_LINE]
     for other in told:
-        if other.rule == MAX_SLOTS and (other.job_id, other.line) == (one.job_id, one.line):
-            return Counts(MAX_SLOTS, other)
-    first = [other for other in told if other.rule not in OF_ITSELF]
+        if other.rule == WaitRule.MAX_SLOTS and (other.job_id, other.line) == (one.job_id, one.line):
+            return Counts(WaitRule.MAX_SLOTS, other)
+    first = [other for other in told if other.rule not in TOLD_TO_OTHERS]
     for other in first:
         if other.line == one.line:
-            return Counts(other.rule if other.rule in OF_ALL else IN_LINE, other)
+            return Counts(other.rule if other.rule in HOLDS_THE_WHOLE_LINE else WaitRule.IN_LINE, other)
     # Where all wait behind one, there is one line of those who need slots, whatever they ask.
-    beside = (other for other in first if other.rule != NEVER_FITS and bool(other.slots) == bool(one.slots))
-    return Counts(IN_LINE, next(beside, one))
+    beside = (other for other in first if other.rule != WaitRule.NEVER_FITS and bool(other.slots) == bool(one.slots))
+    return Counts(WaitRule.IN_LINE, next(beside, one))

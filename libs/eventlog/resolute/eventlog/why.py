@@ -16,10 +16,11 @@ from typing import Any, Protocol
 import orjson
 
 from resolute.eventlog.chain import Row
-from resolute.eventlog.line import IN_LINE, NEVER_FITS, Told, what_counts
+from resolute.eventlog.line import Told, what_counts
 from resolute.eventlog.sentences import sentence
 from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.queue import WaitRule
 
 LONGEST = 200
 """A chain is cut there: longer ones explain nothing to anybody."""
@@ -181,7 +182,7 @@ _WAITS_NO_MORE = ("SlotsAssigned", "AllocationExited")
 
 async def _of_line(fact: Fact, history: History) -> Fact | None:
     """What counts for one that was told that it is in line, and still is."""
-    if fact.type != "AllocationWaits" or fact.data["rule"] != IN_LINE:
+    if fact.type != "AllocationWaits" or fact.data["rule"] != WaitRule.IN_LINE:
         return None
     waiting, jobs = dict[str, Fact](), dict[str, str]()
     for one in await history.of_types(fact.row.stream, *_WAITS, *_WAITS_NO_MORE):
@@ -200,7 +201,7 @@ async def _of_line(fact: Fact, history: History) -> Fact | None:
 
 def _told(fact: Fact, jobs: Mapping[str, str]) -> Told:
     data = fact.data
-    rule, slots = data.get("rule", NEVER_FITS), data.get("slots_needed", 0)
+    rule, slots = data.get("rule", WaitRule.NEVER_FITS), data.get("slots_needed", 0)
     return Told(data["allocation_id"], jobs.get(data["allocation_id"], ""), slots, data.get("line", ""), rule)
 
 

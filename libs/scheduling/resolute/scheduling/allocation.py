@@ -22,6 +22,7 @@ from resolute.proto.pool import (
     ResourcesStarted,
     SlotsAssigned,
 )
+from resolute.proto.queue import WaitRule
 
 
 class State(Enum):
@@ -74,13 +75,6 @@ HOLDING = frozenset({State.ASSIGNED, State.RUNNING, State.PREEMPTING, State.YIEL
 
 PREEMPTIBLE = frozenset({State.ASSIGNED, State.RUNNING})
 
-HELD_BACK = "held_back"
-IN_LINE, MAX_SLOTS, MAKING_ROOM = "in_line", "max_slots", "making_room"
-NO_POOL = "no_pool"
-
-OF_THE_FIRST = frozenset({HELD_BACK, "busy", "whole_agents", "fair_share", "starting", "suspended"})
-"""Rules that are told to the first of a line, and count for those behind as well."""
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -105,7 +99,7 @@ class Allocation:
     shares: Mapping[str, Share] = field(default_factory=dict)
     """By resources_id, in order of rank."""
     rule_waiting: str = ""
-    """Which rule was recorded to hold it while it waits: see AllocationWaits; HELD_BACK where none of those."""
+    """Which rule was recorded to hold it while it waits: a WaitRule, or empty."""
     why_waiting: str = ""
     waits_since: datetime | None = None
     """When that rule came to hold it."""
@@ -160,7 +154,7 @@ def evolve(allocation: Allocation, event: Event) -> Allocation:
     allocation = replace(allocation, state=FLOW[allocation.state, type(event)])
     match event:
         case AllocationHeldBack(reason=reason):
-            return replace(allocation, rule_waiting=HELD_BACK, why_waiting=reason, waits_since=None)
+            return replace(allocation, rule_waiting=WaitRule.NEVER_FITS, why_waiting=reason, waits_since=None)
         case AllocationWaits(rule=rule, reason=reason, since=since):
             return replace(allocation, rule_waiting=rule, why_waiting=reason, waits_since=since)
         case SlotsAssigned(placements=placements):

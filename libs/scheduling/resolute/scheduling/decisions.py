@@ -43,6 +43,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
+from resolute.proto.queue import PRIORITY_DEFAULT, WaitRule
 from resolute.scheduling import moves, reasons
 from resolute.scheduling.agents import Agent
 from resolute.scheduling.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
@@ -53,8 +54,6 @@ from resolute.scheduling.policies import Assign, Policy, Preempt, plan
 from resolute.scheduling.policies.passes import preemption
 from resolute.scheduling.policies.victims import most_spared
 from resolute.scheduling.pool import Pool, happen, job_of
-
-DEFAULT_PRIORITY = 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class Story:
 
 
 def decide(
-    wish: Wish, pool: Pool, now: datetime, policy: Policy, default_priority: int = DEFAULT_PRIORITY, actor: str = ""
+    wish: Wish, pool: Pool, now: datetime, policy: Policy, default_priority: int = PRIORITY_DEFAULT, actor: str = ""
 ) -> list[Event]:
     """`default_priority`: of requests that set none. `actor`: whose wish it is, for those who are told."""
     story = Story(pool, now, actor)
@@ -194,7 +193,7 @@ def _enforce_limit(story: Story, job_id: str) -> None:
         deadline_at = story.now + timedelta(seconds=victim.request.preemption_timeout_s)
         by = f" by {story.actor}" if story.actor else ""
         reason = f"max_slots was lowered to {job.max_slots}{by}"
-        story.happens(PreemptionRequested(victim.id, reason, deadline_at, "max_slots"))
+        story.happens(PreemptionRequested(victim.id, reason, deadline_at, WaitRule.MAX_SLOTS))
 
 
 def _beyond(pool: Pool, job_id: str, slots: int) -> list[Allocation]:

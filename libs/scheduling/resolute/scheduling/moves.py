@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig, NotFound, refuse
 from resolute.proto.pool import ChangeJob, JobChanged, JobMoved, MoveJob
+from resolute.proto.queue import WANTED, JobSetting, PolicyName, Side, may_be
 from resolute.scheduling.jobs import Job
 from resolute.scheduling.pool import Pool
 
@@ -30,41 +29,28 @@ def change(pool: Pool, wish: ChangeJob) -> JobChanged | None:
 
 def check(path: str, field: str, value: Any) -> None:
     """Raises InvalidConfig, naming `path`, where a setting of a job cannot have this value."""
-    if field not in _WOULD_DO:
-        raise InvalidConfig(f"{path}: no such setting of a job; {', '.join(sorted(_WOULD_DO))} would do")
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    number = whole or (isinstance(value, float) and math.isfinite(value))
-    good = {
-        "priority": whole and 1 <= value <= 99,
-        "weight": number and 0 < value <= WEIGHT_MOST,
-        "max_slots": value is None or (whole and value >= 0),
-    }
-    if not good[field]:
-        raise InvalidConfig(f"{path}: found {value!r}; {_WOULD_DO[field]} would do")
-
-
-_WOULD_DO: Mapping[str, str] = {
-    "priority": "a whole number from 1 (first) to 99",
-    "weight": f"a number above 0, at most {WEIGHT_MOST:,}",
-    "max_slots": "a whole number of at least 0, or null for no limit",
-}
+    if field not in tuple(JobSetting):
+        raise InvalidConfig(f"{path}: no such setting of a job; {', '.join(sorted(JobSetting))} would do")
+    setting = JobSetting(field)
+    if not may_be(setting, value):
+        raise InvalidConfig(f"{path}: found {value!r}; {WANTED[setting]} would do")
 
 
 def move(pool: Pool, wish: MoveJob, policy_name: str) -> JobMoved | None:
     """Among those of the neighbour's priority, right next to the neighbour; None where it is there already."""
     neighbour_id, ahead = _neighbour(wish)
     job, neighbour = _waiting_job(pool, wish, wish.job_id), _waiting_job(pool, wish, neighbour_id)
-    if policy_name == "fair_share":
+    if policy_name == PolicyName.FAIR_SHARE:
         raise refuse(
             f"move job {wish.job_id} {'ahead of' if ahead else 'behind'} {neighbour_id}",
             f"pool {wish.pool} shares its slots by weight, not by place in a queue",
             "a larger weight gives a job more slots",
         )
     beyond = _beyond(pool, neighbour, wish.job_id, ahead)
-    priority = neighbour.priority if policy_name == "priority" else job.priority
+    priority = neighbour.priority if policy_name == PolicyName.PRIORITY else job.priority
     if job.priority == priority and _is_between(job, neighbour, beyond, ahead):
         return None
-    side = "ahead" if ahead else "behind"
+    side = Side.AHEAD if ahead else Side.BEHIND
     numerator, decimals = _between(neighbour.position, beyond)
     if decimals > DECIMALS_MOST:
         raise refuse(

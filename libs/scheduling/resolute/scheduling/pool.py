@@ -32,10 +32,11 @@ from resolute.proto.pool import (
     SlotsAssigned,
     Turn,
 )
+from resolute.proto.queue import TOLD_TO_THE_FIRST, WaitRule
 from resolute.scheduling import allocation as allocations
 from resolute.scheduling import reckoning
 from resolute.scheduling.agents import Agent, hold, joined, release, slot_disabled, slot_enabled
-from resolute.scheduling.allocation import HELD_BACK, MAKING_ROOM, MAX_SLOTS, OF_THE_FIRST, Allocation, State
+from resolute.scheduling.allocation import Allocation, State
 from resolute.scheduling.demands import FIELDS, Kind, kind_in, kind_of
 from resolute.scheduling.elastic import fleet
 from resolute.scheduling.elastic.fleet import Fleet
@@ -238,7 +239,7 @@ def _fold_allocation(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
             event = _assign(pool, before, event, rules)
         case PreemptionRequested(for_allocation=str() as beneficiary, room_on=room_on, room_slots=slots):
             _promise(pool, beneficiary, after.id, frozenset(room_on), slots)
-        case AllocationWaits(rule=rule) if rule != MAKING_ROOM:
+        case AllocationWaits(rule=rule) if rule != WaitRule.MAKING_ROOM:
             _set_promise(pool, after, None)
         case AllocationHeldBack():
             _set_promise(pool, after, None)
@@ -256,7 +257,7 @@ def _fold_allocation(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
 
 
 def _since_when_first(pool: Pool, allocation: Allocation) -> Allocation:
-    first = allocation.state is State.WAITING and allocation.rule_waiting in OF_THE_FIRST
+    first = allocation.state is State.WAITING and allocation.rule_waiting in TOLD_TO_THE_FIRST
     if first == (allocation.first_since is not None):
         return allocation
     return replace(allocation, first_since=pool.given if first else None)
@@ -414,12 +415,14 @@ def _keep_told(pool: Pool, before: Allocation, after: Allocation) -> None:
     was, told = (one.rule_waiting if one.state is State.WAITING else "" for one in (before, after))
     if was == told:
         return
-    if (was in OF_THE_FIRST) != (told in OF_THE_FIRST):
-        (pool.told_first.add if told in OF_THE_FIRST else pool.told_first.discard)((after.id,))
-    if HELD_BACK in (was, told):
-        _keep_impossible(pool, kind_of(before.request), +1 if told == HELD_BACK else -1)
-    if MAX_SLOTS in (was, told):
-        (pool.told_limit.add if told == MAX_SLOTS else pool.told_limit.discard)((after.request.job_id, after.id))
+    if (was in TOLD_TO_THE_FIRST) != (told in TOLD_TO_THE_FIRST):
+        (pool.told_first.add if told in TOLD_TO_THE_FIRST else pool.told_first.discard)((after.id,))
+    if WaitRule.NEVER_FITS in (was, told):
+        _keep_impossible(pool, kind_of(before.request), +1 if told == WaitRule.NEVER_FITS else -1)
+    if WaitRule.MAX_SLOTS in (was, told):
+        (pool.told_limit.add if told == WaitRule.MAX_SLOTS else pool.told_limit.discard)(
+            (after.request.job_id, after.id)
+        )
 
 
 def _keep_impossible(pool: Pool, kind: Kind, change: int) -> None:

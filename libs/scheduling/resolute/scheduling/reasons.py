@@ -27,8 +27,9 @@ from resolute.proto.pool import (
     SlotDisabled,
     SlotEnabled,
 )
+from resolute.proto.queue import WaitRule
 from resolute.scheduling import fit, placement
-from resolute.scheduling.allocation import HELD_BACK, IN_LINE, MAKING_ROOM, MAX_SLOTS, NO_POOL, Allocation, State
+from resolute.scheduling.allocation import Allocation, State
 from resolute.scheduling.demands import Kind, kind_in, kind_of, line_of
 from resolute.scheduling.demands import firsts as queue_firsts
 from resolute.scheduling.elastic.outlook import outlook
@@ -41,9 +42,6 @@ NAMED = 5
 
 OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled, PoolRestored)
 """After these the pool may hold more, or less, than before."""
-
-BUSY, WHOLE_AGENTS, FAIR_SHARE = "busy", "whole_agents", "fair_share"
-STARTING, SUSPENDED = "starting", "suspended"
 
 Reason = AllocationHeldBack | AllocationWaits
 
@@ -67,9 +65,9 @@ def impossible(pool: Pool, events: Iterable[Event], policy: Policy, now: datetim
     """Those at the front of their line that the pool, as `events` made it, cannot hold any more."""
     if any(isinstance(event, (*OTHER_AGENTS, AllocationRequested)) for event in events):
         for allocation in firsts(pool, policy).values():
-            if allocation.rule_waiting != HELD_BACK:
+            if allocation.rule_waiting != WaitRule.NEVER_FITS:
                 rule = _rule_told(pool, allocation, policy, {allocation.id: allocation})
-                if rule == HELD_BACK:
+                if rule == WaitRule.NEVER_FITS:
                     yield _reason(pool, allocation, policy, rule, now)
 
 
@@ -86,7 +84,7 @@ def without_pool(pool: Pool, events: Iterable[Event], now: datetime) -> Iterator
         kind = kind_of(allocation.request)
         yield AllocationWaits(
             allocation_id=allocation.id,
-            rule=NO_POOL,
+            rule=WaitRule.NO_POOL,
             reason=_no_pool(pool.removed),
             since=now,
             slots_needed=kind.slots,
@@ -121,13 +119,13 @@ def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
     """The rule that holds it now, whatever it was told: what holds it itself, its job, or its line."""
     at_the_front, kind = firsts(pool, policy), kind_of(allocation.request)
     told = _rule_told(pool, allocation, policy, at_the_front)
-    if told != IN_LINE or allocation.id in at_the_front:
+    if told != WaitRule.IN_LINE or allocation.id in at_the_front:
         return told
     if pool.limits(allocation, placement.fewest(pool, kind, policy.fitting)):
-        return MAX_SLOTS
+        return WaitRule.MAX_SLOTS
     of_line = [one for one in at_the_front.values() if kind_of(one.request) == kind]
     rules = {_rule_told(pool, one, policy, at_the_front) for one in of_line}
-    return next((rule for rule in (HELD_BACK, FAIR_SHARE) if rule in rules), IN_LINE)
+    return next((rule for rule in (WaitRule.NEVER_FITS, WaitRule.FAIR_SHARE) if rule in rules), WaitRule.IN_LINE)
 
 
 def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
@@ -172,19 +170,19 @@ def _of_jobs(pool: Pool, jobs: Iterable[str], policy: Policy) -> Iterator[Alloca
 
 def _is_news(allocation: Allocation, told: Reason) -> bool:
     if isinstance(told, AllocationHeldBack):
-        return (allocation.rule_waiting, allocation.why_waiting) != (HELD_BACK, told.reason)
-    if told.rule == IN_LINE:  # how many came first is a thing of the time when it was told
-        return allocation.rule_waiting != IN_LINE
+        return (allocation.rule_waiting, allocation.why_waiting) != (WaitRule.NEVER_FITS, told.reason)
+    if told.rule == WaitRule.IN_LINE:  # how many came first is a thing of the time when it was told
+        return allocation.rule_waiting != WaitRule.IN_LINE
     return (allocation.rule_waiting, allocation.why_waiting) != (told.rule, told.reason)
 
 
 def _reason(pool: Pool, allocation: Allocation, policy: Policy, rule: str, now: datetime) -> Reason:
     kind = kind_of(allocation.request)
-    if rule == HELD_BACK:
+    if rule == WaitRule.NEVER_FITS:
         why, coming = fit.why_not(pool, kind, policy.fitting), outlook(pool.fleet)
         return AllocationHeldBack(allocation.id, f"{why}; {coming}" if coming else why, line_of(kind))
     news = rule != allocation.rule_waiting
-    count, ahead = _ahead(pool, allocation, policy) if rule == IN_LINE and news else (0, [])
+    count, ahead = _ahead(pool, allocation, policy) if rule == WaitRule.IN_LINE and news else (0, [])
     return AllocationWaits(
         allocation_id=allocation.id,
         rule=rule,
@@ -211,41 +209,41 @@ def _rule_told(pool: Pool, allocation: Allocation, policy: Policy, at_the_front:
     promise = pool.promises.get(allocation.id)
     if promise is not None:
         if not placement.could_ever_fit(pool, kind, policy.fitting):
-            return HELD_BACK
+            return WaitRule.NEVER_FITS
         if promise.victims:
-            return MAKING_ROOM
+            return WaitRule.MAKING_ROOM
     if pool.limits(allocation, slots):
         first = pool.first_of(allocation.request.job_id, kind) if kind in job.lines else None
-        return MAX_SLOTS if first is None or first.id == allocation.id else IN_LINE
+        return WaitRule.MAX_SLOTS if first is None or first.id == allocation.id else WaitRule.IN_LINE
     if allocation.id not in at_the_front:
-        return IN_LINE
+        return WaitRule.IN_LINE
     return _rule_of_first(pool, allocation, policy, kind, slots)
 
 
 def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kind, slots: int) -> str:
     """`slots`: the fewest that can be placed of what it asks."""
     if not placement.could_ever_fit(pool, kind, policy.fitting):
-        return HELD_BACK
+        return WaitRule.NEVER_FITS
     most = most_of(pool, allocation, policy)
     if slots <= pool.slots_free and placement.find(pool, allocation, policy.fitting, most=most):
-        return IN_LINE
+        return WaitRule.IN_LINE
     if kind.slots and policy.has_its_share(pool, allocation):
-        return FAIR_SHARE
+        return WaitRule.FAIR_SHARE
     if pool.fleet.suspended:
-        return SUSPENDED
+        return WaitRule.SUSPENDED
     if pool.fleet.coming:
-        return STARTING
-    return WHOLE_AGENTS if 0 < slots <= pool.slots_free else BUSY
+        return WaitRule.STARTING
+    return WaitRule.WHOLE_AGENTS if 0 < slots <= pool.slots_free else WaitRule.BUSY
 
 
 def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, count: int, ahead: list[str]) -> str:
     """True as long as the rule holds it: how many slots are free at the moment is told by whoever is asked."""
     request, job, kind = allocation.request, pool.jobs[allocation.request.job_id], kind_of(allocation.request)
     match rule:
-        case "making_room":
+        case WaitRule.MAKING_ROOM:
             where = ", ".join(sorted(pool.promises[allocation.id].agents))
             return f"room is being made for it on {where}: others were asked to go"
-        case "max_slots":
+        case WaitRule.MAX_SLOTS:
             promised = f", has room made for {job.slots_promised} more" if job.slots_promised else ""
             limit = f"job {request.job_id} holds {job.slots_held} slots{promised}, and its max_slots is {job.max_slots}"
             if job.max_slots is not None and kind.slots > job.max_slots:
@@ -255,9 +253,9 @@ def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, cou
                 return limit
             asked = f"{kind.slots} to {kind.most} slots"
             return f"{limit}; of {asked} the fewest that this pool can place are {fewest}"
-        case "in_line" if not count:
+        case WaitRule.IN_LINE if not count:
             return "others of its own job come first, or have room kept for them"
-        case "in_line":
+        case WaitRule.IN_LINE:
             who = ", ".join(ahead) + (" …" if count > len(ahead) else "")
             return f"{count} {'job' if count == 1 else 'jobs'} came first ({who}) when it got in line"
     if not request.slots:
@@ -265,17 +263,17 @@ def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, cou
     range_ = f" to {kind.most}" if kind.most > kind.slots else ""
     needs = f"it needs {kind.slots}{range_} {'slot' if kind.most == 1 else 'slots'}"
     match rule:
-        case "whole_agents":
+        case WaitRule.WHOLE_AGENTS:
             needs += ", and those that are free are not where it could use them"
-        case "starting" | "suspended":
+        case WaitRule.STARTING | WaitRule.SUSPENDED:
             needs += f"; {outlook(pool.fleet)}"
-        case "busy":
+        case WaitRule.BUSY:
             needs += ", and others hold them"
     return f"{policy.claims(pool, allocation)}; {needs}"
 
 
 def _holders(pool: Pool, allocation: Allocation, rule: str) -> tuple[Holder, ...]:
-    if rule == MAX_SLOTS:
+    if rule == WaitRule.MAX_SLOTS:
         job_id = allocation.request.job_id
         return (Holder(job_id, pool.jobs[job_id].slots_held),)
     if not allocation.request.slots:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.pool import Turn
+from resolute.proto.queue import WEIGHT_MOST
 from resolute.scheduling.demands import Kind
 from resolute.scheduling.jobs import Job
 from resolute.scheduling.overlay import Order, Table

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from resolute.config import Length, SearcherConfig, Space, parse_space, slots_of
-from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig
+from resolute.proto.queue import WANTED, JobSetting, may_be
 
 _PREEMPTION_TIMEOUT_S = 3600
 
@@ -116,13 +117,17 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_weight(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= WEIGHT_MOST
+def _of_job(setting: JobSetting) -> Editable:
+    """A setting of the experiment's job in the queue."""
+    return Editable(("resources", setting.value), WANTED[setting], partial(may_be, setting))
 
 
 def _are_labels(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(label, str) and label for label in value)
 
+
+QUEUE_FIELDS = tuple(setting.value for setting in JobSetting)
+"""Those the scheduler is told about."""
 
 EDITABLE: Mapping[str, Editable] = {
     "name": Editable(("name",), "text, not empty", lambda value: _is_text(value) and bool(value.strip())),
@@ -130,9 +135,7 @@ EDITABLE: Mapping[str, Editable] = {
     "notes": Editable((), "text", _is_text),
     "labels": Editable(("labels",), "a list of words", _are_labels),
     "max_restarts": Editable(("max_restarts",), _COUNT, _is_int(0)),
-    "max_slots": Editable(("resources", "max_slots"), f"{_COUNT}, or null", _is_int(0, optional=True)),
-    "weight": Editable(("resources", "weight"), f"a number above 0, at most {WEIGHT_MOST:,}", _is_weight),
-    "priority": Editable(("resources", "priority"), "a whole number from 1 to 99", _is_int(1, 99)),
+    **{setting.value: _of_job(setting) for setting in JobSetting},
     "resource_pool": Editable(("resources", "resource_pool"), "the name of a resource pool", _is_text),
     "log_retention_days": Editable(
         ("retention_policy", "log_retention_days"), "days from -1 (for ever) to 32767", _is_int(-1, 32767)
@@ -143,9 +146,6 @@ EDITABLE: Mapping[str, Editable] = {
     },
 }
 """By the names that `ExperimentEdited` uses."""
-
-QUEUE_FIELDS = ("priority", "weight", "max_slots")
-"""Those the scheduler is told about."""
 
 
 def check_log_retention(days: int) -> None:

@@ -18,6 +18,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Command, Event
 from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
+from resolute.proto.queue import JobSetting
 from resolute.search.experiment import Experiment
 from resolute.search.settings import QUEUE_FIELDS
 
@@ -59,8 +60,8 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
 def _queue_settings(experiment: Experiment) -> dict[str, Any]:
     """All of them: the pool may remember others from when the job was there before."""
     settings = experiment.settings
-    chosen = {} if settings.priority is None else {"priority": settings.priority}
-    return {**chosen, "weight": settings.weight, "max_slots": settings.max_slots}
+    chosen = {} if settings.priority is None else {JobSetting.PRIORITY.value: settings.priority}
+    return {**chosen, JobSetting.WEIGHT.value: settings.weight, JobSetting.MAX_SLOTS.value: settings.max_slots}
 
 
 def request_allocation(event: TrialRunRequested, experiment: Experiment) -> RequestAllocation:

@@ -9,6 +9,7 @@ from resolute.cli import logs, output, times
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
 from resolute.cli.session import Session
+from resolute.proto.queue import PolicyName
 
 
 def list_(args: Namespace) -> None:
@@ -32,7 +33,7 @@ def _row(allocation: dict[str, Any]) -> list[Any]:
         allocation.get("slotsNeeded"),
         times.shown(allocation.get("registeredTime")),
         ", ".join(sorted(agents)) or "unassigned",
-        allocation.get("priority") if allocation.get("schedulerType") == "priority" else "N/A",
+        allocation.get("priority") if allocation.get("schedulerType") == PolicyName.PRIORITY else "N/A",
         allocation.get("resourcePool"),
         ", ".join(str(proxy["port"]) for proxy in allocation.get("proxyPorts") or []),
     ]

@@ -7,6 +7,7 @@ from argparse import SUPPRESS
 from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV, CSV_OR_JSON, JSON, JSON_OR_YAML, YAML, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of
+from resolute.proto.queue import PRIORITIES
 
 _AGENT = one_of(
     arg("agent_id", nargs="?", help="agent ID"),
@@ -93,7 +94,7 @@ JOBS = Command(
             args=(
                 _JOB,
                 one_of(
-                    arg("-p", "--priority", type=int, help="new priority, 1 (first) to 99 (last)"),
+                    arg("-p", "--priority", type=int, help=f"new priority, {PRIORITIES}"),
                     arg("-w", "--weight", type=float, help="new weight, above 0: twice as much for twice the share"),
                     arg("--resource-pool", help="pool to move the job to"),
                     arg("--ahead-of", metavar="job_id", help="job to come before; its ID or experiment"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV, EXPERIMENT, JSON, LOG_RETENTION, YES, log_options, paging
 from resolute.cli.tree import Command, arg, existing_file, flag, int_or_none, one_of
+from resolute.proto.queue import PRIORITIES
 
 _CONFIG_OVERRIDES = arg(
     "--config",
@@ -184,7 +185,7 @@ _SET = Command(
             "priority",
             "set `priority` of experiment",
             run="experiment:set_priority",
-            args=(EXPERIMENT, arg("priority", type=int, help="1 (first) to 99 (last)")),
+            args=(EXPERIMENT, arg("priority", type=int, help=PRIORITIES)),
         ),
         Command(
             "weight",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from resolute.cli.surface.common import JSON
 from resolute.cli.tree import Command, arg, flag, one_of
+from resolute.proto.queue import PolicyName
 
 WHERE = one_of(
     arg("--data-dir", type=Path, help="directory of an embedded cluster; the default one otherwise"),
@@ -82,6 +83,8 @@ LOG = Command(
     ),
 )
 
+POLICIES = tuple(policy.value for policy in PolicyName)
+
 REPLAY = Command(
     "replay",
     "replay the event log",
@@ -91,7 +94,7 @@ REPLAY = Command(
         flag("--every-answer", help="with --check: compare every answer there is, however many"),
         arg(
             "--policy",
-            choices=("priority", "fair_share", "fifo"),
+            choices=POLICIES,
             help="what if work had been scheduled by this policy; the recorded one otherwise",
         ),
         one_of(
@@ -112,7 +115,7 @@ REPLAY = Command(
         arg("--to", dest="until", metavar="TIME", help="until when"),
         arg(
             "--recorded-policy",
-            choices=("priority", "fair_share", "fifo"),
+            choices=POLICIES,
             help="by which policy work was scheduled, if not by the one that the log names",
         ),
         JSON,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resolute.config.pools import ResourcePool, Scheduler
+from resolute.proto.queue import PolicyName
 from resolute.scheduling.placement import Fitting
 from resolute.scheduling.policies.fair_share import FairShare
 from resolute.scheduling.policies.fifo import Fifo
@@ -17,9 +18,9 @@ def policy_for(pool: ResourcePool) -> Policy:
     """The policy of a pool as it is set."""
     scheduler, fitting = pool.scheduler or Scheduler(), Fitting.of(pool)
     match scheduler.type:
-        case "fifo":
+        case PolicyName.FIFO:
             return Fifo(fitting)
-        case "priority":
+        case PolicyName.PRIORITY:
             return Priority(scheduler.preemption, fitting)
-        case "fair_share":
+        case PolicyName.FAIR_SHARE:
             return FairShare(scheduler.fair_share_groups == "user", fitting)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
+from resolute.proto.queue import PolicyName
 from resolute.scheduling.allocation import Allocation
 from resolute.scheduling.demands import AFTER, FIELDS, firsts, kind_in, kind_of
 from resolute.scheduling.overlay import Order
@@ -44,7 +45,7 @@ NEARLY = 1e-6
 class FairShare:
     by_user: bool = False
     fitting: Fitting = TIGHT
-    name: str = "fair_share"
+    name: PolicyName = PolicyName.FAIR_SHARE
     one_queue: bool = False
     preempts: bool = True
     asks_before_passing: bool = False

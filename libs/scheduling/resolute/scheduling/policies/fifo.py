@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from resolute.proto.queue import PolicyName
 from resolute.scheduling.allocation import Allocation
 from resolute.scheduling.demands import AFTER, Kind, firsts, kind_in, kind_of
 from resolute.scheduling.jobs import Queued
@@ -20,7 +21,7 @@ from resolute.scheduling.pool import Pool
 @dataclass(frozen=True, slots=True)
 class Fifo:
     fitting: Fitting = TIGHT
-    name: str = "fifo"
+    name: PolicyName = PolicyName.FIFO
     one_queue: bool = True
     preempts: bool = False
     asks_before_passing: bool = False

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice, takewhile
 
 from resolute.proto.pool import Placement, PreemptionRequested, SlotsAssigned
+from resolute.proto.queue import ZERO_SLOTS
 from resolute.scheduling import placement
 from resolute.scheduling.allocation import Allocation
 from resolute.scheduling.demands import AFTER, FIELDS, Kind, firsts, kind_in, kind_of
@@ -147,7 +148,7 @@ class _Look:
         if passing is not None:
             standing = f"{passing.id} comes first, and cannot use these slots yet"
         reason = f"{standing}; {why_there}"
-        rule = self._policy.name if allocation.request.slots else "zero_slots"
+        rule = self._policy.name if allocation.request.slots else ZERO_SLOTS
         self.decisions.append(Assign(allocation.id, placements, reason, rule))
         self._given.add(allocation.id)
         happen(self.pool, SlotsAssigned(allocation.id, placements, reason, rule))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
+from resolute.proto.queue import PolicyName
 from resolute.scheduling.allocation import Allocation
 from resolute.scheduling.demands import AFTER, FIELDS, firsts, kind_in, kind_of
 from resolute.scheduling.jobs import Queued
@@ -26,7 +27,7 @@ from resolute.scheduling.pool import Pool
 class Priority:
     preemption: bool = False
     fitting: Fitting = TIGHT
-    name: str = "priority"
+    name: PolicyName = PolicyName.PRIORITY
     one_queue: bool = True
 
     @property

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from resolute.config.durations import seconds
-from resolute.config.pools import WEIGHT_MOST, ResourcePool, Scheduler
+from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.queue import WEIGHT_MOST, PolicyName
 from resolute.scheduling.policies import policy_for
 from resolute.whatif.pools.measures import Measures, measure
 from resolute.whatif.pools.recording import Change, Recording, agents_of
@@ -95,7 +96,7 @@ def _schedulers(question: Question, recording: Recording) -> tuple[Scheduler, Sc
 
 
 def in_words(scheduler: Scheduler, weights: Mapping[str, float], size: str) -> str:
-    preempts = {"priority": " with preemption" if scheduler.preemption else " without preemption"}
+    preempts = {PolicyName.PRIORITY: " with preemption" if scheduler.preemption else " without preemption"}
     parts = [f"{scheduler.type}{preempts.get(scheduler.type, '')}"]
     parts += [f"weight {weight:g} for {'experiment ' * job.isdecimal()}{job}" for job, weight in weights.items()]
     return ", ".join([*parts, *([size] if size else [])])

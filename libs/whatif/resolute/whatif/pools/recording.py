@@ -38,6 +38,7 @@ from resolute.proto.pool import (
     SlotEnabled,
     SlotsAssigned,
 )
+from resolute.proto.queue import PolicyName, Side
 from resolute.scheduling.decisions import ExpireLease, Wish
 from resolute.whatif.pools.measures import Outcome, Ran
 
@@ -50,8 +51,6 @@ OF_A_POOL = (
 )
 NEEDED = frozenset({*OF_A_POOL, *REPORTS, "TrialRunRequested"})
 """The types of events that `read` looks at."""
-
-POLICIES = ("priority", "fair_share", "fifo")
 
 _EVENT_ID = re.compile(r"evt-(\d+)(/|$)")
 
@@ -193,10 +192,10 @@ def _take_from_pool(log: _Log, recorded: Recorded, event: Event) -> None:
             seen.request = replace(
                 seen.request, slots=given, slots_min=None
             )  # of a range, what it took as long as it did
-            log.policy = rule if rule in POLICIES else log.policy
+            log.policy = rule if rule in tuple(PolicyName) else log.policy
         case PreemptionRequested(allocation_id=allocation_id, rule=rule):
             log.seen[allocation_id].asked_at = recorded.recorded_at
-            log.preempts = log.preempts or rule in POLICIES
+            log.preempts = log.preempts or rule in tuple(PolicyName)
             log.seen[allocation_id].interrupted = bool(rule) or not recorded.cause.id.endswith("/preempt")
         case AllocationKillRequested(allocation_id=allocation_id, overdue=overdue):
             if not overdue and not recorded.cause.id.endswith("/kill"):  # its agent or its slot was disabled
@@ -378,7 +377,7 @@ def _wish(pool: str, event: Event) -> Wish | None:
         case JobChanged(job_id=job_id, changes=changes):
             return ChangeJob(pool, job_id, changes)
         case JobMoved(job_id=job_id, neighbour=neighbour, side=side):
-            ahead = side == "ahead"
+            ahead = side == Side.AHEAD
             return MoveJob(pool, job_id, neighbour if ahead else None, None if ahead else neighbour)
     return None
 

@@ -12,8 +12,8 @@ from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views import explain
 from resolute.api.views.jobs import job_json, job_of, policies, selecting
 from resolute.api.views.standing import Line, Waits
-from resolute.eventlog.line import IN_LINE
 from resolute.proto.errors import NotFound
+from resolute.proto.queue import WaitRule
 
 EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments WHERE job_id = $1"
 
@@ -86,7 +86,9 @@ def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record], waits: 
     if not waiting:
         return f"all of its {len(live)} allocations hold their slots" if len(live) > 1 else "it holds its slots"
     # What is first of it tells what it waits for: the others are in line behind.
-    oldest = sorted(waiting, key=lambda row: (waits[row["allocation_id"]].rule == IN_LINE, row["requested_at"]))
+    oldest = sorted(
+        waiting, key=lambda row: (waits[row["allocation_id"]].rule == WaitRule.IN_LINE, row["requested_at"])
+    )
     why = waits[oldest[0]["allocation_id"]].sentence
     held = len(live) - len(waiting)
     return f"{len(waiting)} of its {len(live)} allocations wait: {why}" if held else f"it waits: {why}"

@@ -17,10 +17,10 @@ from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.views.jobs import job_of
 from resolute.config import Slots, slots_of
-from resolute.config.pools import WEIGHT_MOST
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import EditExperiment
 from resolute.proto.pool import ChangeJob, MoveJob
+from resolute.proto.queue import WANTED, JobSetting, PolicyName, may_be
 
 ACTIONS = ("aheadOf", "behindOf", "priority", "weight", "resourcePool")
 
@@ -116,14 +116,14 @@ async def _neighbour(call: Call, job: Job, other_id: Any, path: str) -> str:
 
 
 def _priority(value: Any, path: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 99:
-        raise InvalidConfig(f"{path}: expected a whole number from 1 (first) to 99 (last); found {value!r}")
-    return value
+    if not may_be(JobSetting.PRIORITY, value):
+        raise InvalidConfig(f"{path}: expected {WANTED[JobSetting.PRIORITY]}; found {value!r}")
+    return int(value)
 
 
 def _weight(value: Any, path: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= WEIGHT_MOST:
-        wanted = f"a number above 0, at most {WEIGHT_MOST:,}, twice as much for twice the share"
+    if not may_be(JobSetting.WEIGHT, value):
+        wanted = f"{WANTED[JobSetting.WEIGHT]}, twice as much for twice the share"
         raise InvalidConfig(f"{path}: expected {wanted}; found {value!r}")
     return float(value)
 
@@ -138,16 +138,18 @@ async def _check_move(call: Call, job: Job, pool: Any, path: str) -> None:
 def _check_policy(call: Call, job: Job, action: str, path: str) -> None:
     """What the pool's policy does not look at would be changed in vain."""
     kind = call.gateway.settings.scheduler_of(job.pool).type
-    if kind == "fair_share" and action in ("aheadOf", "behindOf", "priority"):
+    if kind == PolicyName.FAIR_SHARE and action in ("aheadOf", "behindOf", "priority"):
         raise InvalidConfig(
             f"{path}: pool {job.pool!r} shares its slots by weight (fair_share); change the job's weight instead"
         )
-    if kind != "fair_share" and action == "weight":
+    if kind != PolicyName.FAIR_SHARE and action == "weight":
         remedy = (
-            "priority, or move it ahead of another job" if kind == "priority" else "place: move it ahead of another"
+            "priority, or move it ahead of another job"
+            if kind == PolicyName.PRIORITY
+            else "place: move it ahead of another"
         )
         raise InvalidConfig(f"{path}: pool {job.pool!r} does not go by weights ({kind}); change the job's {remedy}")
-    if kind == "fifo" and action == "priority":
+    if kind == PolicyName.FIFO and action == "priority":
         raise InvalidConfig(f"{path}: pool {job.pool!r} serves who came first (fifo); move the job ahead of another")
 
 

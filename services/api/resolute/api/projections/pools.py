@@ -28,6 +28,7 @@ from resolute.proto.pool import (
     SlotEnabled,
     SlotsAssigned,
 )
+from resolute.proto.queue import JobSetting, WaitRule
 
 JOINED = """INSERT INTO read_v1.agents (agent_id, pool, host, version, alive, joined_at)
 VALUES ($1, $2, $3, $4, true, $5)
@@ -124,7 +125,7 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                 ),
             ]
         case AllocationHeldBack(allocation_id=allocation_id, reason=reason, line=line):
-            waits = _told(recorded, rule="never_fits", reason=reason, since=at, line=line)
+            waits = _told(recorded, rule=WaitRule.NEVER_FITS, reason=reason, since=at, line=line)
             return [_allocation(allocation_id, why=reason, waits=waits)]
         case AllocationWaits(allocation_id=allocation_id, reason=reason):
             return [_allocation(allocation_id, why=reason, waits=_told(recorded, **_fields(recorded.event)))]
@@ -150,7 +151,7 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                 statement(RESOURCES_GONE, allocation_id, touches=(f"allocations:{allocation_id}",)),
             ]
         case JobChanged(job_id=job_id, changes=changes):
-            known = {name: value for name, value in changes.items() if name in ("priority", "weight", "max_slots")}
+            known = {name: value for name, value in changes.items() if name in tuple(JobSetting)}
             return [_of_job(job_id, known)] if known else []
         case JobMoved(job_id=job_id, neighbour=neighbour, side=side, priority=priority):
             return [statement(MOVED, job_id, pool, neighbour, side), _of_job(job_id, {"priority": priority})]

@@ -16,6 +16,7 @@ import orjson
 from resolute.api.views.standing import Waits
 from resolute.api.wire import timestamp
 from resolute.config.pools import Scheduler
+from resolute.proto.queue import PolicyName, WaitRule
 
 # All that a job asks for or holds now; of one that has nothing now, the latest that it had.
 ALLOCATIONS = """SELECT a.*, t.state AS trial_state FROM read_v1.allocations a
@@ -164,34 +165,34 @@ def named(rows: Iterable[asyncpg.Record]) -> dict[str, dict[str, Any]]:
 def advice(rule: str, scheduler: Scheduler, row: asyncpg.Record, holders: Sequence[str]) -> str:
     """What would help what waits by this rule, in commands where there are some; `holders` are jobs."""
     job = row["job_id"]
-    if rule in ("in_line", "busy", "fair_share") and set(holders) == {job}:
+    if rule in (WaitRule.IN_LINE, WaitRule.BUSY, WaitRule.FAIR_SHARE) and set(holders) == {job}:
         return "the end of other work of its own job, which holds all the slots, or more agents"
     sooner = {
-        "priority": f"a higher priority: det job update {job} --priority N, with N below {row['priority']}",
-        "fair_share": f"a larger weight: det job update {job} --weight N, with N above {row['weight']:g}",
-        "fifo": "moving it ahead of another job",
+        PolicyName.PRIORITY: f"a higher priority: det job update {job} --priority N, with N below {row['priority']}",
+        PolicyName.FAIR_SHARE: f"a larger weight: det job update {job} --weight N, with N above {row['weight']:g}",
+        PolicyName.FIFO: "moving it ahead of another job",
     }[scheduler.type]
     match rule:
-        case "in_line":
+        case WaitRule.IN_LINE:
             return sooner
-        case "busy" if scheduler.type == "priority" and scheduler.preemption:
+        case WaitRule.BUSY if scheduler.type == PolicyName.PRIORITY and scheduler.preemption:
             return f"the end of what holds the slots, or {sooner}, which may ask work of lower priority to go"
-        case "busy":
+        case WaitRule.BUSY:
             return "the end of what holds the slots; it is next"
-        case "whole_agents":
+        case WaitRule.WHOLE_AGENTS:
             return "agents that are free altogether, or fewer slots_per_trial"
-        case "max_slots":
+        case WaitRule.MAX_SLOTS:
             return "the end of another trial of its own, or a larger max_slots: det experiment set max-slots"
-        case "fair_share":
+        case WaitRule.FAIR_SHARE:
             return sooner
-        case "making_room":
+        case WaitRule.MAKING_ROOM:
             return "a moment's patience: slots are being given back for it"
-        case "starting":
+        case WaitRule.STARTING:
             return "a moment's patience: instances are on their way"
-        case "suspended":
+        case WaitRule.SUSPENDED:
             return "whoever runs the cluster: instances cannot be started, and the reason says why"
-        case "no_pool":
+        case WaitRule.NO_POOL:
             return f"the pool put back into the cluster's configuration, or det job update {job} --resource-pool NAME"
-        case "never_fits":
+        case WaitRule.NEVER_FITS:
             return "more agents that it may use and that are enabled (det agent list), or fewer slots_per_trial"
     return ""

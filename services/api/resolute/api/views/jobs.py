@@ -15,6 +15,7 @@ from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.api.views.experiments import progress_of
 from resolute.api.wire import timestamp
+from resolute.proto.queue import PolicyName
 
 # $1: pools that do not go by priority; $2: those that go by shares.
 RANKED = """
@@ -78,8 +79,8 @@ FROM read_v1.allocations WHERE assigned_at >= $1 GROUP BY pool, day ORDER BY poo
 def policies(settings: ApiSettings) -> tuple[list[str], list[str]]:
     """The first two arguments of the statements here."""
     kinds = {name: settings.scheduler_of(name).type for name in settings.pool_names}
-    return [name for name, kind in kinds.items() if kind != "priority"], [
-        name for name, kind in kinds.items() if kind == "fair_share"
+    return [name for name, kind in kinds.items() if kind != PolicyName.PRIORITY], [
+        name for name, kind in kinds.items() if kind == PolicyName.FAIR_SHARE
     ]
 
 

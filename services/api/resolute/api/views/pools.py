@@ -11,6 +11,7 @@ import asyncpg
 from resolute.api.settings import VERSION, ApiSettings
 from resolute.api.wire import timestamp
 from resolute.config.pools import ResourcePool, Scheduler
+from resolute.proto.queue import PolicyName
 
 AGENTS = """SELECT agent_id, pool, host, version, enabled, draining, joined_at FROM read_v1.agents"""
 
@@ -198,9 +199,10 @@ LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = 'QUEUED') A
 ORDER BY pool.name"""
 
 SCHEDULERS = {
-    "priority": "SCHEDULER_TYPE_PRIORITY",
-    "fair_share": "SCHEDULER_TYPE_FAIR_SHARE",
-    "fifo": "SCHEDULER_TYPE_ROUND_ROBIN",  # the wire has no name for it; clients know these, and show no priority
+    PolicyName.PRIORITY: "SCHEDULER_TYPE_PRIORITY",
+    PolicyName.FAIR_SHARE: "SCHEDULER_TYPE_FAIR_SHARE",
+    # The wire has no name for it; clients know this one, and show no priority.
+    PolicyName.FIFO: "SCHEDULER_TYPE_ROUND_ROBIN",
 }
 
 FITTING = {"best": "FITTING_POLICY_BEST", "worst": "FITTING_POLICY_WORST"}
@@ -264,7 +266,7 @@ def _slots_per_agent(row: asyncpg.Record, pool: ResourcePool) -> int:
 
 
 def _priority_json(scheduler: Scheduler) -> dict[str, Any] | None:
-    if scheduler.type != "priority":
+    if scheduler.type != PolicyName.PRIORITY:
         return None
     return {"preemption": scheduler.preemption, "defaultPriority": scheduler.default_priority, "k8Priorities": []}
 

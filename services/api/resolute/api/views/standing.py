@@ -15,15 +15,17 @@ import orjson
 
 from resolute.api.readmodel import ReadModel
 from resolute.config.pools import Scheduler
-from resolute.eventlog.line import IN_LINE, MAX_SLOTS, NEVER_FITS, NO_POOL, Told, what_counts
+from resolute.eventlog.line import Told, what_counts
+from resolute.proto.queue import PolicyName, WaitRule
 
 NAMED = 5
 """How many jobs are named."""
 
 # All that wait in a pool and were told anything else than that they are in line: the first of each line, and others
 # whom something holds that is their own.
-TOLD = """SELECT allocation_id, job_id, slots, waits FROM read_v1.allocations
-WHERE pool = $1 AND state = 'QUEUED' AND waits ->> 'rule' <> 'in_line' ORDER BY requested_at, allocation_id"""
+TOLD = f"""SELECT allocation_id, job_id, slots, waits FROM read_v1.allocations
+WHERE pool = $1 AND state = 'QUEUED' AND waits ->> 'rule' <> '{WaitRule.IN_LINE}'
+ORDER BY requested_at, allocation_id"""
 
 HOLDERS = """SELECT job_id, sum(slots)::int AS slots FROM read_v1.allocations
 WHERE pool = $1 AND ended_at IS NULL AND state <> 'QUEUED' AND ($2::text IS NULL OR job_id = $2)
@@ -38,12 +40,12 @@ WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 # Jobs of which something is served before, in the order of the pool's policy: $2 the job that asks, $3 whether it
 # needs slots, $4 whether priorities count, $5 and $6 whether shares do, of users or of jobs, $7 the lines that the pool
 # cannot hold: nobody waits for them, nor for those that a limit of their own holds.
-AHEAD = """
+AHEAD = f"""
 WITH live AS (
     SELECT job_id, min(owner) AS owner, min(priority) AS priority, max(weight) AS weight,
         coalesce(sum(slots) FILTER (WHERE state <> 'QUEUED'), 0) AS held,
         bool_or(state = 'QUEUED' AND (slots > 0) = $3 AND waits ->> 'line' <> ALL($7::text[])) AS waits,
-        bool_or(state = 'QUEUED' AND waits ->> 'rule' = 'max_slots') AS limited
+        bool_or(state = 'QUEUED' AND waits ->> 'rule' = '{WaitRule.MAX_SLOTS}') AS limited
     FROM read_v1.allocations WHERE pool = $1 AND ended_at IS NULL GROUP BY job_id),
 keyed AS (
     SELECT l.*, j.place, CASE WHEN $4 THEN l.priority ELSE 0 END AS rank,
@@ -91,7 +93,7 @@ class Line:
         first = others.get(counts.told.allocation_id) if counts.told.allocation_id != row["allocation_id"] else None
         own = orjson.loads(row["waits"])
         recorded = orjson.loads(first["waits"]) if first is not None else own
-        in_line = counts.rule == IN_LINE
+        in_line = counts.rule == WaitRule.IN_LINE
         ahead = await self._ahead(row, others.values()) if in_line else []
         jobs = ahead[0]["jobs"] if ahead else 0
         return Waits(
@@ -115,14 +117,14 @@ class Line:
     async def _holders(self, row: asyncpg.Record, rule: str) -> tuple[tuple[str, int], ...]:
         if not row["slots"]:
             return ()
-        found = await self._rows(HOLDERS, self._pool, row["job_id"] if rule == MAX_SLOTS else None, NAMED)
+        found = await self._rows(HOLDERS, self._pool, row["job_id"] if rule == WaitRule.MAX_SLOTS else None, NAMED)
         return tuple((holder["job_id"], holder["slots"]) for holder in found)
 
     async def _ahead(self, row: asyncpg.Record, told: Iterable[asyncpg.Record]) -> Sequence[asyncpg.Record]:
         kind, needs_slots = self._scheduler.type, row["slots"] > 0
         by_user = self._scheduler.fair_share_groups == "user"
-        shares, ranked = needs_slots and kind == "fair_share", not needs_slots or kind == "priority"
-        never = [one.line for one in map(_told, told) if one.rule == NEVER_FITS]
+        shares, ranked = needs_slots and kind == PolicyName.FAIR_SHARE, not needs_slots or kind == PolicyName.PRIORITY
+        never = [one.line for one in map(_told, told) if one.rule == WaitRule.NEVER_FITS]
         order = ranked, shares and by_user, shares and not by_user
         return await self._rows(AHEAD, self._pool, row["job_id"], needs_slots, *order, never, NAMED)
 
@@ -133,14 +135,14 @@ def _told(row: asyncpg.Record) -> Told:
 
 
 def _sentence(row: asyncpg.Record, rule: str, reason: str, first: asyncpg.Record | None, ahead: int) -> str:
-    if rule == IN_LINE:
+    if rule == WaitRule.IN_LINE:
         come = f"{ahead} {'job comes' if ahead == 1 else 'jobs come'} first" if ahead else "others come first"
         return f"{come}; {first['allocation_id']} is first in line: {reason}" if first is not None else come
     return f"as {first['allocation_id']}, which comes before it: {reason}" if first is not None else reason
 
 
 def _room(row: asyncpg.Record, rule: str, count: asyncpg.Record) -> str:
-    if not row["slots"] or rule in (MAX_SLOTS, NEVER_FITS, NO_POOL, "making_room"):
+    if not row["slots"] or rule in (WaitRule.MAX_SLOTS, WaitRule.NEVER_FITS, WaitRule.NO_POOL, WaitRule.MAKING_ROOM):
         return ""
     total, free = count["slots"], count["free"]
     return f"; {free} of {total} {'slot' if total == 1 else 'slots'} {'is' if free == 1 else 'are'} free"
