@@ -95,12 +95,14 @@ def trial_of(cluster: LocalCluster, experiment_id: int) -> dict[str, Any]:
 def checkpointed(cluster: LocalCluster, experiment_id: int, times: int = 1) -> int:
     """Wait until the trial has stored so many checkpoints; its id."""
     trial_id = int(trial_of(cluster, experiment_id)["id"])
-    until(
-        "it has stored checkpoints",
-        lambda: len(re.findall(r"checkpoint \S+ stored", cluster.logs(trial_id))) >= times,
-        within_s=120,
-    )
+    until("it has stored checkpoints", lambda: len(stored(cluster, trial_id)) >= times, within_s=120)
     return trial_id
+
+
+def stored(cluster: LocalCluster, trial_id: int) -> list[dict[str, Any]]:
+    """The trial's checkpoints that are complete."""
+    checkpoints: list[dict[str, Any]] = cluster.get(f"/api/v1/trials/{trial_id}/checkpoints")["checkpoints"]
+    return [one for one in checkpoints if one["state"] == "STATE_COMPLETED"]
 
 
 def weights(cluster: LocalCluster, trial_id: int) -> dict[str, torch.Tensor]:

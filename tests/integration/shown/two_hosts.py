@@ -8,7 +8,6 @@ The gateway and NATS, which listen on loopback, are passed on to where hosts see
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import subprocess
 import sys
@@ -167,4 +166,4 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 def agents(cluster: LocalCluster) -> list[str]:
     """Those that the cluster has at the moment."""
-    return [agent["id"] for agent in json.loads(cluster.det("agent", "list", "--json"))]
+    return [agent["id"] for agent in cluster.get("/api/v1/agents")["agents"]]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from sklearn.datasets import load_digits
 
 from tests import needs
 from tests.integration.cluster.local import ROOT, LocalCluster, local_cluster, until
@@ -19,13 +20,20 @@ pytestmark = pytest.mark.timeout(400)
 HOROVOD = "python3 -m determined.launch.horovod --trial slow:Slow"
 TORCH = "python3 -m determined.launch.torch_distributed -- --trial slow:Slow"
 LAST = 60
+"""Batches that a trial trains."""
 SLOW = """
-import time
+import os, time
+import data, torch
 from model_def import MNistTrial
+from torch.utils.data import TensorDataset
+
+# The test reads the digits once: importing scikit-learn for them would take each rank more than a second.
+data.digits = lambda: [TensorDataset(*tensors) for tensors in torch.load("digits.pt")]
 
 class Slow(MNistTrial):
     def train_batch(self, batch, epoch_idx, batch_idx):
-        time.sleep(0.06)
+        if not os.path.exists(self.context.get_hparam("hurries_once_there_is")):
+            time.sleep(0.3)
         return super().train_batch(batch, epoch_idx, batch_idx)
 """
 
@@ -43,15 +51,39 @@ def example(name: str, file: str, **changes: Any) -> tuple[dict[str, Any], Path]
     return {**yaml.safe_load((folder / file).read_text()), **changes}, folder
 
 
-def digits(entrypoint: str, folder: Path) -> tuple[dict[str, Any], Path]:
-    """The distributed example, shorter, but slow enough to be interrupted."""
-    config, place = example("mnist_pytorch", "distributed.yaml", entrypoint=entrypoint)
-    del config["min_checkpoint_period"], config["min_validation_period"]
-    config["searcher"]["max_length"] = {"batches": LAST}
-    if not folder.exists():
-        shutil.copytree(place, folder)
-        (folder / "slow.py").write_text(SLOW)
-    return {**config, "scheduling_unit": 5}, folder
+class Digits:
+    """The distributed example, shorter. A trial takes its time, so that it can be interrupted, until it may hurry."""
+
+    def __init__(self, cluster: LocalCluster, entrypoint: str, folder: Path) -> None:
+        self.config, place = example("mnist_pytorch", "distributed.yaml", entrypoint=entrypoint, scheduling_unit=5)
+        del self.config["min_checkpoint_period"], self.config["min_validation_period"]
+        self._cluster, self._hurry = cluster, cluster.data / "storage" / "hurry"
+        self.config["hyperparameters"]["hurries_once_there_is"] = str(self._hurry)
+        self.config["searcher"]["max_length"] = {"batches": LAST}
+        self._context = folder / "digits"
+        shutil.copytree(place, self._context)
+        (self._context / "slow.py").write_text(SLOW)
+        torch.save(training_and_validation_data(), self._context / "digits.pt")
+
+    def begin(self, *, hurry: bool) -> int:
+        """The number of an experiment, whose one trial begins now."""
+        self.may_hurry(hurry)
+        return self._cluster.create(self.config, self._context)
+
+    def may_hurry(self, hurry: bool = True) -> None:
+        if hurry:
+            self._hurry.touch()
+        else:
+            self._hurry.unlink(missing_ok=True)
+
+
+def training_and_validation_data() -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The images and labels that the example trains with, and those that it keeps for validation."""
+    found = load_digits()
+    images = torch.tensor(found.images / 16, dtype=torch.float32).unsqueeze(1)
+    labels = torch.tensor(found.target)
+    held_out = torch.arange(len(labels)) % 5 == 0
+    return [(images[~held_out], labels[~held_out]), (images[held_out], labels[held_out])]
 
 
 def completed(cluster: LocalCluster, experiment_id: int) -> dict[str, Any]:
@@ -81,6 +113,13 @@ def weights(cluster: LocalCluster, experiment_id: int) -> torch.Tensor:
     return torch.cat([value.reshape(-1) for value in state["models_state_dict"][0].values()])
 
 
+def pause_in_the_middle(cluster: LocalCluster, experiment_id: int) -> None:
+    until("training has begun", lambda: batches_trained(cluster, experiment_id), within_s=120)
+    cluster.det("experiment", "pause", str(experiment_id))
+    until("they have left a checkpoint", lambda: checkpoints(cluster, experiment_id), within_s=120)
+    assert max(checkpoints(cluster, experiment_id)) < LAST
+
+
 @pytest.mark.parametrize(
     "entrypoint", [pytest.param(HOROVOD, marks=needs.horovod, id="horovod"), pytest.param(TORCH, id="ddp")]
 )
@@ -88,15 +127,13 @@ def test_four_ranks_on_two_agents_that_are_interrupted_end_with_the_weights_of_t
     cluster: LocalCluster, tmp_path: Path, entrypoint: str
 ) -> None:
     """There is dropout in this network: each rank goes on with its own random numbers."""
-    config, folder = digits(entrypoint, tmp_path / "digits")
-    straight = cluster.create(config, folder)
+    digits = Digits(cluster, entrypoint, tmp_path)
+    straight = digits.begin(hurry=True)
     assert completed(cluster, straight)["restarts"] == 0
 
-    stopped = cluster.create(config, folder)
-    until("training has begun", lambda: batches_trained(cluster, stopped), within_s=120)
-    cluster.det("experiment", "pause", str(stopped))
-    until("they have left a checkpoint", lambda: checkpoints(cluster, stopped), within_s=120)
-    assert max(checkpoints(cluster, stopped)) < LAST
+    stopped = digits.begin(hurry=False)
+    pause_in_the_middle(cluster, stopped)
+    digits.may_hurry()
     cluster.det("experiment", "activate", str(stopped))
     trial = completed(cluster, stopped)
     assert "resuming after batch" in cluster.logs(int(trial["id"]))
@@ -105,16 +142,15 @@ def test_four_ranks_on_two_agents_that_are_interrupted_end_with_the_weights_of_t
 
 
 def test_a_trial_on_a_range_of_slots_loses_an_agent_and_learns_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
-    config, folder = digits(TORCH, tmp_path / "digits")
-    config["resources"] = {"slots_per_trial": {"min": 2, "max": 4}}
-    config["hyperparameters"]["dropout"] = 0.0  # which records share a rank decides what is dropped
-    straight = cluster.create(config, folder)
+    digits = Digits(cluster, TORCH, tmp_path)
+    digits.config["resources"] = {"slots_per_trial": {"min": 2, "max": 4}}
+    digits.config["hyperparameters"]["dropout"] = 0.0  # which records share a rank decides what is dropped
+    straight = digits.begin(hurry=True)
     completed(cluster, straight)
 
-    moved = cluster.create(config, folder)
-    until("training has begun", lambda: batches_trained(cluster, moved), within_s=120)
-    cluster.det("experiment", "pause", str(moved))
-    until("they have left a checkpoint", lambda: checkpoints(cluster, moved), within_s=120)
+    moved = digits.begin(hurry=False)
+    pause_in_the_middle(cluster, moved)
+    digits.may_hurry()
     as_admin(cluster, "agent", "disable", "agent-2")
     try:
         cluster.det("experiment", "activate", str(moved))

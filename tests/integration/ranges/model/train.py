@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def main(context: core.Context, info: det.ClusterInfo) -> None:
             f"on {sum(info.container_slot_counts)} slots of {len(info.container_addrs)}, after step {steps}", flush=True
         )
     while steps < info.trial.hparams["steps"]:
-        time.sleep(0.05)
+        if not os.path.exists(info.trial.hparams["hurries_once_there_is"]):
+            time.sleep(0.2)  # so that there is time to take an agent away
         steps += 1
         context.distributed.allgather(steps)
         if steps % EVERY == 0 and context.distributed.rank == 0:
