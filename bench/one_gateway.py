@@ -1,4 +1,5 @@
-"""One gateway process, as `resolute.api` runs on a cluster, with nothing beside it; settings come by environment."""
+"""One gateway, as `resolute.api` runs on a cluster, and in its process the directory, without which nobody can sign in;
+settings come by environment."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from functools import partial
 
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import serve
-from resolute.service.run import run
+from resolute.directory.shell import serve as serve_directory
+from resolute.service.run import run_all
 
 if __name__ == "__main__":
-    run(partial(serve, settings=ApiSettings.model_validate({})), "api")
+    gateway = partial(serve, settings=ApiSettings.model_validate({}))
+    run_all({"directory": serve_directory, "api": gateway}, "gateway")

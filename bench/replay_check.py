@@ -12,11 +12,11 @@ from pydantic import SecretStr
 from bench.figures import Figure, tell
 from bench.replay import EVENTS_EACH, tell_of
 from resolute.api import replay
-from resolute.api.directory import Directory
 from resolute.api.growth import grow
 from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
+from resolute.directory.shell import Directory
 from resolute.eventlog.migrate import migrate
 from resolute.eventlog.postgres import PostgresEventLog
 from tests.servers import Postgres

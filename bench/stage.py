@@ -110,7 +110,7 @@ class Served:
 
 
 def gateway(dsn: str, nats_url: str) -> AbstractContextManager[Served]:
-    """One gateway process and nothing else, once it listens."""
+    """One gateway, with the directory in its process and nothing else, once it listens."""
     return _process("bench.one_gateway", dsn, nats_url)
 
 

@@ -42,6 +42,7 @@ MAY_LEAN_ON: dict[str, set[str]] = {
     "searcher": {"proto", "codec", "config", "bus", "eventlog", "service", "search", "whatif"},
     "scheduler": {"proto", "codec", "config", "bus", "eventlog", "service", "scheduling"},
     "checkpoint": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
+    "directory": {"proto", "config", "eventlog", "service"},
     "agent": {"proto", "codec", "bus", "service"},
     "api": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
     # Puts the parts together, and is the only library that knows services.
@@ -56,18 +57,19 @@ MAY_LEAN_ON: dict[str, set[str]] = {
         "searcher",
         "scheduler",
         "checkpoint",
+        "directory",
         "agent",
         "api",
     },
     "cli": {"proto", "config", "harness", "deploy", "eventlog", "whatif"},
 }
 
-SERVICES = ("relay", "searcher", "scheduler", "checkpoint", "agent", "api")
+SERVICES = ("relay", "directory", "searcher", "scheduler", "checkpoint", "agent", "api")
 
 CORES = {"search": {"searcher", "whatif"}, "scheduling": {"scheduler", "whatif"}}
 """Libraries that hold what a service decides by, and which folders may import them: the service, and what plays it."""
 
-DECIDING = ("searcher", "scheduler", "checkpoint", "whatif")
+DECIDING = ("directory", "searcher", "scheduler", "checkpoint", "whatif")
 SHELLS = {"shell.py", "__main__.py", "settings.py", "local.py"}
 """Of what decides these alone may await, read the environment, know the log and the bus, or, as `local.py`, start
 processes. The cores have none of them."""

@@ -26,6 +26,7 @@ import structlog
 
 from resolute.api.shell import connect
 from resolute.bus import subjects
+from resolute.proto import streams
 from resolute.proto.identity import UserChanged
 from resolute.proto.message import Cause, Reply
 from resolute.proto.pool import AgentOrders, StartTask, TaskReport
@@ -83,7 +84,7 @@ class Target:
         allowed."""
         return any(
             isinstance(one.event, UserChanged) and one.event.user_id == USER and one.event.changes.get("admin")
-            for one in await self._cluster.log.read_stream("user-directory")
+            for one in await self._cluster.log.read_stream(streams.USER_DIRECTORY)
             if one.position > self._refreshed_at
         )
 
@@ -107,7 +108,7 @@ class Target:
             UserChanged(USER, {"admin": False, "active": True, "username": "determined"}),
         ]
         directory: Aggregates[int] = Aggregates(self._cluster.log, int, lambda count, event: count + 1)
-        await directory.execute("user-directory", lambda _: changes, Cause(f"restored-{uuid4()}"))
+        await directory.execute(streams.USER_DIRECTORY, lambda _: changes, Cause(f"restored-{uuid4()}"))
 
     async def _alive(self) -> bool:
         """Whether the task still has a trial that reports."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from resolute.api import identity
 from resolute.checkpoint import registry, story
+from resolute.directory import sessions, users, workspaces
+from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
 from resolute.scheduling import pool
 from resolute.search import experiment
@@ -17,17 +18,19 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "experiment": ((experiment.Experiment, experiment.evolve), (story.Story, story.evolve)),
     "pool": ((pool.Pool, pool.evolve),),
     "checkpoints": ((registry.Registry, registry.evolve),),
-    "user": ((identity.Users, identity.evolve_users),),
-    "workspace": ((identity.Workspaces, identity.evolve_workspaces),),
+    "user": ((sessions.Sessions, sessions.evolve),),
+    streams.USER_DIRECTORY: ((users.Users, users.evolve),),
+    "workspace": ((workspaces.Workspaces, workspaces.evolve),),
 }
-"""Who folds the streams of a category: what each begins with, and how it goes on. Other streams need no folding."""
+"""How the streams of a category are folded, or one stream by its name: what each fold begins with, and how it goes on.
+Other streams need no folding."""
 
 
 def fold(events: Iterable[Recorded]) -> dict[str, list[Any]]:
     """The states of every stream, as its followers hold them."""
     states: dict[str, list[Any]] = {}
     for recorded in events:
-        folds = FOLDS.get(recorded.category, ())
+        folds = FOLDS.get(recorded.stream) or FOLDS.get(recorded.category, ())
         before = states.get(recorded.stream) or [initial() for initial, _ in folds]
         states[recorded.stream] = [
             evolve(state, recorded.event) for state, (_, evolve) in zip(before, folds, strict=True)

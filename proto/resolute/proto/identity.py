@@ -1,17 +1,22 @@
-"""Users, workspaces and projects: the messages of the gateway, which owns them.
+"""Users, their sessions, workspaces and projects: the messages of the directory, which owns them.
 
-Secrets are not facts: password and token hashes live in a store of their own and never enter the log, which
-is append-only and could not forget them.
+Secrets are not facts: the gateway keeps the hashes of passwords and tokens in a store of their own. They never enter
+the log, which is append-only and could not forget them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
 from resolute.proto import streams
-from resolute.proto.message import Event, Object
+from resolute.proto.message import Command, Event, Object
+
+
+class DirectoryCommand(Command):
+    __slots__ = ()
+    service: ClassVar[str] = "directory"
 
 
 class UserEvent(Event):
@@ -50,9 +55,13 @@ class PasswordChanged(UserEvent):
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened(UserEvent):
+    """Written to the user's own stream, `user-7`, as SessionClosed is."""
+
     user_id: int
     session_id: int
     expires_at: datetime
+    opened_at: datetime | None = None
+    """None in events of releases that did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +97,93 @@ class ProjectCreated(WorkspaceEvent):
     description: str
     owner_id: int
     immutable: bool = False
+
+
+# ---------------------------------------------------------------- commands
+
+SESSIONS_MAX = 1_000
+"""How many sessions one command closes, so that commands and appends stay small."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateUser(DirectoryCommand):
+    """The reply's data has `user_id`."""
+
+    username: str
+    admin: bool
+    active: bool
+    display_name: str = ""
+    remote: bool = False
+    agent_user_group: Object = field(default_factory=dict)
+    """Whom tasks of this user run as on agents; empty where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeUser(DirectoryCommand):
+    """`changes` as in UserChanged."""
+
+    user_id: int
+    changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class ActivateUsers(DirectoryCommand):
+    """Activate or deactivate users. The reply's data has `refused`: by id, why a user was not changed."""
+
+    user_ids: tuple[int, ...]
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePassword(DirectoryCommand):
+    """The gateway has stored the hash of a user's new password, and ended these sessions of the user: at most
+    `SESSIONS_MAX`, others are closed before."""
+
+    user_id: int
+    blank: bool
+    sessions_ended: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession(DirectoryCommand):
+    """The gateway has handed out a token for a new session."""
+
+    user_id: int
+    session_id: int
+    opened_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSessions(DirectoryCommand):
+    """At most `SESSIONS_MAX` of them. A session that is closed already is left alone."""
+
+    user_id: int
+    session_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateWorkspace(DirectoryCommand):
+    """`settings`: the changes of WorkspaceChanged, but for the name. The reply's data has `workspace_id`."""
+
+    name: str
+    owner_id: int
+    settings: Object = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWorkspace(DirectoryCommand):
+    """`changes` as in WorkspaceChanged."""
+
+    workspace_id: int
+    changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class CreateProject(DirectoryCommand):
+    """The reply's data has `project_id`."""
+
+    workspace_id: int
+    name: str
+    description: str
+    owner_id: int

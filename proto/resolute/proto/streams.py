@@ -17,6 +17,7 @@ class Service(StrEnum):
     """The services that have the log. Agents have none."""
 
     API = "api"
+    DIRECTORY = "directory"
     SEARCHER = "searcher"
     SCHEDULER = "scheduler"
     CHECKPOINT = "checkpoint"
@@ -85,15 +86,15 @@ USER = Category(
     name="user",
     holds="all users, in `user-directory`; the sessions of one user",
     key="`directory`, or the user's number",
-    appended_by=Service.API,
-    read_by=frozenset(),
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
 )
 WORKSPACE = Category(
     name="workspace",
     holds="all workspaces and their projects, in `workspace-directory`",
     key="`directory`",
-    appended_by=Service.API,
-    read_by=frozenset(),
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
 )
 SECRETS = Category(
     name="secrets",

@@ -15,6 +15,7 @@ import yarl
 from pydantic import SecretStr
 
 import resolute.checkpoint.shell as checkpoint
+import resolute.directory.shell as directory
 import resolute.relay.shell as relay
 import resolute.scheduler.shell as scheduler
 import resolute.searcher.shell as searcher
@@ -120,16 +121,17 @@ async def refused_within(bound_s: float, refused: Callable[[], Awaitable[bool]])
 
 def _chosen(services: bool | Sequence[Serve]) -> Sequence[Serve]:
     if isinstance(services, bool):
-        return SERVICES if services else ()
-    return services
+        services = SERVICES if services else ()
+    return (directory.serve, *services)
 
 
 @asynccontextmanager
 async def running(
     dsn: str, log: MemoryEventLog | None = None, *, services: bool | Sequence[Serve] = False, **settings: Any
 ) -> AsyncIterator[Running]:
-    """With `services` the searcher, the scheduler, the checkpoint store and the relay run as well, or those that are
-    named: a test that writes the events of a service itself leaves that service out."""
+    """The directory runs beside the gateway. With `services` the searcher, the scheduler, the checkpoint store and the
+    relay run as well, or those that are named: a test that writes the events of a service itself leaves that service
+    out."""
     log, bus = log or MemoryEventLog(), MemoryBus()
     told = {"persistence_s": 0.1, **settings}
     known = ApiSettings(database_url=dsn, port=0, secret=SecretStr(SECRET), pool_connections_max=4, **told)

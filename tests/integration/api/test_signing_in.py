@@ -10,8 +10,10 @@ from pydantic import SecretStr
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import SEEDED, connect, prepare, refuse_blank_passwords
 from resolute.bus import MemoryBus
+from resolute.directory.shell import Directory
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Refused
+from resolute.proto.identity import CreateUser
 from resolute.proto.message import Cause
 from resolute.service import Context
 from tests.integration.api.running import SECRET, Answer, Client, running
@@ -149,9 +151,8 @@ async def test_a_user_whose_making_was_cut_off_keeps_no_gateway_from_starting(po
     async with running(postgres_dsn) as cluster:
         for user_id in SEEDED:
             await cluster.gateway.sessions.set_password(user_id, "s")
-        cause = Cause("req-1", "admin", "req-1")
-        _, position = await cluster.gateway.directory.create_user("bob", cause, admin=False, active=True)
-        await cluster.gateway.read.reached(position)
+        made = await cluster.bus.request(CreateUser("bob", admin=False, active=True), Cause("req-1", "admin", "req-1"))
+        await cluster.gateway.read.reached(made.position)
         assert await cluster.gateway.sessions.blank() == []
         answer = await cluster.nobody.call("POST", "/api/v1/auth/login", {"username": "bob", "password": ""})
         assert answer.status == 401, "nor can anybody be that user"
@@ -169,7 +170,9 @@ async def test_a_gateway_open_to_others_refuses_blank_passwords(postgres_dsn: st
     settings = ApiSettings(database_url=postgres_dsn, host="0.0.0.0", secret=SecretStr(SECRET))
     pool = await connect(settings)
     try:
-        gateway = await prepare(Context(MemoryEventLog(), MemoryBus()), settings, pool)
+        log = MemoryEventLog()
+        await Directory(log).seed()
+        gateway = await prepare(Context(log, MemoryBus()), settings, pool)
         with pytest.raises(Refused, match="admin, determined are blank"):
             await refuse_blank_passwords(gateway)
     finally:

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 import resolute.api.shell
 import resolute.checkpoint.shell
+import resolute.directory.shell
 import resolute.relay.shell
 import resolute.scheduler.shell
 import resolute.searcher.shell
@@ -193,6 +194,7 @@ async def whole(dsn: str, nats_url: str, storage: Path, **settings: Any) -> Asyn
         cluster.context = context = Context(log, bus, on_ready=cluster.ready.add, secret=SECRET.encode())
         try:
             await cluster.start("relay", resolute.relay.shell.serve(context))
+            await cluster.start("directory", resolute.directory.shell.serve(context))
             await cluster.start("searcher", resolute.searcher.shell.serve(context))
             await cluster.start("scheduler", resolute.scheduler.shell.serve(context))
             await cluster.start("checkpoint", resolute.checkpoint.shell.serve(context))

@@ -40,7 +40,7 @@ searcher: {name: single, metric: loss}
 max_restarts: 0
 """
 
-SERVICES = ("api", "searcher", "scheduler", "checkpoint", "relay")
+SERVICES = ("api", "directory", "searcher", "scheduler", "checkpoint", "relay")
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,7 @@ def test_a_service_may_be_several_processes_and_gateways_then_share_their_port(p
     children = {child.name: child for child in cluster.children(places, wanted)}
     assert [*children][2:] == [
         "relay",
+        "directory",
         "searcher-1",
         "searcher-2",
         "scheduler",

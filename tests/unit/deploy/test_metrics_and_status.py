@@ -30,7 +30,17 @@ def places(tmp_path: Path) -> Places:
 
 def test_each_process_has_a_port_of_its_own_and_keeps_it() -> None:
     names = cluster.process_names(APART)
-    assert names == ["relay", "searcher-1", "searcher-2", "scheduler", "checkpoint", "api", "agent-1", "agent-2"]
+    assert names == [
+        "relay",
+        "directory",
+        "searcher-1",
+        "searcher-2",
+        "scheduler",
+        "checkpoint",
+        "api",
+        "agent-1",
+        "agent-2",
+    ]
     first = metrics.ports(names, {})
     assert len({*first.values()}) == len(names)
     assert metrics.ports(names[::-1], first) == first
@@ -51,12 +61,12 @@ def test_every_part_is_told_its_port_and_the_gateway_all_of_them(places: Places)
     known = replace(APART, metrics_ports={name: 9100 + place for place, name in enumerate(names)})
     parts = {child.name: child.env for child in cluster.children(places, known)}
     assert (parts["searcher-2"]["RESOLUTE_HEALTH_PORT"], parts["agent-2"]["RESOLUTE_AGENT_HEALTH_PORT"]) == (
-        "9102",
-        "9107",
+        "9103",
+        "9108",
     )
     metrics.tell_the_gateway(places, known)
     listed = json.loads(Path(parts["api"]["RESOLUTE_API_METRICS_TARGETS_FILE"]).read_text())
-    assert listed[1] == {"process": "searcher-1", "address": "127.0.0.1:9101"}
+    assert listed[2] == {"process": "searcher-1", "address": "127.0.0.1:9102"}
     assert [one["process"] for one in listed] == names
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from resolute.api import settings as api_settings
 from resolute.api.shell import serve as serve_api
 from resolute.checkpoint.shell import serve as serve_checkpoint
+from resolute.directory.shell import serve as serve_directory
 from resolute.relay.shell import serve as serve_relay
 from resolute.scheduler.shell import serve as serve_scheduler
 from resolute.searcher.shell import serve as serve_searcher
@@ -23,6 +24,7 @@ if __name__ == "__main__":
     run_all(
         {
             "relay": serve_relay,
+            "directory": serve_directory,
             "searcher": serve_searcher,
             "scheduler": serve_scheduler,
             "checkpoint": serve_checkpoint,

@@ -110,13 +110,16 @@ class Call:
         """For calls that wait: raises when the caller's run was given up, or its trial deleted, since it was let in."""
         access.check_believed(await self.gateway.who(self.request))
 
-    async def send(self, command: Command, step: str = "") -> Reply:
+    async def send(self, command: Command, step: str = "", *, cause: Cause | None = None) -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.
+
+        `cause`: why, where that is not the call's own cause; `step` tells apart the commands of one call.
 
         A service that is away for a moment is asked again under the same cause, which does nothing twice; the caller,
         who would ask under another, had better not need to.
         """
-        cause = self.cause.then(step) if step else self.cause
+        cause = cause or self.cause
+        cause = cause.then(step) if step else cause
         gateway = self.gateway
         persistence_s = gateway.settings.persistence_s
         self.sent = True

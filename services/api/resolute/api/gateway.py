@@ -15,7 +15,6 @@ from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
-from resolute.api.directory import Directory
 from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
@@ -92,7 +91,6 @@ class Gateway:
             self.freshness,
         )
         self.vault = Vault(pool, Keyring(settings.sealing_keys, settings.secret.get_secret_value().encode()))
-        self.directory = Directory(context.log)
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
         self.log_policies = LogPolicies(self.read, context.bus)

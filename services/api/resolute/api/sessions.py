@@ -51,10 +51,10 @@ class Sessions:
         self._lifetime = timedelta(days=settings.session_lifetime_days)
         self._cache: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
 
-    async def open(self, user_id: int, session_id: int) -> tuple[str, datetime]:
+    async def open(self, user_id: int, session_id: int, now: datetime) -> tuple[str, datetime]:
         """A fresh token for the user, which nothing but its bearer will know, and when it ends."""
         token = secrets.token_urlsafe(32)
-        expires_at = self._now() + self._lifetime
+        expires_at = now + self._lifetime
         with outages():
             await self._pool.execute(
                 "INSERT INTO api.sessions (session_id, user_id, token_hash, expires_at) VALUES ($1, $2, $3, $4)",

@@ -44,6 +44,12 @@ FINISH_S = 1.0
 """How long requests may take to finish when the gateway stops; long polls and followers are cut off and come again."""
 
 SEEDED = {1: "admin", 2: "determined"}
+"""The first users. The first workspace comes after them in the log: a gateway that waited for them alone may answer
+for a moment that there is none, and looks again then, as for everything that it does not find."""
+
+USERS_SHOWN = "SELECT count(*) FROM read_v1.users WHERE id = ANY($1)"
+
+LOOK_AGAIN_S = 1.0
 
 
 async def serve(context: Context, settings: ApiSettings | None = None) -> None:
@@ -156,20 +162,29 @@ async def opened(context: Context, settings: ApiSettings, pool: asyncpg.Pool) ->
 
 
 async def fill(gateway: Gateway) -> None:
-    """Return once the first users exist, and the tables show everything the log holds."""
+    """Return once the tables show everything the log holds, and the first users, which the directory makes, exist and
+    have passwords."""
 
     def note(progress: Progress) -> None:
         gateway.growth = progress
         gateway.context.on_progress("api", f"tables grow from the log: {progress}")
 
     await grow(gateway.read, gateway.context.log, gateway.pool, note)
-    seeded = await gateway.directory.seed()
+    await _first_users(gateway)
     form = passwords.client_form(gateway.settings.initial_user_password.get_secret_value(), hashed=False)
     for user_id in SEEDED:
         await gateway.sessions.set_first_password(user_id, form)
-    await gateway.read.reached(seeded)
-    await gateway.read.catch_up()
     gateway.growth = None
+
+
+async def _first_users(gateway: Gateway) -> None:
+    """Return once the tables show them. In a new cluster the directory makes them when it starts."""
+    while True:
+        await gateway.read.catch_up()
+        if await gateway.read.value(USERS_SHOWN, list(SEEDED)) == len(SEEDED):
+            return
+        gateway.context.on_progress("api", "waiting for the directory to make the first users")
+        await gateway.context.log.wait_beyond(gateway.read.shown, LOOK_AGAIN_S)
 
 
 async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.api.identity import check_agent_user
 from resolute.api.settings import ApiSettings
+from resolute.config.agent_user import check_agent_user
 from resolute.config.storage_fields import read_storage
 from resolute.proto.errors import InvalidConfig
 

@@ -26,7 +26,7 @@ _REPLICAS = arg(
     action="append",
     default=[],
     metavar="SERVICE=N",
-    help="so many processes of a service: api, searcher, scheduler, checkpoint, relay; may be repeated",
+    help="so many processes of a service: api, directory, searcher, scheduler, checkpoint, relay; may be repeated",
 )
 _METRICS_PORT = arg(
     "--metrics-port",

@@ -15,6 +15,7 @@ from resolute.api.logins import Claim
 from resolute.api.routing import ANYONE, SIGNED_IN, Route
 from resolute.api.views.users import user_json, user_of
 from resolute.api.wire import WireError
+from resolute.proto.identity import CloseSessions, OpenSession
 from resolute.service.addresses import is_loopback
 
 BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
@@ -67,9 +68,9 @@ def _reached_at(call: Call) -> str:
 async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse:
     gateway = call.gateway
     session_id = (await gateway.context.log.reserve("session"))[0]
-    token, expires_at = await gateway.sessions.open(user_id, session_id)
-    cause = call.cause_of(username)
-    await gateway.read.reached(await gateway.directory.session_opened(user_id, session_id, expires_at, cause))
+    opened_at = gateway.context.now()
+    token, expires_at = await gateway.sessions.open(user_id, session_id, opened_at)
+    await call.send(OpenSession(user_id, session_id, opened_at, expires_at), cause=call.cause_of(username))
     response = wire.json_response({"token": token, "user": await user_of(gateway.read, user_id)})
     lifetime = gateway.settings.session_lifetime_days * 86400
     trusted = gateway.settings.trusted_proxies
@@ -93,8 +94,7 @@ async def logout(call: Call) -> web.StreamResponse:
     session_id = call.principal.session_id
     if session_id is not None:
         await call.gateway.sessions.close(session_id)
-        position = await call.gateway.directory.session_closed(call.principal.user_id, session_id, call.cause)
-        await call.gateway.read.reached(position)
+        await call.send(CloseSessions(call.principal.user_id, (session_id,)))
     response = wire.json_response({})
     response.del_cookie("auth", path="/")
     return response

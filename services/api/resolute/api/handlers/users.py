@@ -6,12 +6,12 @@ from typing import Any
 
 from resolute.api import bodies, passwords
 from resolute.api.call import Call
-from resolute.api.identity import check_agent_user
 from resolute.api.routing import ADMIN, SELF, SIGNED_IN, Route
 from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.users import SELECT, user_json, user_of
 from resolute.api.wire import loads
-from resolute.proto.errors import InvalidConfig, NotFound, ResoluteError
+from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.identity import SESSIONS_MAX, ActivateUsers, ChangePassword, ChangeUser, CloseSessions, CreateUser
 
 SORT = {
     "SORT_BY_DISPLAY_NAME": "display_name",
@@ -68,28 +68,23 @@ async def post_user(call: Call) -> dict[str, Any]:
     asked = call.body.get("user") or {}
     if not asked.get("username"):
         raise InvalidConfig("user.username: a new user needs a name")
-    if group := asked.get("agentUserGroup"):
-        check_agent_user(group)
     remote = bool(asked.get("remote"))
     form = _password(call, call.body)
     if not remote:
         _check_blank(call, form)
-    directory = call.gateway.directory
-    user_id, position = await directory.create_user(
+    create = CreateUser(
         str(asked["username"]),
-        call.cause,
         admin=bool(asked.get("admin")),
         active=bool(asked.get("active", True)),
         display_name=str(asked.get("displayName") or ""),
         remote=remote,
+        agent_user_group=asked.get("agentUserGroup") or {},
     )
+    user_id = (await call.send(create)).data["user_id"]
     if form:
-        position = await _store_password(call, user_id, form)
+        await _store_password(call, user_id, form)
     else:
         await call.gateway.sessions.set_first_password(user_id, "")
-    if group:
-        position = await directory.change_user(user_id, {"agent_user_group": group}, call.cause.then("agent-user"))
-    await call.gateway.read.reached(position)
     return {"user": await user_of(call.gateway.read, user_id)}
 
 
@@ -97,16 +92,14 @@ async def patch_user(call: Call) -> dict[str, Any]:
     """Change a user: oneself in part, an administrator in full. Absent and null both mean: leave it."""
     user_id, patch = call.int("userId"), call.body
     changes = {column: patch[key] for key, column in FIELDS.items() if patch.get(key) is not None}
-    directory = call.gateway.directory
     form = None if patch.get("password") is None else _password(call, patch)
     if form is not None:
         _check_blank(call, form)
-    elif patch.get("remote") is False and (await directory.users()).get(user_id).remote:
+    elif patch.get("remote") is False and await _is_remote(call, user_id):
         _check_blank(call, "")  # there was no use for one so far
-    position = await directory.change_user(user_id, changes, call.cause)
+    await call.send(ChangeUser(user_id, changes))
     if form is not None:
-        position = await _store_password(call, user_id, form)
-    await call.gateway.read.reached(position)
+        await _store_password(call, user_id, form)
     call.gateway.sessions.forget()
     return {"user": await user_of(call.gateway.read, user_id)}
 
@@ -116,8 +109,7 @@ async def set_user_password(call: Call) -> dict[str, Any]:
     raw = call.read.raw
     password = bodies.read_document("SetUserPassword", loads(raw)) if raw.strip() else ""
     _check_blank(call, password)
-    position = await _store_password(call, call.int("userId"), password)
-    await call.gateway.read.reached(position)
+    await _store_password(call, call.int("userId"), password)
     return {"user": await user_of(call.gateway.read, call.int("userId"))}
 
 
@@ -130,32 +122,30 @@ def _check_blank(call: Call, form: str) -> None:
         raise InvalidConfig("password: a blank one is allowed only while the gateway listens on a loopback address")
 
 
-async def _store_password(call: Call, user_id: int, form: str) -> int:
-    """Keep it, end the user's other sessions, and say so in the log."""
-    (await call.gateway.directory.users()).get(user_id)
+async def _is_remote(call: Call, user_id: int) -> bool:
+    """By the newest state: another gateway may have changed it a moment ago. Raises NotFound."""
+    await call.gateway.read.catch_up()
+    return bool((await user_of(call.gateway.read, user_id))["remote"])
+
+
+async def _store_password(call: Call, user_id: int, form: str) -> None:
+    """Keep it, end the user's other sessions, and say so in the log. Raises NotFound."""
+    await user_of(call.gateway.read, user_id)
     await call.gateway.sessions.set_password(user_id, form)
     await call.gateway.logins.budgets.forget_addresses(user_id)
-    cause = call.cause.then("password")
-    closed = await call.gateway.sessions.close_all(user_id, but=call.principal.session_id)
-    for session_id in closed:
-        await call.gateway.directory.session_closed(user_id, session_id, cause.then(str(session_id)))
-    return await call.gateway.directory.change_password(user_id, blank=not form, cause=cause)
+    ended = tuple(await call.gateway.sessions.close_all(user_id, but=call.principal.session_id))
+    while len(ended) > SESSIONS_MAX:
+        await call.send(CloseSessions(user_id, ended[:SESSIONS_MAX]), f"sessions-{ended[0]}")
+        ended = ended[SESSIONS_MAX:]
+    await call.send(ChangePassword(user_id, blank=not form, sessions_ended=ended), "password")
 
 
 async def patch_users(call: Call) -> dict[str, Any]:
     """Activate or deactivate several users."""
-    results, position = [], 0
-    for user_id in call.body.get("userIds") or []:
-        try:
-            position = await call.gateway.directory.change_user(
-                int(user_id), {"active": bool(call.body.get("activate"))}, call.cause.then(str(user_id))
-            )
-            results.append({"id": int(user_id), "error": ""})
-        except ResoluteError as error:
-            results.append({"id": int(user_id), "error": error.message})
-    await call.gateway.read.reached(position)
+    user_ids = tuple(int(user_id) for user_id in call.body.get("userIds") or [])
+    refused = (await call.send(ActivateUsers(user_ids, bool(call.body.get("activate"))))).data["refused"]
     call.gateway.sessions.forget()
-    return {"results": results}
+    return {"results": [{"id": user_id, "error": refused.get(str(user_id), "")} for user_id in user_ids]}
 
 
 # ---------------------------------------------------------------- settings

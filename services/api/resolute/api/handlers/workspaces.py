@@ -10,6 +10,7 @@ from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.workspaces import PROJECTS, WORKSPACES, project_json, workspace_json
 from resolute.api.workspace_settings import settings_in
 from resolute.proto.errors import NotFound
+from resolute.proto.identity import ChangeWorkspace, CreateProject, CreateWorkspace
 
 WORKSPACE_SORT = {"SORT_BY_ID": "w.id", "SORT_BY_NAME": "w.name"}
 PROJECT_SORT = {
@@ -42,10 +43,8 @@ async def get_workspace(call: Call) -> dict[str, Any]:
 async def post_workspace(call: Call) -> dict[str, Any]:
     """Make a workspace, with its default pools, its storage, and whom its tasks run as."""
     settings = settings_in(call.body, call.gateway.settings)
-    workspace_id, position = await call.gateway.directory.create_workspace(
-        str(call.body.get("name") or ""), call.principal.user_id, settings, call.cause
-    )
-    await call.gateway.read.reached(position)
+    create = CreateWorkspace(str(call.body.get("name") or ""), call.principal.user_id, settings)
+    workspace_id = (await call.send(create)).data["workspace_id"]
     return {"workspace": await _workspace(call, workspace_id), "namespaceBindings": {}}
 
 
@@ -53,9 +52,7 @@ async def patch_workspace(call: Call) -> dict[str, Any]:
     """Change a workspace's name or settings: what is absent or null stays, and what is empty is taken away."""
     workspace_id, name = call.int("id"), call.body.get("name")
     settings = settings_in(call.body, call.gateway.settings)
-    changes = {**settings, **({} if name is None else {"name": str(name)})}
-    position = await call.gateway.directory.change_workspace(workspace_id, changes, call.cause)
-    await call.gateway.read.reached(position)
+    await call.send(ChangeWorkspace(workspace_id, {**settings, **({} if name is None else {"name": str(name)})}))
     return {"workspace": await _workspace(call, workspace_id), "namespaceBindings": {}}
 
 
@@ -76,15 +73,9 @@ async def get_project(call: Call) -> dict[str, Any]:
 
 async def post_project(call: Call) -> dict[str, Any]:
     """Make a project."""
-    project_id, position = await call.gateway.directory.create_project(
-        call.int("workspaceId"),
-        str(call.body.get("name") or ""),
-        str(call.body.get("description") or ""),
-        call.principal.user_id,
-        call.cause,
-    )
-    await call.gateway.read.reached(position)
-    return {"project": await _project(call, project_id)}
+    name, description = str(call.body.get("name") or ""), str(call.body.get("description") or "")
+    create = CreateProject(call.int("workspaceId"), name, description, call.principal.user_id)
+    return {"project": await _project(call, (await call.send(create)).data["project_id"])}
 
 
 def _common(alias: str, call: Call) -> Where:

@@ -1,0 +1,1 @@
+"""The directory: users and their sessions, workspaces and projects."""
