@@ -219,6 +219,9 @@ class ProcessLog:
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return await (await self._moment()).read_all(after, limit)
 
+    async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
+        return await (await self._moment()).read_next(after, limit)
+
     async def find(self, sought: Sought, limit: int) -> list[Row]:
         return await (await self._moment()).find(sought, limit)
 

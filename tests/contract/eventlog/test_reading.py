@@ -11,8 +11,8 @@ import pytest
 
 from resolute import codec
 from resolute.eventlog import EventLog, Snapshot, Sought
-from resolute.proto.experiment import TrialCreated, TrialEnded, TrialRunStarted
-from resolute.proto.message import Cause
+from resolute.proto.experiment import ExperimentCreated, TrialCreated, TrialEnded, TrialRunStarted
+from resolute.proto.message import Cause, Recorded
 
 
 async def fill(log: EventLog, count: int, stream: str = "experiment-1") -> None:
@@ -34,6 +34,26 @@ async def test_reading_goes_on_after_what_was_seen(log: EventLog) -> None:
     assert await log.read_stream("experiment-1", 10) == []
     assert [r.version for r in await log.read_stream("experiment-1", 2, limit=3)] == [3, 4, 5]
     assert await log.read_all(10) == []
+
+
+async def test_reading_on_until_nothing_is_left_finds_everything(log: EventLog) -> None:
+    await fill(log, 10)
+    await fill(log, 400, "experiment-2")
+    assert [r.position for r in await log.read_next(2, limit=3)] == [3, 4, 5]
+    found: list[Recorded] = []
+    while more := await log.read_next(len(found), limit=150):
+        found += more
+    assert found == await log.read_all(0)
+
+
+async def test_what_was_just_appended_reads_as_it_was_stored(log: EventLog) -> None:
+    """Documents have their keys in the database's order."""
+    config = {"name": "ünïcode", "entrypoint": "python3 train.py", "a": {"zz": 1, "b": [None, 1.5]}}
+    created = ExperimentCreated(1, "job-1", "first", config, "name: first", 2, "determined", 1, 7)
+    cause = Cause("why", "ann", "story", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    await log.append("experiment-1", [created, TrialRunStarted(1, 1)], expected_version=0, cause=cause)
+    await log.append("experiment-1", [TrialRunStarted(1, 2)], expected_version=2, cause=Cause("another"))
+    assert repr(await log.read_next(0)) == repr(await log.read_all(0))
 
 
 async def test_the_streams_of_a_category_are_named_in_order_and_no_others(log: EventLog) -> None:

@@ -16,6 +16,7 @@ import asyncpg
 
 from resolute.eventlog import wishes
 from resolute.eventlog.log import Appended
+from resolute.eventlog.newest import Columns
 from resolute.eventlog.wishes import Wish
 from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Event, Recorded
@@ -33,8 +34,8 @@ FindCause = Callable[[str, str], Awaitable[list[Recorded]]]
 class GroupCommit:
     """Gathers appends, sends them batch by batch, and hands every caller the outcome of its own."""
 
-    def __init__(self, send: Send, find_cause: FindCause, committed: Callable[[int], None]) -> None:
-        """`committed` is told the last position of every batch."""
+    def __init__(self, send: Send, find_cause: FindCause, committed: Callable[[list[Columns]], None]) -> None:
+        """`committed` is given the rows of every batch that is durable."""
         self._send, self._find_cause, self._committed = send, find_cause, committed
         self._waiting: deque[Wish] = deque()
         self._busy: asyncio.Task[None] | None = None
@@ -84,13 +85,13 @@ class GroupCommit:
     async def _commit(self, batch: list[Wish]) -> None:
         try:
             outcomes = await self._send(*wishes.arguments(batch))
-            last = 0
+            written: list[Columns] = []
             for wish, outcome in zip(batch, outcomes, strict=True):
                 if outcome["outcome"] == "repeated":
                     await self._answer_repeated(wish)
-                else:
-                    last = max(last, await wishes.answer(wish, outcome))
-            self._committed(last)
+                elif await wishes.answer(wish, outcome):
+                    written += wishes.rows(wish, outcome)
+            self._committed(written)
         except (InvalidConfig, asyncpg.PostgresError) as error:
             await self._one_by_one(batch, error)
         except ResoluteError as error:

@@ -96,6 +96,11 @@ class EventLog(Protocol):
         """Up to `limit` events of every stream with a position above `after`, in order."""
         ...
 
+    async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
+        """As `read_all`, but where there are such events, it may answer only the first of them: for readers that go on
+        until there is nothing left. What this process has just appended is often at hand."""
+        ...
+
     async def find(self, sought: Sought, limit: int) -> list[Row]:
         """The first `limit` of these events in the order of the log, undecoded: any release can show them."""
         ...

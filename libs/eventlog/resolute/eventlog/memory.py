@@ -110,6 +110,9 @@ class MemoryEventLog:
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         return self._all[after : after + limit]
 
+    async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
+        return await self.read_all(after, limit)
+
     async def find(self, sought: Sought, limit: int) -> list[Row]:
         found = (row for row in self.rows[sought.after :] if _is_sought(row, sought))
         return list(islice(found, limit))

@@ -15,8 +15,10 @@ from resolute.eventlog.ear import Ear
 from resolute.eventlog.group_commit import GroupCommit
 from resolute.eventlog.log import Appended, Aside, Snapshot, Sought
 from resolute.eventlog.migrate import migrate
+from resolute.eventlog.newest import Columns, Newest
 from resolute.eventlog.outages import patiently
 from resolute.eventlog.rows import check_names, recorded_from, row_from
+from resolute.eventlog.shared_look import SharedLook
 from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Cause, Event, Recorded
@@ -68,7 +70,10 @@ class PostgresEventLog:
         self._dsn, self._pool, self._patience_s, self._attempt_s = dsn, pool, patience_s, attempt_s
         self._ear = Ear(lambda: _connect(dsn, _SESSION), READ["head"])
         self._writer = Writer(dsn, patience_s, attempt_s)
-        self._commits = GroupCommit(self._writer.append, self._find_cause, self._ear.learn)
+        self._newest = Newest()
+        self._head_now = SharedLook(self.head)
+        self._asked_again_now = SharedLook(lambda: self._fetch(KEEP["asked_again"]))
+        self._commits = GroupCommit(self._writer.append, self._find_cause, self._committed)
 
     @classmethod
     async def open(
@@ -109,6 +114,8 @@ class PostgresEventLog:
     async def close(self) -> None:
         await self._commits.close()
         await self._ear.close()
+        self._head_now.close()
+        self._asked_again_now.close()
         self._writer.close()
         self._pool.terminate()
 
@@ -117,6 +124,11 @@ class PostgresEventLog:
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
         check_names(stream, cause)
         return await self._commits.append(stream, events, expected_version, cause)
+
+    def _committed(self, rows: list[Columns]) -> None:
+        if rows:
+            self._newest.keep(rows)
+            self._ear.learn(max(position for position, *_ in rows))
 
     async def _find_cause(self, stream: str, cause_id: str) -> list[Recorded]:
         return await _all_recorded(await self._fetch(READ["read_cause"], stream, cause_id))
@@ -137,6 +149,11 @@ class PostgresEventLog:
             self._ear.learn(recorded[-1].position)
         return recorded
 
+    async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
+        if rows := self._newest.after(after, limit):
+            return await _all_recorded(rows)
+        return await self.read_all(after, limit)
+
     async def find(self, sought: Sought, limit: int) -> list[Row]:
         asked = (sought.stream, sought.caused_by, list(sought.types), list(sought.fields))
         wanted = [one or None for one in asked]
@@ -154,7 +171,7 @@ class PostgresEventLog:
         while self._ear.position <= position:
             left = deadline - loop.time()
             if left <= 0:
-                return await self.head() > position
+                return await self._head_now.answer() > position
             await self._ear.growth(min(left, _POLL_S if self._ear.hears else _POLL_DEAF_S))
             if self._ear.position <= position and deadline > loop.time():
                 await self.head()
@@ -188,7 +205,7 @@ class PostgresEventLog:
         return bool(await self._fetch(KEEP["ask_again"], consumer, position))
 
     async def asked_again(self, consumer: str) -> list[int]:
-        return [position for (position,) in await self._fetch(KEEP["asked_again"], consumer)]
+        return [position for name, position in await self._asked_again_now.answer() if name == consumer]
 
     async def settle(self, consumer: str, position: int) -> None:
         await self._fetch(KEEP["settle"], consumer, position)

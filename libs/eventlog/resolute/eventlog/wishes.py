@@ -9,6 +9,7 @@ from typing import Any
 
 from resolute import codec
 from resolute.eventlog.log import Appended
+from resolute.eventlog.newest import Columns
 from resolute.eventlog.rows import encode
 from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import WrongVersion
@@ -87,6 +88,30 @@ async def answer(asked: Wish, outcome: Sequence[Any]) -> int:
     ]
     succeed(asked, Appended(tuple(recorded)))
     return first_position + len(recorded) - 1 if recorded else 0
+
+
+def rows(asked: Wish, outcome: Sequence[Any]) -> list[Columns]:
+    """What `answer` has made known, as readers of the log would be given it by the database."""
+    _kind, stood_at, first_position, prev_hashes, stored, recorded_at = outcome
+    data, cause = stored if asked.echo else asked.data, asked.cause
+    return [
+        (
+            first_position + step,
+            asked.stream,
+            stood_at + 1 + step,
+            asked.types[step],
+            asked.schema_versions[step],
+            text,
+            cause.id,
+            step,
+            cause.correlation_id,
+            cause.actor,
+            cause.traceparent or None,
+            recorded_at,
+            prev_hash,
+        )
+        for step, (text, prev_hash) in enumerate(zip(data, prev_hashes or (), strict=True))
+    ]
 
 
 async def _as_stored(asked: Wish, stored: Sequence[str]) -> list[Event]:

@@ -92,7 +92,8 @@ class Follower:
         while True:
             batch = await self._next()
             if batch is None:
-                await self._catch_up()
+                if self._missing or await self._log.wait_beyond(self._position, 0):
+                    await self._catch_up()
                 if isinstance(self._consumer, Retrying):
                     await self._consumer.again()
             elif batch:
@@ -123,7 +124,7 @@ class Follower:
 
     async def _catch_up(self) -> None:
         self._missing = False
-        while events := await self._log.read_all(self._position, self._batch):
+        while events := await self._log.read_next(self._position, self._batch):
             await self._handle(events)
 
     async def _handle(self, batch: list[Recorded]) -> None:

@@ -221,7 +221,7 @@ class ReadModel:
 
     async def _step(self) -> None:
         """One page nearer. Another gateway may have gone ahead: then its position is the place to read from."""
-        events = await self._log.read_all(self._position or await self.position(), PAGE)
+        events = await self._log.read_next(self._position or await self.position(), PAGE)
         if events:
             await self._handle(events)
 

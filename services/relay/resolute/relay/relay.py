@@ -79,7 +79,7 @@ class Relay:
             return
         if self.spare and await self._another_carries_to(await self._log.head()):
             return
-        batch = await self._log.read_all(self.carried, BATCH)
+        batch = await self._log.read_next(self.carried, BATCH)
         if await self._publish(batch):
             await self._step_forward()
         elif not self.spare:

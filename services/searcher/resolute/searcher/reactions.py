@@ -33,6 +33,11 @@ class Ask:
     command: Command
 
 
+def concerns_no_other_service(event: Event) -> bool:
+    """Whether `react` asks for nothing, whatever the experiment has become: an edit of a name, say."""
+    return isinstance(event, ExperimentEdited) and not event.changes.keys() & {"resource_pool", *QUEUE_FIELDS}
+
+
 def react(event: Event, experiment: Experiment) -> Ask | None:
     """`experiment` may have moved on since `event`; its names and settings are what is read here."""
     match event:

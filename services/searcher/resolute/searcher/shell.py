@@ -42,7 +42,7 @@ from resolute.search.reports import CloseTrial, CoverTarget
 from resolute.search.settings import Settings
 from resolute.searcher.apart import Apart
 from resolute.searcher.ids import Draw, NeedIds
-from resolute.searcher.reactions import describe, react
+from resolute.searcher.reactions import concerns_no_other_service, describe, react
 from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands
 from resolute.whatif.searches.preview import preview
 
@@ -133,6 +133,8 @@ class Searcher:
             await self._execute(experiment_id, lambda e, ids: wishes.confirm_deleted(e), cause.then("confirm"))
 
     async def _ask_scheduler(self, recorded: Recorded, cause: Cause) -> None:
+        if concerns_no_other_service(recorded.event):
+            return
         # Settings are told as they are now; everything else in an ask is as it was when the event happened.
         settings = isinstance(recorded.event, ExperimentEdited | ExperimentContinued)
         experiment = await self._experiments.state(recorded.stream, None if settings else recorded.version)

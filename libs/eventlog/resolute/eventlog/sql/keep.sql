@@ -30,7 +30,7 @@ INSERT INTO eventlog.aside (consumer, position, error) VALUES ($1, $2, $3)
 UPDATE eventlog.aside SET again_at = clock_timestamp() WHERE consumer = $1 AND position = $2 RETURNING position;
 
 -- name: asked_again
-SELECT position FROM eventlog.aside WHERE consumer = $1 AND again_at IS NOT NULL ORDER BY position;
+SELECT consumer, position FROM eventlog.aside WHERE again_at IS NOT NULL ORDER BY position;
 
 -- name: settle
 DELETE FROM eventlog.aside WHERE consumer = $1 AND position = $2;
