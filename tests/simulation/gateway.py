@@ -97,6 +97,10 @@ class Request:
     def content(self) -> Request:
         return self
 
+    def is_eof(self) -> bool:
+        """Anything may happen between the head of a request and its body."""
+        return False
+
     async def iter_any(self) -> AsyncIterator[bytes]:
         yield self.raw
 

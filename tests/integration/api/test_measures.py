@@ -82,6 +82,23 @@ async def test_lines_sent_twice_are_stored_once_and_in_order(pool: asyncpg.Pool)
     assert [s.line.text for s in await store.read(["7.task"], LogFilter())] == [f"line {n}" for n in range(50)]
 
 
+async def test_a_line_that_waits_for_its_turn_gets_its_id_after_those_of_the_turn_before(pool: asyncpg.Pool) -> None:
+    """Otherwise a reader that goes on from the last id it saw would miss the line."""
+    store, waiters = LogStore(pool), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    async with pool.acquire() as connection, connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(7_201_100)")
+        waiting = asyncio.create_task(store.add([line(1, "second")]))
+        async with asyncio.timeout(30):
+            while not await connection.fetchval(waiters):
+                pass
+        await connection.execute(
+            "INSERT INTO measures.task_logs (task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, "
+            "source, agent_id, text) VALUES ('7.task', '', '', 0, 0, now(), 'INFO', '', '', '', 'first')"
+        )
+    await waiting
+    assert [s.line.text for s in await store.read(["7.task"], LogFilter())] == ["first", "second"]
+
+
 async def test_a_page_of_long_lines_ends_early_and_the_next_goes_on(pool: asyncpg.Pool) -> None:
     store = LogStore(pool)
     await store.add([line(n, f"{n} " + "x" * (PAGE_BYTES // 4)) for n in range(10)])

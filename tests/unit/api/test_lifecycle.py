@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from resolute.api import lifecycle
-from resolute.api.lifecycle import NAME, LifecycleLines
+from resolute.api.lifecycle import NAME, PAUSE_S, LifecycleLines
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Cause, Event
@@ -81,6 +82,26 @@ async def test_what_could_not_be_stored_is_stored_later() -> None:
     stage.unavailable = False
     await stage.lines.handle(await stage.log.read_all(0, 100))
     assert len(stage.stored) == 1
+
+
+async def test_after_lines_there_is_a_pause_in_which_the_next_gather_and_otherwise_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    await stage.lines.position()
+    pauses: list[float] = []
+
+    async def note(pause_s: float) -> None:
+        pauses.append(pause_s)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    await stage.happens(AgentJoined("a", (), "host", "1"))
+    await stage.lines.handle(await stage.log.read_all(0, 100))
+    assert not pauses
+    await stage.happens(requested(1), AllocationStarted("t1.1"))
+    await stage.lines.handle(await stage.log.read_all(1, 100))
+    assert pauses == [PAUSE_S]
+    assert len(stage.stored) == 2
 
 
 async def test_an_event_that_no_line_can_be_made_of_is_set_aside_and_told_when_somebody_asks(

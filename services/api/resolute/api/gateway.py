@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import asyncpg
@@ -157,7 +157,7 @@ class Gateway:
             if inside is not None:
                 request[TRACEPARENT] = inside
             answer = await self._told(route, request)
-            ANSWERS.labels(route.operation, str(answer.status)).inc()
+            _answers(route.operation, answer.status).inc()
             return answer
 
     async def _told(self, route: Route, request: web.Request) -> web.StreamResponse:
@@ -189,7 +189,7 @@ class Gateway:
             recognise(request, principal)
         read = await read_body(request, route.body if principal else FROM_STRANGERS, self.uploads)
         try:
-            if principal is not None and principal.task is not None:
+            if read.awaited and principal is not None and principal.task is not None:
                 # A body may take long to arrive, and the task's run may have been given up meanwhile.
                 principal = await self.who(request)
             answer = await self._handled(route, request, principal, read)
@@ -236,6 +236,11 @@ class Gateway:
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
+
+
+@cache
+def _answers(operation: str, status: int) -> Counter:
+    return ANSWERS.labels(operation, str(status))
 
 
 def _broken_off(request: web.Request, message: str) -> ConnectionError:

@@ -32,6 +32,10 @@ REMEMBERED = 10_000
 
 SAVE_EVERY_S = 1.0
 
+PAUSE_S = 0.02
+"""After lines were stored, so that those of many short tasks share a transaction. It is shorter than a task needs to
+start: the lines on its start stand before its output."""
+
 Store = Callable[[Sequence[LogLine]], Awaitable[None]]
 
 ALLOCATIONS = """SELECT a.allocation_id, a.task_id, a.name, a.trial_id,
@@ -74,6 +78,8 @@ class LifecycleLines:
         self._written: int | None = None
         """Up to where the lines are stored; None while nothing follows."""
         self._advanced = asyncio.Event()
+        self._stored = False
+        """Whether a line was stored since the last pause."""
         self._saved: int | None = None
         self._saved_at_s = -SAVE_EVERY_S
 
@@ -100,6 +106,9 @@ class LifecycleLines:
         self._advance(batch[-1].position)
         if asyncio.get_running_loop().time() - self._saved_at_s >= SAVE_EVERY_S:
             await self._save()
+        if self._stored:
+            self._stored = False
+            await asyncio.sleep(PAUSE_S)
 
     async def again(self) -> None:
         """All is quiet. What a person asked for once more is written behind what was written since."""
@@ -128,6 +137,7 @@ class LifecycleLines:
         lines = [line for recorded in batch for line in self._lines(recorded)]
         if lines:
             await self._store(lines)
+            self._stored = True
 
     def _advance(self, position: int) -> None:
         self._written = position

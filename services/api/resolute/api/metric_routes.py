@@ -65,7 +65,8 @@ async def _report(call: Call, trial_id: int, *reports: tuple[Any, str], where: s
     """
     trial, now = await lookup.trial(call.gateway, trial_id), call.gateway.context.now()
     rows = [row_from(trial_id, *report, now, where.format(n)) for n, report in enumerate(reports)]
-    rows = [_of_the_run(row, call, where.format(n)) for n, row in enumerate(rows)]
+    run_id = _run_that_reports(call)
+    rows = [_of_the_run(row, run_id, where.format(n)) for n, row in enumerate(rows)]
     news = [news_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
     await call.gateway.measured.add(rows, len(call.read.raw))
     stops = [await _announce(call, one) for one in news if one is not None]
@@ -93,11 +94,16 @@ def row_from(trial_id: int, report: Any, group: str, now: datetime, where: str =
     )
 
 
-def _of_the_run(row: MetricRow, call: Call, where: str) -> MetricRow:
-    """A task reports for its own run, which its token names, and for no other."""
+def _run_that_reports(call: Call) -> int:
     assert call.principal.task is not None, "only tasks report metrics"
-    run_id = run_of(call.principal.task.allocation_id)
-    if row.run_id not in (0, run_id):
+    return run_of(call.principal.task.allocation_id)
+
+
+def _of_the_run(row: MetricRow, run_id: int, where: str) -> MetricRow:
+    """A task reports for its own run, which its token names, and for no other."""
+    if row.run_id == run_id:
+        return row
+    if row.run_id != 0:
         raise InvalidConfig(f"{where}metrics.trialRunId: expected {run_id}, the run that reports; found {row.run_id}")
     return replace(row, run_id=run_id)
 

@@ -21,7 +21,7 @@ from resolute.api.body_kinds import SUBMISSION, BodyKind
 from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.uploads import Upload, Uploads
 from resolute.api.wire import WireError
-from resolute.proto.errors import InvalidConfig
+from resolute.proto.errors import InvalidConfig, ResoluteError
 
 AT_ONCE_BYTES = 65_536
 """Up to here a body is parsed on the event loop: it takes less than handing it to a thread."""
@@ -32,10 +32,18 @@ IN_MEMORY_BYTES = 2**20
 @dataclass(slots=True)
 class RequestBody:
     raw: bytes = field(repr=False)  # a password may be in it, and a traceback may show it
-    digest: str
-    """SHA-256 of all of it."""
     upload: Upload | None = None
     """Where it is instead of in `raw`, for a large submission."""
+    awaited: bool = True
+    """Whether anything else could happen in this process between the request's head and the end of its body."""
+    _digest: str = ""
+    """Where it is known."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all of it. Few requests need it."""
+        self._digest = self._digest or hashlib.sha256(self.raw).hexdigest()
+        return self._digest
 
     async def parsed(self) -> dict[str, Any]:
         """The JSON object with keys in camelCase; of an upload all but its files. {} for an empty body."""
@@ -58,7 +66,7 @@ class RequestBody:
 
     def forget(self) -> None:
         """For a call that has read it and waits."""
-        self.raw = b""
+        self._digest, self.raw = self.digest, b""
 
     async def close(self) -> None:
         if self.upload is not None:
@@ -67,19 +75,33 @@ class RequestBody:
 
 async def read_body(request: web.Request, kind: BodyKind, uploads: Uploads) -> RequestBody:
     """Raises WireError (413) for a body that says that it is larger than its kind may be, and for one that is."""
-    too_large = WireError(
-        wire.TOO_LARGE,
-        f"the body is larger than {kind.limit_bytes:,} bytes, the limit for {kind.name}",
-    )
-    if (request.content_length or 0) > kind.limit_bytes:
-        raise too_large
+    said = request.content_length or 0
+    if said > kind.limit_bytes:
+        raise _too_large(kind)
+    if said <= AT_ONCE_BYTES and request.content.is_eof():
+        return _arrived(request, kind)
+    return await _read_as_it_comes(request, kind, uploads)
+
+
+def _arrived(request: web.Request, kind: BodyKind) -> RequestBody:
+    """A body that came together with the head of its request, as most do."""
+    try:
+        raw = request.content.read_nowait()
+    except (BodyTooSlow, web.RequestPayloadError, HttpProcessingError) as error:
+        raise _unreadable(error, 0) from None
+    if len(raw) > kind.limit_bytes:
+        raise _too_large(kind)
+    return RequestBody(raw, awaited=False)
+
+
+async def _read_as_it_comes(request: web.Request, kind: BodyKind, uploads: Uploads) -> RequestBody:
     digest, parts, size = hashlib.sha256(), [], 0
     upload: Upload | None = None
     try:
         async for part in request.content.iter_any():
             size += len(part)
             if size > kind.limit_bytes:
-                raise too_large
+                raise _too_large(kind)
             digest.update(part)
             parts.append(part)
             if kind is SUBMISSION and upload is None and size > IN_MEMORY_BYTES:
@@ -88,14 +110,23 @@ async def read_body(request: web.Request, kind: BodyKind, uploads: Uploads) -> R
                 await upload.write(parts)
         if upload is not None:
             await upload.finish(parts)
-    except BodyTooSlow as error:
-        raise WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection") from None
-    except (web.RequestPayloadError, HttpProcessingError) as error:
-        raise InvalidConfig(f"the body of the request cannot be read: {error}") from None
+    except (BodyTooSlow, web.RequestPayloadError, HttpProcessingError) as error:
+        raise _unreadable(error, size) from None
     finally:
         if upload is not None and not upload.complete:
             await upload.close()
-    return RequestBody(b"" if upload else b"".join(parts), digest.hexdigest(), upload)
+    return RequestBody(b"" if upload else b"".join(parts), upload, _digest=digest.hexdigest())
+
+
+def _too_large(kind: BodyKind) -> WireError:
+    message = f"the body is larger than {kind.limit_bytes:,} bytes, the limit for {kind.name}"
+    return WireError(wire.TOO_LARGE, message)
+
+
+def _unreadable(error: Exception, size: int) -> ResoluteError:
+    if isinstance(error, BodyTooSlow):
+        return WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection")
+    return InvalidConfig(f"the body of the request cannot be read: {error}")
 
 
 def _document(operation: str, raw: bytes) -> Any:

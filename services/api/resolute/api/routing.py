@@ -57,6 +57,9 @@ class Subject:
     where: str
 
     def values(self, path: Mapping[str, str], body: Any) -> list[str]:
+        part, _, name = self.where.partition(".")
+        if part == "path":
+            return [str(path[name])] if name in path else []
         return [str(value) for value in _found(self.where, path, body)]
 
 

@@ -292,6 +292,9 @@ OPAQUE = frozenset(
 """Keys whose values are the user's own documents: their keys are left as they are."""
 
 
+_CONTAINERS = (dict, list)
+
+
 def normalised(document: Any, depth: int = 4, inside: str = "") -> Any:
     """`document` with its keys in camelCase, as far down as messages nest; users' own documents are left alone."""
     if depth == 0:
@@ -303,7 +306,7 @@ def normalised(document: Any, depth: int = 4, inside: str = "") -> Any:
         out = {}
         for key, value in document.items():
             name = camel(key) if "_" in key else key
-            nested = isinstance(value, dict | list) and name not in OPAQUE
+            nested = isinstance(value, _CONTAINERS) and name not in OPAQUE
             out[name] = normalised(value, depth - 1, name) if nested else value
         return out
     if isinstance(document, list):

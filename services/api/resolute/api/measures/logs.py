@@ -52,17 +52,17 @@ class LogFilter:
     regex: bool = False
 
 
+# The lock is held until commit, so that the order of ids is the order in which lines become visible, also across
+# gateways: a reader that goes on from the last id it saw misses nothing. A line gets its id when it is inserted, after
+# its row came out of the join, and so after the lock was taken.
 INSERT = """
+WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(7_201_100))
 INSERT INTO measures.task_logs
     (task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, agent_id, text)
-SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::timestamptz[], $7::text[],
-                     $8::text[], $9::text[], $10::text[], $11::text[])
+SELECT line.* FROM turn, unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::timestamptz[],
+                                $7::text[], $8::text[], $9::text[], $10::text[], $11::text[]) AS line
 ON CONFLICT DO NOTHING
 """
-
-# Held until commit, so that the order of ids is the order in which lines become visible, also across gateways:
-# one who follows from the last id he saw misses nothing.
-IN_ORDER = "SELECT pg_advisory_xact_lock(7_201_100)"
 
 LINE = "id, task_id, allocation_id, container_id, rank, sequence, at, level, stdtype, source, agent_id, text"
 
@@ -108,9 +108,7 @@ class LogStore:
             all_stored([line.text for line in lines]),
         )
         with outages():
-            async with self._pool.acquire() as connection, connection.transaction():
-                await connection.execute(IN_ORDER)
-                await connection.execute(INSERT, *columns)
+            await self._pool.execute(INSERT, *columns)  # one statement is a transaction of its own
         for task_id in set(columns[0]):
             if (grown := self._grown.pop(task_id, None)) is not None:
                 grown.set()
