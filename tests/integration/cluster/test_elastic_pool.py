@@ -16,7 +16,8 @@ from tests.integration.cluster.test_kill_anything import MODEL, SEARCH, STEPS
 
 pytestmark = pytest.mark.timeout(240)
 
-IDLE_S = 6
+IDLE_S = 12
+"""More than a killed scheduler may take to be back on a busy machine: an agent that waits for it is idle, and stays."""
 
 
 class ElasticCluster(LocalCluster):
