@@ -146,3 +146,20 @@ def test_lines_made_twice_have_the_same_numbers_and_others_have_others() -> None
     first, again, later = (lines_of(recorded(event, at), TASK, HOSTS) for at in (5, 5, 6))
     assert first == again
     assert len({line.sequence for line in (*first, *later)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("event", "allocation_id"),
+    [
+        (TrialRunEnded(7, 1, "failed", 3, "", restarts_left=4), A),
+        (TrialLogPolicyMatched(7, 1, "bad gpu", "Xid", "", "Xid 79", "agent-0"), A),
+        (TrialEnded(7, "ERROR", "run 1 failed"), ""),
+    ],
+)
+def test_a_line_that_is_made_again_after_the_trial_has_begun_another_run_is_the_same_line(
+    event: Event, allocation_id: str
+) -> None:
+    """A gateway that starts looks the trial up as it is by then. A line is stored once for each allocation."""
+    first, again = (lines_of(recorded(event), Task("3.task", NAME, run), {}) for run in (A, "3.task.2"))
+    assert first == again
+    assert [line.allocation_id for line in first] == [allocation_id]

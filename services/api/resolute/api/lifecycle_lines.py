@@ -105,7 +105,7 @@ def lines_of(recorded: Recorded, task: Task, hosts: Mapping[str, Host]) -> list[
     return [
         LogLine(
             task_id=task.task_id,
-            allocation_id=task.allocation_id,
+            allocation_id=_allocation_of(recorded.event, task),
             rank=NO_RANK,
             sequence=recorded.position * EVENT_LINES + place,
             at=recorded.recorded_at,
@@ -118,6 +118,17 @@ def lines_of(recorded: Recorded, task: Task, hosts: Mapping[str, Host]) -> list[
         )
         for place, one in enumerate(said)
     ]
+
+
+def _allocation_of(event: Event, task: Task) -> str:
+    """A line is stored once for each allocation, so it must not depend on how many runs the trial has had by the time
+    at which it is made: a trial's event tells its run, after which the run's allocation is named, or concerns none."""
+    match event:
+        case TrialRunEnded(run_id=run_id) | TrialLogPolicyMatched(run_id=run_id):
+            return f"{task.task_id}.{run_id}"
+        case TrialEnded():
+            return ""
+    return task.allocation_id
 
 
 def _said(event: Event, task: Task, hosts: Mapping[str, Host]) -> Iterator[Said]:
