@@ -25,7 +25,7 @@ from resolute.agent.process_runtime import ProcessRuntime
 from resolute.agent.runtime import CannotStart, Exit, Launch, Line, TaskRuntime
 from tests import needs
 
-MakeRuntime = Callable[[], TaskRuntime]
+MakeRuntime = Callable[..., TaskRuntime]
 
 IMAGE = "python:3.11-slim-bookworm"
 OWNER = containers.owner("a1", f"contract-{uuid.uuid4()}")
@@ -37,9 +37,9 @@ PATH = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"], "/u
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeRuntime]:
     """A runtime; the next call makes another one over the same tasks, as an agent does that starts anew."""
     if request.param == "process":
-        yield lambda: ProcessRuntime(tmp_path / "tasks", grace_s=0.5)
+        yield lambda grace_s=0.5: ProcessRuntime(tmp_path / "tasks", grace_s=grace_s)
         return
-    yield lambda: DockerRuntime(tmp_path / "tasks", Engine(), OWNER, grace_s=0.5)
+    yield lambda grace_s=0.5: DockerRuntime(tmp_path / "tasks", Engine(), OWNER, grace_s=grace_s)
     engine = Engine()
     for container_id, _ in engine.owned(OWNER):
         engine.remove(container_id)
@@ -48,6 +48,12 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeRuntime
 @pytest.fixture
 def runtime(make: MakeRuntime) -> TaskRuntime:
     return make()
+
+
+@pytest.fixture
+def patient(make: MakeRuntime) -> TaskRuntime:
+    """One whose tasks have plenty of time to end by themselves."""
+    return make(grace_s=60.0)
 
 
 def command(*words: str, **environment: str) -> Launch:
@@ -186,17 +192,44 @@ async def test_output_that_is_not_utf8_is_kept_as_well_as_can_be(runtime: TaskRu
     assert await texts_of(runtime, launch) == ["caf\ufffd"]
 
 
-async def test_a_task_that_is_asked_to_end_may_tidy_up(runtime: TaskRuntime):
+async def test_a_task_that_is_asked_to_end_may_tidy_up(patient: TaskRuntime):
     launch = python(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: (print('tidied'), sys.exit(7)))\n"
         "print('up')\ntime.sleep(60)"
     )
-    await runtime.start(launch)
-    await until_it_says(runtime, launch, "up")
-    await runtime.signal(launch.resources_id, signal.SIGTERM)
-    assert (await ended(runtime, launch)).code == 7
-    assert await texts_of(runtime, launch) == ["up", "tidied"]
+    await patient.start(launch)
+    await until_it_says(patient, launch, "up")
+    await patient.signal(launch.resources_id, signal.SIGTERM)
+    assert (await ended(patient, launch)).code == 7
+    assert await texts_of(patient, launch) == ["up", "tidied"]
+
+
+async def test_so_may_a_program_whose_shell_ends_at_once(patient: TaskRuntime):
+    tidying = "time.sleep(0.3); print('tidied', flush=True); sys.exit(7)"
+    code = f"import signal, sys, time\ndef tidy(*_):\n    {tidying}\nsignal.signal(signal.SIGTERM, tidy)\n"
+    program = f"{code}print('up', flush=True)\ntime.sleep(60)"
+    launch = command("sh", "-c", 'python3 -S -c "$0"; echo "the shell is still there"', program)
+    await patient.start(launch)
+    await until_it_says(patient, launch, "up")
+    await patient.signal(launch.resources_id, signal.SIGTERM)
+    assert (await ended(patient, launch)).code == 143
+    assert await texts_of(patient, launch) == ["up", "tidied"]
+
+
+async def test_what_has_left_the_group_of_a_task_is_asked_to_end_with_it(patient: TaskRuntime):
+    outsider = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('tidied', flush=True), sys.exit()))\n"
+        "print('up', flush=True)\nsignal.pause()"
+    )
+    launch = command("sh", "-c", 'setsid python3 -S -c "$0" & wait', outsider)
+    await patient.start(launch)
+    await until_it_says(patient, launch, "up")
+    await patient.signal(launch.resources_id, signal.SIGTERM)
+    assert (await ended(patient, launch)).code == 143
+    assert await texts_of(patient, launch) == ["up", "tidied"]
+    assert processes_of(launch) == []
 
 
 DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up')\ntime.sleep(60)"

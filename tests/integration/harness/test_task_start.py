@@ -71,7 +71,7 @@ def test_an_entrypoint_that_is_none_is_refused_by_name(master, task):
 
 def test_a_token_the_master_does_not_know_ends_the_task_at_once(master, task):
     master.statuses = [401]
-    code, output = task({"entrypoint": ["true"]}).run(within_s=10)
+    code, output = task({"entrypoint": ["true"]}).run()
     assert code == 1
     assert "ERROR: the master refused" in output
 

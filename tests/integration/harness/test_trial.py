@@ -27,7 +27,7 @@ class Trial(pytorch.PyTorchTrial):
                                   batch_size=self.context.get_per_slot_batch_size(), shuffle=True)
     build_training_data_loader = build_validation_data_loader = loader
     def train_batch(self, batch, epoch_idx, batch_idx):
-        time.sleep(0.005)
+        time.sleep(self.context.get_hparams().get("pause_s", 0.005))
         loss = (self.model(batch[0]) - 2 * batch[0]).pow(2).mean()
         self.context.backward(loss)
         self.context.step_optimizer(self.optimizer)
@@ -52,10 +52,11 @@ def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_tha
     straight = master.metrics("validation")[-1]
     master.calls.clear()
 
-    process = task(CONFIG).start()
-    until(lambda: len(master.checkpoints()) >= 3, 60)
+    slow = {**CONFIG, "hyperparameters": {"global_batch_size": 4, "pause_s": 0.04}}
+    process = task(slow).start()
+    until(lambda: len(master.checkpoints()) >= 2, 60)
     master.preempt()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     assert len(master.posted("/signals/ack_preemption")) == 1
     preempted_at = steps_of(master.checkpoints()[-1])
     assert preempted_at < 300
@@ -63,10 +64,10 @@ def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_tha
     master._preempt = False
     master.start()
 
-    process = task(CONFIG, DET_LATEST_CHECKPOINT=master.checkpoints()[-1]["uuid"]).start()
-    until(lambda: steps_of(master.checkpoints()[-1]) >= preempted_at + 60, 60)
+    process = task(slow, DET_LATEST_CHECKPOINT=master.checkpoints()[-1]["uuid"]).start()
+    until(lambda: steps_of(master.checkpoints()[-1]) >= preempted_at + 20, 60)
     process.send_signal(signal.SIGKILL)
-    process.wait(30)
+    process.wait(60)
     killed_at = steps_of(master.checkpoints()[-1])
     assert killed_at < 300
 
@@ -83,7 +84,7 @@ def steps_of(checkpoint: dict) -> int:
 def test_a_gateway_that_restarts_in_the_middle_goes_unnoticed(master, task, tgz, until):
     master.context = tgz({"model_def.py": SMALL})
     process = task(CONFIG).start()
-    until(lambda: len(master.metrics("training")) >= 5)
+    until(lambda: len(master.metrics("training")) >= 5, 60)
     master.stop()
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1)
@@ -183,7 +184,7 @@ def test_a_trial_class_is_tried_out_without_a_cluster(tmp_path):
 
 
 def test_a_broken_one_shows_its_traceback(tmp_path):
-    (tmp_path / "model_def.py").write_text(SMALL.replace("time.sleep(0.005)", "1 / 0"))
+    (tmp_path / "model_def.py").write_text(SMALL.replace("loss = ", "1 / 0; loss = "))
     (tmp_path / "const.yaml").write_text(yaml.safe_dump(CONFIG))
     code, output = try_out(tmp_path / "const.yaml", tmp_path)
     assert code == 1

@@ -28,6 +28,11 @@ CONFIG = {
 PROGRAM, ENV = str(HERE / "interrupted.py"), {"PYTHONPATH": ROOT}
 
 
+def hurry(place: pathlib.Path) -> None:
+    place.mkdir(exist_ok=True)
+    (place / "hurry").touch()
+
+
 def told(place: pathlib.Path, name: str) -> Any:
     return json.loads((place / f"{name}.json").read_text())
 
@@ -36,6 +41,7 @@ def told(place: pathlib.Path, name: str) -> Any:
 def test_a_trial_preempted_in_the_middle_ends_with_the_weights_of_one_process_left_alone(
     master: Master, start: Start, tmp_path: pathlib.Path, by: str
 ) -> None:
+    hurry(tmp_path / "alone")
     start([PROGRAM, str(tmp_path / "alone")], 1, by="alone", env=ENV, **CONFIG).succeed()
     master.calls.clear()
 
@@ -48,6 +54,7 @@ def test_a_trial_preempted_in_the_middle_ends_with_the_weights_of_one_process_le
     assert len(master.posted("/signals/ack_preemption")) == 1
 
     master._preempt = False
+    hurry(tmp_path / "gang")
     start([PROGRAM, str(tmp_path / "gang")], 2, by=by, latest=latest["uuid"], env=ENV, **CONFIG).succeed()
     assert [steps for steps, _ in master.metrics("training")] == list(range(1, 61))
     one, other = (told(tmp_path / "gang", str(rank)) for rank in (0, 1))

@@ -60,6 +60,8 @@ class Shim:
     line_bytes_max = LINE_BYTES_MAX
     drained_at: float | None = None
     drop_at: float | None = None
+    grace_ends_at: float | None = None
+    orphans_asked = False
 
     def __init__(self, folder: str, grace_s: float, become: Callable[[int, int], None]) -> None:
         self.folder, self.grace_s, self.become = folder, grace_s, become
@@ -92,7 +94,7 @@ class Shim:
         poll = select.poll()
         poll.register(woken, select.POLLIN)
         listening = False
-        while self.status is None or outputs:
+        while self.status is None or outputs or self._may_still_end():
             if listening == self.output.is_full:
                 listening = not listening
                 for fd in outputs:
@@ -106,13 +108,34 @@ class Shim:
             self.output.retry()
             if self.kill_at is not None and time.monotonic() >= self.kill_at:
                 self._kill_all()
-            if self.status is not None and self._is_drained():
+            if self.status is not None and not self._may_still_end() and self._is_drained():
                 break
         for lines in outputs.values():
             self._append(lines.rest())
         self.output.stop_holding()
         while self._kill_all():
             time.sleep(0.005)
+
+    def _may_still_end(self) -> bool:
+        """Whether something is left that was asked to end and has time for it: a shell ends at once, while the program
+        that it ran may be storing a checkpoint."""
+        if self.grace_ends_at is None or time.monotonic() >= self.grace_ends_at or not self._reap():
+            return False
+        if self.status is not None and not self.orphans_asked:
+            self.orphans_asked = True
+            self._ask_orphans()
+        return True
+
+    def _ask_orphans(self) -> None:
+        """SIGTERM to what the command left behind in sessions or groups of its own: the group's signal missed it."""
+        me = os.getpid()
+        for name in os.listdir("/proc"):
+            if name.isdigit() and _parent(name) == me:
+                try:
+                    if os.getpgid(int(name)) != self.child:
+                        os.kill(int(name), signal.SIGTERM)
+                except (ProcessLookupError, PermissionError):
+                    continue
 
     def _is_drained(self) -> bool:
         """Whether, after the command's end, no more output is waited for. For a full disk it is waited longer."""
@@ -150,7 +173,9 @@ class Shim:
             if number == signal.SIGTERM:
                 self._signal_group(signal.SIGTERM)
                 self.kill_at = self.kill_at or time.monotonic() + self.grace_s
+                self.grace_ends_at = self.grace_ends_at or self.kill_at
             elif number == signal.SIGABRT:
+                self.grace_ends_at = time.monotonic()
                 self._kill_all()
             elif number == signal.SIGCHLD:
                 self._reap()

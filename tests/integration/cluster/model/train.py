@@ -28,6 +28,7 @@ def main(core_context: det.core.Context) -> None:
     assert info is not None, "this trial runs on a cluster"
     hparams = info.trial.hparams
     steps = restored(core_context, info.latest_checkpoint)
+    began_after = steps
     logging.info("begins after step %d", steps)
     if steps < hparams.get("fail_before", 0):
         raise ValueError(f"as asked, at step {steps}")
@@ -35,6 +36,8 @@ def main(core_context: det.core.Context) -> None:
         time.sleep(hparams["step_s"])
         steps += 1
         logging.info("step %d", steps)
+        while began_after == 0 and steps == hparams.get("killed_at"):
+            time.sleep(0.05)  # so that it is killed here, in its first run, however slow its killer is
         if steps % 10:
             continue
         core_context.train.report_validation_metrics(steps, {"loss": hparams["x"] / steps})
