@@ -65,6 +65,10 @@ MOVED = """UPDATE read_v1.jobs SET place = (
 WHERE job_id = $1 AND pool = $2"""
 
 
+NOT_SHOWN = frozenset({"allocation_id", "still_owed", "room_slots"})
+"""Fields of recorded reasons that say nothing to a person: the scheduler reads them when it folds its pool."""
+
+
 def project(recorded: Recorded) -> list[Statement]:
     pool = recorded.key
     return _agents(pool, recorded) or _allocations(pool, recorded)
@@ -171,7 +175,7 @@ def _told(recorded: Recorded, **said: Any) -> str:
 
 
 def _fields(event: Any) -> dict[str, Any]:
-    return {field.name: getattr(event, field.name) for field in fields(event) if field.name != "allocation_id"}
+    return {field.name: getattr(event, field.name) for field in fields(event) if field.name not in NOT_SHOWN}
 
 
 def _allocation(allocation_id: str, **columns: Any) -> Statement:
