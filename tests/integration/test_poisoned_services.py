@@ -17,6 +17,7 @@ import pytest
 
 from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
+from resolute.directory.shell import Directory
 from resolute.eventlog import cli
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import NotFound, ResoluteError, SetAside, Unavailable
@@ -172,6 +173,7 @@ async def test_an_event_that_ends_a_services_process_is_set_aside_and_can_be_ret
 ) -> None:
     log = await PostgresEventLog.open(postgres_dsn)
     try:
+        await Directory(log).seed()  # a gateway waits for the first users
         poison = await tell(log, "poison", after=0)
         last = await tell(log, "good", after=1)
         with started(service, "exit", poison, tmp_path, postgres_dsn, nats_server) as running:
