@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -127,8 +127,12 @@ class Process:
         self.check_alive()
 
     async def handle(self, work: Awaitable[T]) -> T:
-        """Let `work` be done by this process: if it dies first, no answer ever comes."""
-
+        """Let `work` be done by this process: if it dies first, no answer ever comes. What comes when it is dead is not
+        done at all."""
+        if self.dead:
+            if isinstance(work, Coroutine):
+                work.close()
+            await asyncio.Future()  # until whoever asked gives up
         task = self.begin(work)
         try:
             return await asyncio.shield(task)

@@ -96,12 +96,14 @@ def test_every_history_folds_to_the_same_state_when_the_ranking_changes(
 def test_there_are_histories_of_halving_from_before_decisions_were_recorded_and_from_after() -> None:
     """Else the test above would show nothing."""
     before, after = set(), set()
-    for path in HISTORIES:
-        events = [each.event for each in history_of(path)]
-        for search in (event for event in events if isinstance(event, ExperimentCreated)):
+    for history in map(history_of, HISTORIES):
+        for created_ in (each for each in history if isinstance(each.event, ExperimentCreated)):
+            search = created_.event
+            assert isinstance(search, ExperimentCreated)
             name = search.config["searcher"]["name"]
             if name in ("async_halving", "adaptive_asha"):
-                decided = {event.decided is not None for event in events if isinstance(event, Report)}
+                its_own = (each.event for each in history if each.stream == created_.stream)
+                decided = {event.decided is not None for event in its_own if isinstance(event, Report)}
                 assert decided == {search.brackets is not None}
                 (after if search.brackets else before).add(name)
     assert before == after == {"async_halving", "adaptive_asha"}
