@@ -18,6 +18,7 @@ from resolute.api.call import Call
 from resolute.api.routing import ADMIN, Route
 from resolute.eventlog import Aside, Sought
 from resolute.eventlog.chain import Row
+from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import InvalidConfig, Unavailable
 
 PAGE, PAGE_MOST = 200, 1_000
@@ -39,7 +40,8 @@ async def get_events(call: Call) -> dict[str, Any]:
         rows = await _found(call, sought, limit)
     page = _within_bounds(rows)
     more = len(page) < len(rows) or len(rows) == limit
-    return {"events": [_event(row) for row in page], "more": more, "head": wire.int64(head)}
+    events = [_event(row) async for part in in_steps(page) for row in part]
+    return {"events": events, "more": more, "head": wire.int64(head)}
 
 
 def _sought(call: Call) -> Sought:
