@@ -141,7 +141,7 @@ async def test_a_wait_that_ends_without_news_says_how_things_stand(
         _, trial = await cluster.task(agent)
         began = time.perf_counter()
         told = await trial.get(operation(1, after=100, timeout_s=1))
-        assert 0.9 < time.perf_counter() - began < 3
+        assert 0.9 < time.perf_counter() - began < 30
         assert (told["completed"], told["finished"], told["preempt"]) == (False, False, False)
 
 

@@ -81,7 +81,7 @@ def test_a_text_beyond_a_bound_is_refused_quickly_and_the_bound_is_named(text: s
     with pytest.raises(InvalidConfig) as refused:
         load_yaml(text)
     assert message in refused.value.message
-    assert time.process_time() - began_at < 1
+    assert time.process_time() - began_at < 10
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_configuration_beyond_a_bound_is_refused_quickly_and_the_bound_is_name
     with pytest.raises(InvalidConfig) as refused:
         parse_experiment(load_yaml(text + SEARCH), ClusterDefaults(checkpoint_storage=STORAGE))
     assert message in refused.value.message
-    assert time.process_time() - began_at < 1
+    assert time.process_time() - began_at < 10
 
 
 def test_a_search_whose_trials_repeat_a_large_constant_too_often_is_refused() -> None:

@@ -133,7 +133,7 @@ def test_a_range_without_an_end_costs_no_more_than_what_there_is():
     assert fit.check(asked, story.pool, elastic).would_fit == "8 slots would fit"
     alone = CheckFit("default", ENDLESS, single_agent=True, slots_min=5)
     assert fit.check(alone, story.pool, elastic).would_fit == "4 slots would fit"
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+from collections.abc import Iterator
 
 import pytest
 from prometheus_client import REGISTRY
@@ -12,6 +14,14 @@ from structlog.testing import capture_logs
 from resolute.service.loop_watchdog import Held, LoopWatch
 
 pytestmark = pytest.mark.alone
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """Python's collector goes through everything that the tests before this one have loaded, which takes long."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def a_long_computation(for_s: float) -> None:
@@ -40,7 +50,7 @@ async def test_a_computation_on_the_loop_is_measured() -> None:
         a_long_computation(0.15)
         await asyncio.sleep(0.02)
     assert watch.longest_s > 0.13
-    assert 0.13 < watch.longest_cpu_s < 0.3
+    assert 0.13 < watch.longest_cpu_s <= watch.longest_s
 
 
 async def test_a_computation_that_ends_with_the_watch_is_measured_too() -> None:

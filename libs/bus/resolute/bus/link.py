@@ -1,13 +1,18 @@
 """One connection to NATS that stays wanted: it comes back by itself, and so does everything opened on it.
 
-nats-py reconnects and subscribes anew after an outage, but closes for good on some errors of the server (an
-authorization that expired, a protocol error). The link then makes a new client and opens everything again. None
-of nats-py's errors leaves this module: to a caller NATS is there, or it is `Unavailable`.
+A client of nats-py serves for one connection. When that connection is lost the link makes a new client, and opens on
+it everything that was open on the old one. nats-py's own way to reconnect is switched off, for two reasons: it closes
+for good on some errors of the server (an authorization that expired, a protocol error), and it stops without a word
+when its transport raises what it does not expect. Under uvloop, writing to a connection that was reset is a
+RuntimeError; a client that met one while it reconnected stayed disconnected until its process was started again.
+
+None of nats-py's errors leaves this module: to a caller NATS is there, or it is `Unavailable`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import secrets
 import ssl
@@ -28,6 +33,16 @@ from resolute.proto.errors import InvalidConfig, TooLarge, Unavailable
 log_ = structlog.get_logger()
 
 RECONNECT_WAIT_S = 0.1
+CONNECT_S = 10.0
+"""How long connecting may take, with the handshake and everything that is to be opened, before it is tried anew."""
+LOOK_S = 1.0
+"""How often the link looks at its client by itself: nats-py does not say of every end that it is one."""
+PING_S = 5
+PINGS_UNANSWERED_MAX = 2
+"""A server that answers no ping for 15 s is gone, although the connection does not say so: so a network that lets
+nothing through is noticed, and a client whose reading has stopped."""
+CLOSE_S = 5.0
+"""How long closing a client may take: it says goodbye to a server that may be gone."""
 NO_RESPONDERS = "503"
 LOST = "the connection to NATS was lost before an answer came"
 
@@ -35,6 +50,9 @@ Close = Callable[[], Awaitable[None]]
 Open = Callable[[Client], Awaitable[Close]]
 OnMessage = Callable[[Msg], Awaitable[None]]
 T = TypeVar("T")
+
+BROKEN = (nats.errors.Error, OSError, TimeoutError, RuntimeError)
+"""What nats-py raises for a connection that does not work; RuntimeError is uvloop's, for a transport that is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,7 @@ class Kept:
         if close is not None:
             try:
                 await close()
-            except nats.errors.Error as error:
+            except BROKEN as error:
                 log_.debug("bus: closing what is already gone", why=str(error))
 
 
@@ -84,10 +102,12 @@ class Link:
     def __init__(self, url: str, credentials: Credentials | None, name: str, tls: ssl.SSLContext | None) -> None:
         self._url, self._credentials, self._name, self._tls = url, credentials, name, tls
         self._client = Client()
-        self._closing = False
-        self._restoring: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[Any]] = set()
+        """Old clients that are being closed, and round trips that no caller waits for any more."""
         self._waiting: dict[str, asyncio.Future[Msg]] = {}
-        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lost = asyncio.Event()
+        """Set when the connection of the present client is lost."""
         self._tokens = itertools.count(1)
         prefix = credentials.inbox_prefix if credentials else "_INBOX"
         self._inbox = f"{prefix}.{secrets.token_hex(8)}"
@@ -99,17 +119,15 @@ class Link:
         the connection too, and which of the two is heard last is chance."""
 
     async def open(self, timeout_s: float) -> None:
+        self.kept.add(Kept(self, self._open_inbox))
         try:
             async with asyncio.timeout(timeout_s):
-                await self._connect(self._client)
+                await self._renew()
         except TimeoutError:
             why = f" ({'; '.join(self._complaints)})" if self._complaints else ""
             await self.close()
             raise Unavailable(f"no NATS at {self._url} within {timeout_s:g} s{why}") from None
-        except (nats.errors.Error, OSError) as error:
-            await self.close()
-            raise Unavailable(f"no NATS at {self._url}: {error}") from error
-        await self.keep(self._open_inbox)
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     @property
     def client(self) -> Client:
@@ -128,22 +146,19 @@ class Link:
         client = self.client
         await self.while_connected(kept.open_on(client))
         await self.while_connected(client.flush())
+        if client is not self._client or not client.is_connected:  # a next client would not have it
+            raise Unavailable(LOST)
         self.kept.add(kept)
         return kept
 
     async def while_connected(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work` with nats-py. Raises Unavailable for its errors, and as soon as the connection is lost, for
-        nats-py would wait for the answer of a server that is gone."""
-        task = asyncio.get_running_loop().create_task(work)
-        try:
-            await asyncio.wait((task, self._lost), return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise Unavailable(LOST)
-            return task.result()
-        except (nats.errors.Error, OSError) as error:
-            raise Unavailable(f"the bus is away: {error}") from error
-        finally:
-            task.cancel()
+        nats-py would wait for the answer of a server that is gone.
+
+        A caller that is cancelled leaves the work to end by itself (nats-py gives it seconds): a ping that is
+        cancelled between question and answer would end nats-py's reading, and the client would hear nothing more.
+        """
+        return await self._until_lost(work, self._lost)
 
     async def subscribe(self, subject: str, on_message: OnMessage, queue: str = "") -> Kept:
         async def open_(client: Client) -> Close:
@@ -164,7 +179,7 @@ class Link:
             )
         try:
             await client.publish(subject, body, reply=reply, headers=headers)
-        except (nats.errors.Error, OSError) as error:
+        except BROKEN as error:
             raise Unavailable(f"the bus is away: {error}") from error
 
     async def ask(self, subject: str, body: bytes, headers: Headers | None, timeout_s: float) -> Msg:
@@ -185,16 +200,76 @@ class Link:
         return answer
 
     async def close(self) -> None:
-        self._closing = True
-        if self._restoring is not None:
-            self._restoring.cancel()
-        try:
-            await self._client.close()
-        except (nats.errors.Error, OSError) as error:
-            log_.debug("bus: closing", why=str(error))
+        if self._watching is not None:
+            self._watching.cancel()
+        self._retire(self._client)
+        while self._background:
+            await asyncio.wait(self._background, timeout=CLOSE_S)
+            for task in list(self._background):
+                task.cancel()
         self._give_up_waiting()
 
-    async def _connect(self, client: Client) -> None:
+    # -- one client after another
+
+    async def _watch(self) -> None:
+        """Puts a new client in the place of each one that is lost, for as long as the link is open."""
+        while True:
+            await self._loss()
+            log_.warning("bus: connection to NATS lost", url=self._url)
+            self._give_up_waiting()
+            self._retire(self._client)
+            await asyncio.sleep(RECONNECT_WAIT_S)
+            await self._renew()
+            log_.info("bus: connected to NATS again", url=self._url)
+
+    async def _loss(self) -> None:
+        """Returns when the client is not connected any more."""
+        while self._client.is_connected:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._lost.wait(), LOOK_S)
+
+    async def _renew(self) -> None:
+        """Connect, and open what is to be open, until it succeeds."""
+        while True:
+            client, lost = Client(), asyncio.Event()
+            try:
+                async with asyncio.timeout(CONNECT_S):
+                    await self._connect(client, lost)
+                    await self._until_lost(self._open_all(client), lost)
+            except Exception as error:  # noqa: BLE001 (of a library, in an outage: the link must not end of it)
+                self._retire(client)
+                await self._on_error(error)
+                await asyncio.sleep(RECONNECT_WAIT_S)
+            except asyncio.CancelledError:
+                self._retire(client)
+                raise
+            else:
+                self._client, self._lost = client, lost
+                self._complaints.clear()
+                return
+
+    async def _open_all(self, client: Client) -> None:
+        for kept in list(self.kept):
+            await kept.open_on(client)
+        await client.flush()
+
+    async def _until_lost(self, work: Coroutine[Any, Any, T], lost: asyncio.Event) -> T:
+        task, losing = self._in_background(work), self._in_background(lost.wait())
+        try:
+            await asyncio.wait((task, losing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            losing.cancel()
+        if not task.done():
+            raise Unavailable(LOST)
+        try:
+            return task.result()
+        except BROKEN as error:
+            raise Unavailable(f"the bus is away: {error}") from error
+
+    async def _connect(self, client: Client, lost: asyncio.Event) -> None:
+        async def on_lost() -> None:
+            lost.set()
+
         await client.connect(
             self._url,
             name=self._name,
@@ -203,15 +278,37 @@ class Link:
             tls=self._tls,
             # Before the server's first word, for in it somebody on the way could say that it has no TLS.
             tls_handshake_first=self._tls is not None,
+            allow_reconnect=False,
             max_reconnect_attempts=-1,
             reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type] # it says int, and sleeps that long
-            ping_interval=20,
-            max_outstanding_pings=2,
+            ping_interval=PING_S,
+            max_outstanding_pings=PINGS_UNANSWERED_MAX,
             error_cb=self._on_error,
-            disconnected_cb=self._on_disconnected,
-            reconnected_cb=self._on_reconnected,
-            closed_cb=self._on_closed,
+            disconnected_cb=on_lost,
         )
+
+    def _retire(self, client: Client) -> None:
+        """Close a client that is not used any more, beside everything else."""
+
+        async def close() -> None:
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await client.close()
+            except Exception as error:  # noqa: BLE001 (the client is gone either way)
+                log_.debug("bus: closing", why=repr(error))
+
+        self._in_background(close())
+
+    def _in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        def ended(task: asyncio.Task[T]) -> None:
+            self._background.discard(task)
+            if not task.cancelled():
+                task.exception()  # so that asyncio does not complain that nobody looked at it
+
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(ended)
+        return task
 
     async def _open_inbox(self, client: Client) -> Close:
         subscription = await client.subscribe(f"{self._inbox}.*", cb=self._on_answer)
@@ -228,41 +325,9 @@ class Link:
             self._complaints[complaint] = None
             log_.warning("bus: NATS complains", url=self._url, why=complaint)
 
-    async def _on_disconnected(self) -> None:
-        self._give_up_waiting()
-        if not self._closing:
-            log_.warning("bus: connection to NATS lost", url=self._url)
-
-    async def _on_reconnected(self) -> None:
-        self._complaints.clear()
-        log_.info("bus: connected to NATS again", url=self._url)
-
-    async def _on_closed(self) -> None:
-        if not self._closing:
-            self._give_up_waiting()
-            self._restoring = asyncio.get_running_loop().create_task(self._restore())
-
     def _give_up_waiting(self) -> None:
         self.outages += 1
-        lost, self._lost = self._lost, asyncio.get_running_loop().create_future()
-        lost.set_result(None)
+        self._lost.set()
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(Unavailable(LOST))
-
-    async def _restore(self) -> None:
-        """A new client for the one that gave up, with everything that was open on it."""
-        while not self._closing:
-            await asyncio.sleep(RECONNECT_WAIT_S)
-            client = Client()
-            try:
-                await self._connect(client)
-                for kept in list(self.kept):
-                    await kept.open_on(client)
-                await client.flush()
-            except (nats.errors.Error, OSError) as error:
-                await self._on_error(error)
-                await client.close()
-                continue
-            self._client = client
-            return await self._on_reconnected()
