@@ -66,8 +66,9 @@ async def _fuzz(target: Process, asked: argparse.Namespace, tally: Tally) -> Non
     async def renewed() -> Callers:
         return await _ask(target, "callers")
 
-    async def promoted() -> bool:
-        return bool((await _ask(target, "promoted"))["promoted"])
+    async def could(case: cases.Case) -> bool:
+        named = {"operation": case.operation, "path": dict(case.path), "body": (case.body or b"").decode("latin-1")}
+        return bool((await _ask(target, f"could {json.dumps(named)}"))["could"])
 
     async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as http:
         for number in range(0, asked.requests, BATCH):
@@ -80,7 +81,7 @@ async def _fuzz(target: Process, asked: argparse.Namespace, tally: Tally) -> Non
                 asked.operation,
             )
             chance.shuffle(drawn)
-            driver = Driver(http, there["base"], there["callers"], renewed, promoted)
+            driver = Driver(http, there["base"], there["callers"], renewed, could)
             await driver.send_all([(chance.choice(CALLERS), case) for case in drawn], tally)
 
 

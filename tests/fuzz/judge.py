@@ -16,6 +16,8 @@ from tests.fuzz.cases import Case
 
 ANSWER_WITHIN_S = 10.0
 
+LET_IN = "was let in"
+
 WAITS = {"AllocationRendezvousInfo", "AllocationAllGather"}
 """Operations that wait for others, whatever they are asked; the request is given up after a moment."""
 
@@ -66,7 +68,7 @@ def _files_went_while_they_were_sent(case: Case, answer: Answer) -> bool:
 def _of_success(case: Case, caller: str, answer: Answer) -> list[str]:
     route, declared = BY_OPERATION[case.operation], schemas.operations()[case.operation]
     if not route.access.callers & KINDS[caller]:
-        return [f"{caller} was let in, where only {sorted(kind.value for kind in route.access.callers)} may call"]
+        return [f"{caller} {LET_IN}, where only {sorted(kind.value for kind in route.access.callers)} may call"]
     if "produces" in declared:
         return [] if answer.kind == declared["produces"] else [f"expected {declared['produces']}; found {answer.kind}"]
     try:

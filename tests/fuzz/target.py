@@ -1,9 +1,9 @@
 """The cluster under test, in a process of its own: `python -m tests.fuzz.target`.
 
 It answers lines on its standard input: `refresh` with the credentials and the ids of what is there (made again where a
-request has removed it), `callers` with fresh credentials alone, `promoted` with whether a request has
-made an administrator of the user since the last `refresh`, `report` with how long the event loop was held. It ends
-when its input does.
+request has removed it), `callers` with fresh credentials alone, `could` and a request (operation, path and body, as
+JSON) with whether the user may make it because of what other requests did, `report` with how long the event loop was
+held. It ends when its input does.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import orjson
 import structlog
 
+from resolute.api.owners import OWNER, owner_of
+from resolute.api.readmodel import ReadModel
+from resolute.api.routing import Caller
 from resolute.api.shell import connect
 from resolute.bus import subjects
 from resolute.proto import streams
@@ -33,6 +37,7 @@ from resolute.proto.pool import AgentOrders, StartTask, TaskReport
 from resolute.service import Aggregates
 from resolute.service.loop_watchdog import LoopWatch
 from resolute.storage import open_storage
+from tests.fuzz.judge import BY_OPERATION
 from tests.integration.api.whole import Agent, Whole, whole
 from tests.servers import Nats, Postgres
 
@@ -59,6 +64,8 @@ class Target:
 
     def __init__(self, cluster: Whole, pool: asyncpg.Pool, storage: Path) -> None:
         self._cluster, self._pool, self._storage = cluster, pool, storage
+        self._directory: Aggregates[int] = Aggregates(cluster.log, int, lambda count, event: count + 1)
+        """Of the users' stream, to append to it: folded once, and not anew, which would hold the event loop."""
         self._agent: Agent | None = None
         self._agents = 0
         self._refreshed_at = 0
@@ -69,7 +76,7 @@ class Target:
         """Who there is to call as, and what there is to call about. Nothing else may be asked of the cluster
         meanwhile."""
         callers = await self.callers()
-        self._refreshed_at = await self._cluster.log.head()
+        self._refreshed_at = await self._directory.state(streams.USER_DIRECTORY)
         self._cluster.user = self._cluster.known_as(str(callers["admin"]))
         if not await self._alive():
             await self._begin()
@@ -79,13 +86,27 @@ class Target:
             "pools": self._known,
         }
 
-    async def promoted(self) -> bool:
+    async def could(self, operation: str, path: Mapping[str, str], body: str) -> bool:
+        """Whether the user may make this request because of what other requests did: one may have made an administrator
+        of the user, and the user may have created what the request names."""
+        return await self._promoted() or await self._owns(operation, path, body)
+
+    async def _owns(self, operation: str, path: Mapping[str, str], body: str) -> bool:
+        document = orjson.loads(body.encode("latin-1") or b"{}")
+        access = BY_OPERATION[operation].access.asked_by(path, document)
+        if Caller.OWNER not in access.callers:
+            return False
+        named = [(one.kind, value) for one in access.subjects for value in one.values(path, document)]
+        shown = ReadModel(self._pool, self._cluster.log)
+        owners = {await owner_of(shown, kind, value) for kind, value in named if kind in OWNER}
+        return owners == {USER}
+
+    async def _promoted(self) -> bool:
         """Whether a request has made an administrator of the user since the last refresh: what the user does then is
         allowed."""
         return any(
             isinstance(one.event, UserChanged) and one.event.user_id == USER and one.event.changes.get("admin")
-            for one in await self._cluster.log.read_stream(streams.USER_DIRECTORY)
-            if one.position > self._refreshed_at
+            for one in await self._cluster.log.read_stream(streams.USER_DIRECTORY, self._refreshed_at)
         )
 
     async def callers(self) -> dict[str, str | None]:
@@ -107,8 +128,7 @@ class Target:
             UserChanged(ADMIN, {"admin": True, "active": True, "username": "admin"}),
             UserChanged(USER, {"admin": False, "active": True, "username": "determined"}),
         ]
-        directory: Aggregates[int] = Aggregates(self._cluster.log, int, lambda count, event: count + 1)
-        await directory.execute(streams.USER_DIRECTORY, lambda _: changes, Cause(f"restored-{uuid4()}"))
+        await self._directory.execute(streams.USER_DIRECTORY, lambda _: changes, Cause(f"restored-{uuid4()}"))
 
     async def _alive(self) -> bool:
         """Whether the task still has a trial that reports."""
@@ -246,7 +266,7 @@ async def main() -> None:
         stack.push_async_callback(pool.close)
         target = Target(cluster, pool, storage)
         await target.refresh()
-        with LoopWatch() as watch:
+        with LoopWatch(tell_s=0.08) as watch:  # what holds it for longer is named in the log
             await _serve(target, watch)
 
 
@@ -261,8 +281,8 @@ async def _serve(target: Target, watch: LoopWatch) -> None:
                 answer = await target.refresh()
             case b"callers":
                 answer = await target.callers()
-            case b"promoted":
-                answer = {"promoted": await target.promoted()}
+            case _ if line.startswith(b"could "):
+                answer = {"could": await target.could(**orjson.loads(line.removeprefix(b"could ")))}
             case _:
                 answer = {"longest_s": watch.longest_s, "longest_cpu_s": watch.longest_cpu_s}
         print(json.dumps(answer), flush=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-STEP = 250
+STEP = 100
 """Events that are encoded, decoded or folded in a few milliseconds."""
 
 
