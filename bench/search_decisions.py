@@ -25,9 +25,10 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited
+from resolute.proto.states import ExperimentState
 from resolute.search import wishes
 from resolute.search.decide import News, decide
-from resolute.search.experiment import Experiment, State, evolve
+from resolute.search.experiment import Experiment, evolve
 from resolute.search.reports import CloseTrial
 
 TRIALS, AT_ONCE = 10_000, 256
@@ -107,7 +108,7 @@ def searched(searcher: dict[str, Any]) -> tuple[Cluster, float]:
     cluster = Cluster(Experiment(), Random(7))
     started = time.perf_counter()
     cluster.happens(wishes.create(submission, 1, cluster.ids))
-    while cluster.experiment.state is State.ACTIVE:
+    while cluster.experiment.state is ExperimentState.ACTIVE:
         cluster.report()
     return cluster, time.perf_counter() - started
 

@@ -21,6 +21,15 @@ import resolute.proto.catalog  # noqa: F401  (registers every event)
 from resolute.proto import streams
 from resolute.proto.message import EVENTS as REGISTERED
 from resolute.proto.queue import ZERO_SLOTS, PolicyName, WaitRule
+from resolute.proto.states import (
+    AfterStop,
+    CheckpointState,
+    EarlyExit,
+    ExperimentState,
+    LogPolicyAction,
+    RunOutcome,
+    TrialState,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -232,15 +241,33 @@ def test_names_of_streams_are_made_and_taken_apart_in_one_place() -> None:
         assert 'stream.partition("-")' not in file.read_text(), f"{file.relative_to(ROOT)} takes one apart"
 
 
-SPELLED_ONCE = {*WaitRule, *PolicyName, ZERO_SLOTS} - {"busy", "max_slots", "priority", "starting", "suspended"}
-"""Words of the queue, but for those that are names of other things as well."""
+OF_THE_QUEUE = {*WaitRule, *PolicyName, ZERO_SLOTS} - {"busy", "max_slots", "priority", "starting", "suspended"}
+"""Words of the queue, except for those that are names of other things as well."""
+
+OF_STATES: set[str] = {
+    *({*ExperimentState} - {ExperimentState.ERROR}),
+    *({*TrialState} - {TrialState.ERROR}),
+    *({*CheckpointState} - {CheckpointState.ERROR}),
+    *(*AfterStop, *EarlyExit, *LogPolicyAction),
+    RunOutcome.HOPELESS,
+}
+"""The same for states and outcomes: `ERROR` is also a level of log lines; `killed`, `lost` and others are also words in
+which people ask."""
+
+IN_SQL = re.compile(r"'([A-Za-z_]+)'")
 
 
-def test_words_of_the_queue_are_spelled_in_proto_alone() -> None:
-    for file in (file for unit in set(MAY_LEAN_ON) - {"proto"} for file in sources(unit)):
-        nodes = (node for node in ast.walk(tree(file)) if isinstance(node, ast.Constant))
-        spelled = {node.value for node in nodes if isinstance(node.value, str)} & SPELLED_ONCE
-        assert spelled == set(), f"{file.relative_to(ROOT)} spells what is in resolute.proto.queue"
+def test_words_of_the_queue_and_states_are_spelled_in_proto_alone() -> None:
+    """Also in the statements of the gateway, which take them from the enums."""
+    for file in (file for unit in set(MAY_LEAN_ON) - {"proto", "harness"} for file in sources(unit)):
+        spelled = {word for text in _texts(file) for word in (text, *IN_SQL.findall(text))}
+        assert not spelled & OF_THE_QUEUE, f"{file.relative_to(ROOT)} spells what is in resolute.proto.queue"
+        assert not spelled & OF_STATES, f"{file.relative_to(ROOT)} spells what is in resolute.proto.states"
+
+
+def _texts(file: Path) -> Iterator[str]:
+    nodes = (node for node in ast.walk(tree(file)) if isinstance(node, ast.Constant))
+    return (node.value for node in nodes if isinstance(node.value, str))
 
 
 def _own_sources(unit: str) -> list[Path]:

@@ -27,11 +27,12 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationRequested, ResourcesExited, SlotsAssigned
+from resolute.proto.states import is_finished
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduling import pool
 from resolute.scheduling.policies import policy_for
 from resolute.search import experiment
-from resolute.search.experiment import TERMINAL, Experiment
+from resolute.search.experiment import Experiment
 from resolute.search.methods import Told
 from resolute.search.operations import carry_out, continue_search, with_decisions
 from tests.simulation.plain import plain
@@ -82,7 +83,7 @@ def replaying_gives_the_same_state(cluster: SimulatedCluster) -> None:
     for name, state in experiments(cluster).items():
         again = fold_experiment(cluster.log.streams[name])
         assert plain(again) == plain(state), f"{name} is told differently the second time"
-        assert state.state in TERMINAL, f"{name} is {state.state}"
+        assert is_finished(state.state), f"{name} is {state.state}"
 
 
 def services_remember_what_the_log_says(cluster: SimulatedCluster) -> None:

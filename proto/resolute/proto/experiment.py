@@ -2,7 +2,8 @@
 
 An experiment and all its trials are one story and so one stream, `experiment-7`: a report of one trial decides
 what happens to the others, and that decision must see all of them (docs/decisions/0003).
-Steps are cumulative batches since the trial's first run.
+Steps are cumulative batches since the trial's first run. States, outcomes and what follows them are the enums of
+`resolute.proto.states`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import ClassVar
 
 from resolute.proto import streams
 from resolute.proto.message import Command, Event, Json, Object
+from resolute.proto.states import AfterStop
 
 
 class ExperimentEvent(Event):
@@ -364,7 +366,7 @@ class TrialStopRequested(ExperimentEvent):
     how: str
     """preempt or kill."""
     why: str
-    then: str = "PAUSED"
+    then: str = AfterStop.PAUSED.value
     """What becomes of the trial when its run has ended: PAUSED, WAITING (for a target beyond the one it has
     reached), COMPLETED, CANCELED or KILLED."""
 

@@ -31,9 +31,10 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.states import RUNNING, STOPPING, ExperimentState
 from resolute.search import wishes
 from resolute.search.decide import News, decide
-from resolute.search.experiment import RUNNING, STOPPING, Experiment, State, evolve
+from resolute.search.experiment import Experiment, evolve
 from resolute.search.reports import CloseTrial, CoverTarget
 from resolute.search.trial import Trial
 
@@ -125,7 +126,7 @@ class Playing:
         could = [self._note] * bool(self.notes) + [self._process] * 3 * bool(self.processes)
         if self.waiting and len(self.processes) < self.slots:
             could.append(self._start)
-        if self.experiment.state is State.PAUSED:
+        if self.experiment.state is ExperimentState.PAUSED:
             could.append(partial(self._tell, ActivateExperiment(1)))
         idle = [(one.trial_id, one.state.name, one.target) for one in self.experiment.open.values()]
         assert could, f"seed {self.seed}: {self.experiment.settings.searcher} waits for nothing with {idle}"

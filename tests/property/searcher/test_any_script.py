@@ -20,8 +20,9 @@ from resolute.proto.experiment import (
     TrialRunRequested,
     TrialStopRequested,
 )
-from resolute.search import methods, trial, turns
-from resolute.search.experiment import RUNNING, STOPPING, Experiment, evolve
+from resolute.proto.states import RUNNING, STOPPING, TrialState
+from resolute.search import methods, turns
+from resolute.search.experiment import Experiment, evolve
 from tests.property.searcher.walks import PickySearch, Walk, ended_trials
 
 SCRIPTS = st.lists(st.integers(0, 9999), max_size=60)
@@ -95,7 +96,7 @@ def test_an_active_experiment_leaves_no_trial_idle(search: str, script: list[int
     told_to_close = {e.trial_id for e in walk.events if isinstance(e, TrialStopRequested) and not e.allocation_id}
     for one in walk.experiment.open.values():
         if walk.experiment.state.name == "ACTIVE":
-            waits = one.state is trial.State.WAITING
+            waits = one.state is TrialState.WAITING
             waits |= one.trial_id in walk.experiment.queue and turns.room(walk.experiment) == 0
             waits |= one.target is not None and one.has_covered(one.target, walk.experiment.settings)  # and hears of it
             assert one.allocation_id is not None or one.trial_id in told_to_close or waits

@@ -10,6 +10,7 @@ import pytest
 
 from resolute.proto.experiment import TrialLogRemoved, TrialLogRetentionSet
 from resolute.proto.message import Event
+from resolute.proto.states import TrialState
 from resolute.search import experiment, methods, trial
 from resolute.search.experiment import Experiment
 from resolute.search.flow import arrow
@@ -29,7 +30,7 @@ def walked(events: list[Event]) -> Iterator[Any]:
         yield arrow(experiment.FLOW, state.state, event)
         trial_id = getattr(event, "trial_id", None)
         if trial_id is not None and not isinstance(event, OF_ITS_LOG):
-            before = state.trials[trial_id].state if trial_id in state.trials else trial.State.ABSENT
+            before = state.trials[trial_id].state if trial_id in state.trials else TrialState.ABSENT
             yield arrow(trial.FLOW, before, event)
         experiment.evolve(state, event)
 

@@ -26,8 +26,8 @@ from resolute.proto.experiment import (
     TrialRunRequested,
     TrialTargetSet,
 )
+from resolute.proto.states import ExperimentState as State
 from resolute.search import chapters
-from resolute.search.experiment import State
 from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given
 

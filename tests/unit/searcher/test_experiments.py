@@ -31,8 +31,8 @@ from resolute.proto.experiment import (
     TrialTargetSet,
     UnarchiveExperiment,
 )
+from resolute.proto.states import ExperimentState as State
 from resolute.search import wishes
-from resolute.search.experiment import State
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given, submission
 
 ID = EXPERIMENT

@@ -10,7 +10,7 @@ from resolute.proto.experiment import (
     TrialLogPolicyMatched,
     TrialRunRequested,
 )
-from resolute.search.experiment import State
+from resolute.proto.states import ExperimentState as State
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given
 
 ID = EXPERIMENT

@@ -28,9 +28,9 @@ from resolute.proto.experiment import (
     TrialTargetSet,
     TrialValidated,
 )
+from resolute.proto.states import TrialState as State
 from resolute.search.methods.method import Report
 from resolute.search.reports import CoverTarget
-from resolute.search.trial import State
 from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given
 

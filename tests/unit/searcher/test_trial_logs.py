@@ -15,7 +15,7 @@ from resolute.proto.experiment import (
     TrialLogRemoved,
     TrialLogRetentionSet,
 )
-from resolute.search.experiment import State
+from resolute.proto.states import ExperimentState as State
 from tests.unit.searcher.story import EXPERIMENT, Story, created, given
 
 STORIES = {

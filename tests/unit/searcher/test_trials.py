@@ -29,7 +29,7 @@ from resolute.proto.experiment import (
     TrialTargetSet,
     TrialValidated,
 )
-from resolute.search.trial import State
+from resolute.proto.states import TrialState as State
 from tests.unit.searcher.story import EXPERIMENT, Story, created, exited, given
 
 

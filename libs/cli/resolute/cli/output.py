@@ -9,10 +9,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from resolute.cli import terminal
+from resolute.proto.states import ExperimentState
 
 Row = Sequence[Any]
 
-WELL = frozenset({"COMPLETED", "STOPPING_COMPLETED", "QUEUED", "PULLING", "STARTING", "RUNNING", "ACTIVE"})
+WELL = frozenset(
+    {
+        *(ExperimentState.ACTIVE, ExperimentState.STOPPING_COMPLETED, ExperimentState.COMPLETED),
+        *("QUEUED", "PULLING", "STARTING", "RUNNING"),
+    }
+)
 """States that need no explanation."""
 
 

@@ -10,13 +10,15 @@ from types import TracebackType
 from typing import ClassVar, TextIO
 
 from resolute.cli import times
+from resolute.proto.states import ExperimentState
 
 _QUIET_S, _TICK_S = 1.0, 0.25
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 STATES = {
-    "ACTIVE": "cyan", "RUNNING": "cyan", "COMPLETED": "green", "PAUSED": "yellow", "QUEUED": "yellow",
-    "CANCELED": "yellow", "ERROR": "red", "FAILED": "red",
+    ExperimentState.ACTIVE: "cyan", "RUNNING": "cyan", ExperimentState.COMPLETED: "green",
+    ExperimentState.PAUSED: "yellow", "QUEUED": "yellow", ExperimentState.CANCELED: "yellow",
+    ExperimentState.ERROR: "red", "FAILED": "red",
 }  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from resolute.proto.states import LogPolicyAction
+
 from . import bounds
 from .environment_fields import BIND_MOUNTS, ENVIRONMENT, RESOURCES
 from .hyperparameter_fields import HyperparametersNode
@@ -40,7 +42,7 @@ class _Entrypoint(Leaf):
 class _LogPolicy(Leaf):
     """A named pattern; the older form has no name, and an action written as an object with a `type`."""
 
-    actions = Text(("cancel_retries", "exclude_node"))
+    actions = Text(tuple(LogPolicyAction))
     fields = Object({"name": Field(Text()), "pattern": Field(Text()), "action": Field(Anything())})
 
     def read(self, value: Any, path: str, problems: Problems) -> Any:
@@ -49,7 +51,7 @@ class _LogPolicy(Leaf):
             problems.expected(join(path, "pattern"), "a regular expression of RE2", read["pattern"], hint=_why(problem))
         action, where = read["action"], join(path, "action")
         if isinstance(action, Mapping):
-            problems.warn(where, "is written as text today: cancel_retries or exclude_node")
+            problems.warn(where, f"is written as text today: {' or '.join(LogPolicyAction)}")
             action, where = action.get("type"), join(where, "type")
         if action is not None or isinstance(read["action"], Mapping):
             read["action"] = self.actions.read(action, where, problems)

@@ -7,6 +7,7 @@ from typing import Any
 
 from resolute.eventlog.chain import Row
 from resolute.eventlog.lines import brief
+from resolute.proto.states import AfterStop, RunOutcome, StopHow
 
 Data = Mapping[str, Any]
 Say = Callable[[Data], str]
@@ -40,23 +41,23 @@ def _slots(count: int) -> str:
 
 
 def _stop(data: Data) -> str:
-    how = "told to stop at once" if data["how"] == "kill" else "asked to save and give its slots back"
+    how = "told to stop at once" if data["how"] == StopHow.KILL else "asked to save and give its slots back"
     then = {
-        "PAUSED": "to go on later",
-        "WAITING": "until the search wants more of it",
-        "KILLED": "to end, killed",
+        AfterStop.PAUSED: "to go on later",
+        AfterStop.WAITING: "until the search wants more of it",
+        AfterStop.KILLED: "to end, killed",
     }.get(data["then"], f"to end {data['then']}")
     return f"trial {data['trial_id']} was {how}, {then}{_because(data['why'])}"
 
 
 def _run_ended(data: Data) -> str:
     told = {
-        "completed": "ended by itself",
-        "yielded": "gave its slots back",
-        "killed": "was killed",
-        "lost": "was lost with its host",
-        "refused": "was refused by the scheduler",
-        "hopeless": "could not be started, and never could,",
+        RunOutcome.COMPLETED: "ended by itself",
+        RunOutcome.YIELDED: "gave its slots back",
+        RunOutcome.KILLED: "was killed",
+        RunOutcome.LOST: "was lost with its host",
+        RunOutcome.REFUSED: "was refused by the scheduler",
+        RunOutcome.HOPELESS: "could not be started, and never could,",
     }.get(data["outcome"], data["outcome"])
     return f"run {data['run_id']} of trial {data['trial_id']} {told}{_code(data)}{_because(data['reason'])}"
 

@@ -21,6 +21,7 @@ from resolute.eventlog.sentences import sentence
 from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.queue import WaitRule
+from resolute.proto.states import AllocationOutcome, End, LogPolicyAction, RunOutcome, goes_on
 
 LONGEST = 200
 """A chain is cut there: longer ones explain nothing to anybody."""
@@ -99,7 +100,11 @@ _RUN = {
         *("TrialEnded", "TrialRunEnded", "TrialStopRequested", "AllocationExited", "AllocationKillRequested"),
         "PreemptionRequested",
     ),
-    "preempted": ("PreemptionRequested", "AllocationExited yielded", "TrialRunEnded yielded"),
+    "preempted": (
+        "PreemptionRequested",
+        f"AllocationExited {AllocationOutcome.YIELDED}",
+        f"TrialRunEnded {RunOutcome.YIELDED}",
+    ),
     "waits": ("TrialCreated", "TrialRunRequested", "AllocationRequested", "AllocationHeldBack", "AllocationWaits"),
     "runs": ("SlotsAssigned", "AllocationStarted", "TrialRunStarted"),
 }
@@ -306,7 +311,7 @@ async def _answered(fact: Fact, history: History) -> Sequence[Fact]:
             asked = await history.mentioning("allocation_id", fact.data["for_allocation"])
             return await _before(fact, asked, ("AllocationRequested",))
         case "TrialRunRequested" if blocked := fact.data.get("blocked_agents"):
-            matches = await _matches(fact, history, "exclude_node")
+            matches = await _matches(fact, history, LogPolicyAction.EXCLUDE_NODE)
             return [one for one in matches if one.data["agent_id"] in blocked]
         case "AllocationWaits":
             return await _of_allocation(fact, history, ("AllocationRequested",))
@@ -318,11 +323,11 @@ async def _answered(fact: Fact, history: History) -> Sequence[Fact]:
 
 async def _of_exit(fact: Fact, history: History) -> Sequence[Fact]:
     match fact.data["outcome"]:
-        case "yielded":
+        case AllocationOutcome.YIELDED:
             return await _of_allocation(fact, history, ("AllocationKillRequested",)) or await _of_allocation(
                 fact, history, ("PreemptionRequested",)
             )
-        case "killed":
+        case AllocationOutcome.KILLED:
             return await _of_allocation(fact, history, ("AllocationKillRequested",))
     return []
 
@@ -332,14 +337,14 @@ async def _of_end(fact: Fact, history: History) -> Sequence[Fact]:
     told = [one for one in await history.stream(fact.row.stream) if one.position < fact.position]
     of_trial = [one for one in told if one.data.get("trial_id") == fact.data["trial_id"]]
     runs = [one for one in of_trial if one.type == "TrialRunEnded"]
-    stops = [one for one in of_trial if one.type == "TrialStopRequested" and one.data["then"] not in _GOES_ON]
-    if fact.data["outcome"] == "ERROR":
-        failed = [one for one in runs if one.data["outcome"] == "failed"] or runs[-1:]
-        return [*await _matches(fact, history, "cancel_retries"), *failed]
+    stops = [one for one in of_trial if one.type == "TrialStopRequested" and not goes_on(one.data["then"])]
+    if fact.data["outcome"] == End.ERROR:
+        failed = [one for one in runs if one.data["outcome"] == RunOutcome.FAILED] or runs[-1:]
+        return [*await _matches(fact, history, LogPolicyAction.CANCEL_RETRIES), *failed]
     return stops[-1:]
 
 
-async def _matches(fact: Fact, history: History, action: str) -> Sequence[Fact]:
+async def _matches(fact: Fact, history: History, action: LogPolicyAction) -> Sequence[Fact]:
     """The lines of a trial that log policies took for a reason to do so."""
     told = [one for one in await history.stream(fact.row.stream) if one.type == "TrialLogPolicyMatched"]
     return [
@@ -348,9 +353,6 @@ async def _matches(fact: Fact, history: History, action: str) -> Sequence[Fact]:
         if one.position < fact.position
         and (one.data["trial_id"], one.data["action"]) == (fact.data["trial_id"], action)
     ]
-
-
-_GOES_ON = ("PAUSED", "WAITING")
 
 
 async def _of_allocation(fact: Fact, history: History, types: Sequence[str]) -> Sequence[Fact]:

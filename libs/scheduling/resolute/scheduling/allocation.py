@@ -23,6 +23,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.proto.queue import WaitRule
+from resolute.proto.states import AllocationOutcome
 
 
 class State(Enum):
@@ -199,17 +200,19 @@ def exit_of(allocation: Allocation) -> AllocationExited:
     if (trouble := allocation.trouble) is not None:
         lost = next((share for share in allocation.shares.values() if share.exited and share.exit_code is None), None)
         if lost is not None and not trouble.hopeless:
-            return ended(allocation, "lost", None, lost.reason)
-        return replace(ended(allocation, "exited", trouble.exit_code, trouble.reason), hopeless=trouble.hopeless)
+            return ended(allocation, AllocationOutcome.LOST, None, lost.reason)
+        return replace(
+            ended(allocation, AllocationOutcome.EXITED, trouble.exit_code, trouble.reason), hopeless=trouble.hopeless
+        )
     if allocation.state is State.KILLING:
-        outcome = "yielded" if allocation.overdue else "killed"
+        outcome = AllocationOutcome.YIELDED if allocation.overdue else AllocationOutcome.KILLED
         return ended(allocation, outcome, code, allocation.killed_because)
     if allocation.state is State.YIELDING:
-        return ended(allocation, "yielded", code, allocation.preempted_because)
-    return ended(allocation, "exited", code, "")
+        return ended(allocation, AllocationOutcome.YIELDED, code, allocation.preempted_because)
+    return ended(allocation, AllocationOutcome.EXITED, code, "")
 
 
-def ended(allocation: Allocation, outcome: str, exit_code: int | None, reason: str) -> AllocationExited:
+def ended(allocation: Allocation, outcome: AllocationOutcome, exit_code: int | None, reason: str) -> AllocationExited:
     request = allocation.request
     return AllocationExited(
         allocation_id=allocation.id,

@@ -44,6 +44,7 @@ from resolute.proto.pool import (
     TaskReport,
 )
 from resolute.proto.queue import PRIORITY_DEFAULT, WaitRule
+from resolute.proto.states import AllocationOutcome, ShareNews
 from resolute.scheduling import moves, reasons
 from resolute.scheduling.agents import Agent
 from resolute.scheduling.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
@@ -273,14 +274,14 @@ def _end(story: Story, wish: PreemptAllocation | AcknowledgePreemption | KillAll
 
 def _kill(story: Story, allocation: Allocation, reason: str) -> None:
     if allocation.state is State.WAITING:
-        story.happens(ended(allocation, "killed", None, reason))
+        story.happens(ended(allocation, AllocationOutcome.KILLED, None, reason))
     elif not allocation.ending or allocation.left_to_end:
         story.happens(AllocationKillRequested(allocation.id, reason))
 
 
 def _preempt(story: Story, allocation: Allocation, reason: str, deadline_at: datetime | None = None) -> None:
     if allocation.state is State.WAITING:
-        story.happens(ended(allocation, "yielded", None, reason))
+        story.happens(ended(allocation, AllocationOutcome.YIELDED, None, reason))
     elif allocation.state in PREEMPTIBLE and not allocation.ending:
         timeout = timedelta(seconds=allocation.request.preemption_timeout_s)
         story.happens(PreemptionRequested(allocation.id, reason, deadline_at or story.now + timeout))
@@ -317,16 +318,16 @@ def _report(story: Story, report: TaskReport) -> None:
     if share.placement.agent_id != report.agent_id:
         raise Refused(f"{report.resources_id} runs on {share.placement.agent_id}, not on {report.agent_id}")
     match report.what:
-        case "started":
+        case ShareNews.STARTED:
             if allocation.state in STARTABLE and share.address is None:
                 _start(story, report)
-        case "exited":
+        case ShareNews.EXITED:
             exited = ResourcesExited(
                 report.allocation_id, report.resources_id, report.exit_code, report.reason, report.hopeless
             )
             _exit(story, exited)
         case other:
-            raise InvalidConfig(f"what: found {other!r}; started or exited would do")
+            raise InvalidConfig(f"what: found {other!r}; {' or '.join(ShareNews)} would do")
 
 
 def _start(story: Story, report: TaskReport) -> None:

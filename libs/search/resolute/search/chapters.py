@@ -20,8 +20,9 @@ from resolute.proto.experiment import (
     TrialTargetSet,
 )
 from resolute.proto.message import Event, Object
+from resolute.proto.states import GONE, EarlyExit, ExperimentState, TrialState, is_finished
 from resolute.search import trial, turns
-from resolute.search.experiment import GONE, TERMINAL, Experiment, State
+from resolute.search.experiment import Experiment
 from resolute.search.methods import CreateTrial, method_for
 from resolute.search.settings import Settings
 
@@ -48,7 +49,7 @@ def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collectio
 
     Raises Refused where the state does not allow it, InvalidConfig, naming the field, for what cannot be changed.
     """
-    if experiment.state in (State.ABSENT, State.DELETED):
+    if experiment.state in (ExperimentState.ABSENT, ExperimentState.DELETED):
         raise NotFound(f"no experiment {command.experiment_id}")
     _check_state(experiment)
     config = command.config
@@ -71,7 +72,7 @@ def _going(experiment: Experiment) -> list[trial.Trial]:
     everyone = list(experiment.trials.values())
     if experiment.settings.searcher.name == "single":
         return everyone
-    return [one for one in everyone if one.state is not trial.State.COMPLETED and one.early_exit != "INVALID_HP"]
+    return [one for one in everyone if one.state is not TrialState.COMPLETED and one.early_exit != EarlyExit.INVALID_HP]
 
 
 def _changed_hparams(
@@ -111,11 +112,11 @@ def _next_run(one: trial.Trial, settings: Settings, gone: Collection[str]) -> Ev
 
 _WAIT = "wait until it has ended, or cancel it first"
 
-_INSTEAD = {State.PAUSED: "activate it", **dict.fromkeys(GONE, FORK)}
+_INSTEAD = {ExperimentState.PAUSED: "activate it", **dict.fromkeys(GONE, FORK)}
 
 
 def _check_state(experiment: Experiment) -> None:
-    if experiment.state not in TERMINAL:
+    if not is_finished(experiment.state):
         raise _refused(experiment, f"it is {experiment.state.name}; {_INSTEAD.get(experiment.state, _WAIT)}")
     if experiment.archived:
         raise _refused(experiment, "it is archived; unarchive it first")

@@ -30,8 +30,9 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.states import ExperimentState
 from resolute.search import chapters, reports, trial_logs, wishes
-from resolute.search.experiment import Experiment, State
+from resolute.search.experiment import Experiment
 from resolute.search.operations import TrialIds, with_decisions
 from resolute.search.reports import CloseTrial, CoverTarget
 
@@ -58,8 +59,8 @@ def decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialId
 def _decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialIds) -> list[Event]:
     if isinstance(message, News):
         return _hear(message, experiment, ids)
-    late = isinstance(message, ConfirmDeleted | DeleteExperiment) and experiment.state is State.DELETED
-    if experiment.state in (State.ABSENT, State.DELETED) and not late:
+    late = isinstance(message, ConfirmDeleted | DeleteExperiment) and experiment.state is ExperimentState.DELETED
+    if experiment.state in (ExperimentState.ABSENT, ExperimentState.DELETED) and not late:
         raise NotFound(f"no experiment {getattr(message, 'experiment_id', '')}")
     match message:
         case ReportValidation():

@@ -7,7 +7,6 @@ Deciding is next door: `wishes` for what people ask, `reports` for what trials d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from resolute.proto.errors import NotFound
@@ -28,69 +27,44 @@ from resolute.proto.experiment import (
     ExperimentUnarchived,
     SearchOperationsPosted,
     SearchProgressed,
-    TrialCheckpointed,
-    TrialCheckpointLost,
     TrialContinued,
     TrialCreated,
-    TrialEarlyExitReported,
     TrialEnded,
-    TrialLogPolicyMatched,
     TrialLogRemoved,
     TrialLogRetentionSet,
-    TrialRunEnded,
     TrialRunRequested,
-    TrialRunStarted,
-    TrialStopRequested,
-    TrialTargetReached,
     TrialTargetSet,
-    TrialValidated,
 )
 from resolute.proto.message import Event
+from resolute.proto.states import FINISHED, RUNNING, STOPPING, End, StopAs
+from resolute.proto.states import ExperimentState as State
 from resolute.search import settings, trial
 from resolute.search.flow import Flow, loops, step
 from resolute.search.methods import SearchMethod, Told, method_for
 from resolute.search.settings import Settings
 from resolute.search.trial import Trial, TrialEvent
 
-State = Enum(
-    "State",
-    "ABSENT ACTIVE PAUSED STOPPING_COMPLETED STOPPING_CANCELED STOPPING_KILLED STOPPING_ERROR "
-    "COMPLETED CANCELED ERROR DELETING DELETE_FAILED DELETED",
-)
-
-RUNNING = (State.ACTIVE, State.PAUSED)
-STOPPING = (State.STOPPING_COMPLETED, State.STOPPING_CANCELED, State.STOPPING_KILLED, State.STOPPING_ERROR)
-TERMINAL = (State.COMPLETED, State.CANCELED, State.ERROR)
-GONE = (State.DELETING, State.DELETE_FAILED, State.DELETED)
-
-ENDS_AS = {
-    State.STOPPING_COMPLETED: "COMPLETED",
-    State.STOPPING_CANCELED: "CANCELED",
-    State.STOPPING_KILLED: "CANCELED",
-    State.STOPPING_ERROR: "ERROR",
-}
-
 FLOW: Flow[State] = {
     (State.ABSENT, ExperimentCreated): State.PAUSED,
     (State.PAUSED, ExperimentActivated): State.ACTIVE,
     (State.ACTIVE, ExperimentPaused): State.PAUSED,
-    (State.ACTIVE, ExperimentStopping, "COMPLETED"): State.STOPPING_COMPLETED,
-    (State.ACTIVE, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
-    (State.ACTIVE, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
-    (State.ACTIVE, ExperimentStopping, "ERROR"): State.STOPPING_ERROR,
-    (State.PAUSED, ExperimentStopping, "COMPLETED"): State.STOPPING_COMPLETED,
-    (State.PAUSED, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
-    (State.PAUSED, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
-    (State.PAUSED, ExperimentStopping, "ERROR"): State.STOPPING_ERROR,
-    (State.STOPPING_COMPLETED, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
-    (State.STOPPING_COMPLETED, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
-    (State.STOPPING_ERROR, ExperimentStopping, "CANCELED"): State.STOPPING_CANCELED,
-    (State.STOPPING_ERROR, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
-    (State.STOPPING_CANCELED, ExperimentStopping, "KILLED"): State.STOPPING_KILLED,
-    (State.STOPPING_COMPLETED, ExperimentEnded, "COMPLETED"): State.COMPLETED,
-    (State.STOPPING_CANCELED, ExperimentEnded, "CANCELED"): State.CANCELED,
-    (State.STOPPING_KILLED, ExperimentEnded, "CANCELED"): State.CANCELED,
-    (State.STOPPING_ERROR, ExperimentEnded, "ERROR"): State.ERROR,
+    (State.ACTIVE, ExperimentStopping, StopAs.COMPLETED): State.STOPPING_COMPLETED,
+    (State.ACTIVE, ExperimentStopping, StopAs.CANCELED): State.STOPPING_CANCELED,
+    (State.ACTIVE, ExperimentStopping, StopAs.KILLED): State.STOPPING_KILLED,
+    (State.ACTIVE, ExperimentStopping, StopAs.ERROR): State.STOPPING_ERROR,
+    (State.PAUSED, ExperimentStopping, StopAs.COMPLETED): State.STOPPING_COMPLETED,
+    (State.PAUSED, ExperimentStopping, StopAs.CANCELED): State.STOPPING_CANCELED,
+    (State.PAUSED, ExperimentStopping, StopAs.KILLED): State.STOPPING_KILLED,
+    (State.PAUSED, ExperimentStopping, StopAs.ERROR): State.STOPPING_ERROR,
+    (State.STOPPING_COMPLETED, ExperimentStopping, StopAs.CANCELED): State.STOPPING_CANCELED,
+    (State.STOPPING_COMPLETED, ExperimentStopping, StopAs.KILLED): State.STOPPING_KILLED,
+    (State.STOPPING_ERROR, ExperimentStopping, StopAs.CANCELED): State.STOPPING_CANCELED,
+    (State.STOPPING_ERROR, ExperimentStopping, StopAs.KILLED): State.STOPPING_KILLED,
+    (State.STOPPING_CANCELED, ExperimentStopping, StopAs.KILLED): State.STOPPING_KILLED,
+    (State.STOPPING_COMPLETED, ExperimentEnded, End.COMPLETED): State.COMPLETED,
+    (State.STOPPING_CANCELED, ExperimentEnded, End.CANCELED): State.CANCELED,
+    (State.STOPPING_KILLED, ExperimentEnded, End.CANCELED): State.CANCELED,
+    (State.STOPPING_ERROR, ExperimentEnded, End.ERROR): State.ERROR,
     (State.COMPLETED, ExperimentContinued): State.ACTIVE,
     (State.CANCELED, ExperimentContinued): State.ACTIVE,
     (State.ERROR, ExperimentContinued): State.ACTIVE,
@@ -100,15 +74,12 @@ FLOW: Flow[State] = {
     (State.DELETE_FAILED, ExperimentDeletionRequested): State.DELETING,
     (State.DELETING, ExperimentDeletionFailed): State.DELETE_FAILED,
     (State.DELETING, ExperimentDeleted): State.DELETED,
-    **loops(TERMINAL, ExperimentArchived, ExperimentUnarchived),
-    **loops((*RUNNING, *STOPPING, *TERMINAL), ExperimentEdited, ExperimentMoved),
-    **loops((*RUNNING, *STOPPING, *TERMINAL), TrialLogRetentionSet, TrialLogRemoved),
+    **loops(FINISHED, ExperimentArchived, ExperimentUnarchived),
+    **loops((*RUNNING, *STOPPING, *FINISHED), ExperimentEdited, ExperimentMoved),
+    **loops((*RUNNING, *STOPPING, *FINISHED), TrialLogRetentionSet, TrialLogRemoved),
     **loops(RUNNING, TrialCreated, TrialTargetSet, SearchOperationsPosted, SearchProgressed),
     **loops((State.ACTIVE,), TrialRunRequested, TrialContinued),
-    **loops((*RUNNING, *STOPPING), TrialStopRequested, TrialRunStarted, TrialRunEnded, TrialEnded),
-    **loops((*RUNNING, *STOPPING), TrialValidated, TrialTargetReached),
-    **loops((*RUNNING, *STOPPING), TrialEarlyExitReported, TrialLogPolicyMatched),
-    **loops((*RUNNING, *STOPPING), TrialCheckpointed, TrialCheckpointLost),
+    **loops((*RUNNING, *STOPPING), *trial.OF_OPEN_TRIALS),
 }
 
 

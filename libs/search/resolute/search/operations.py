@@ -16,8 +16,18 @@ from resolute.proto.experiment import (
     TrialTargetSet,
 )
 from resolute.proto.message import Event
+from resolute.proto.states import (
+    AfterStop,
+    ExperimentState,
+    StopAs,
+    StopHow,
+    TrialState,
+    end_of,
+    ends_as,
+    is_stopping,
+)
 from resolute.search import derive, trial, turns
-from resolute.search.experiment import ENDS_AS, STOPPING, Experiment, State
+from resolute.search.experiment import Experiment
 from resolute.search.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
 from resolute.search.methods.halving import NOTHING
 from resolute.search.methods.method import Report
@@ -28,7 +38,7 @@ TrialIds = Iterator[int]
 
 def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[Event]:
     """`event`, and what follows from it for the search."""
-    if experiment.state in STOPPING:
+    if is_stopping(experiment.state):
         last = isinstance(event, TrialEnded) and len(experiment.open) == 1
         return [event, *([_ended(experiment)] if last else [])]
     closing = event.trial_id if isinstance(event, TrialEnded) else None
@@ -50,7 +60,7 @@ def _progressed(experiment: Experiment) -> list[Event]:
 def with_decisions(experiment: Experiment, events: list[Event]) -> list[Event]:
     """The same events, of which each says what a halving search decided at it. At those about which the search was not
     asked, because the experiment is stopping or because other reports count, it decided nothing."""
-    if experiment.state is State.ABSENT or experiment.settings.searcher.name not in HALVING:
+    if experiment.state is ExperimentState.ABSENT or experiment.settings.searcher.name not in HALVING:
         return events
     return [_with_decision(event) if isinstance(event, Report) else event for event in events]
 
@@ -79,24 +89,24 @@ def carry_out(
             case StopTrial():
                 events += _stop(experiment, operation)
             case Shutdown(outcome=outcome, why=why):
-                events += stop_all(experiment, outcome, why, closing)
+                events += stop_all(experiment, StopAs(outcome), why, closing)
     return events
 
 
-def stop_all(experiment: Experiment, outcome: str, why: str, closing: int | None = None) -> list[Event]:
+def stop_all(experiment: Experiment, outcome: StopAs, why: str, closing: int | None = None) -> list[Event]:
     """The experiment stops as `outcome`, with every trial that is open; it ends at once when none has a run."""
-    how = "kill" if outcome == "KILLED" else "preempt"
-    then = "CANCELED" if outcome == "ERROR" else outcome
+    how = StopHow.KILL if outcome is StopAs.KILLED else StopHow.PREEMPT
+    then = AfterStop.CANCELED if outcome is StopAs.ERROR else AfterStop(outcome)
     still_open = [one for one in experiment.open.values() if one.trial_id != closing]
     stops = [event for one in still_open for event in trial.stop(one, how, then, why)]
     events: list[Event] = [ExperimentStopping(outcome, why), *stops]
     if sum(isinstance(event, TrialEnded) for event in stops) == len(still_open):
-        events.append(ExperimentEnded("CANCELED" if outcome == "KILLED" else outcome, why))
+        events.append(ExperimentEnded(end_of(outcome), why))
     return events
 
 
 def _ended(experiment: Experiment) -> ExperimentEnded:
-    return ExperimentEnded(ENDS_AS[experiment.state], experiment.reason)
+    return ExperimentEnded(ends_as(experiment.state), experiment.reason)
 
 
 def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[Event]:
@@ -109,7 +119,7 @@ def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[
         source_checkpoint=experiment.settings.searcher.source_checkpoint_uuid,
     )
     target = [] if wanted.target is None else [TrialTargetSet(trial_id, wanted.target)]
-    at_once = experiment.state is State.ACTIVE and not experiment.queue  # those that wait come first
+    at_once = experiment.state is ExperimentState.ACTIVE and not experiment.queue  # those that wait come first
     run = [trial.first_run(created, experiment.settings)] if at_once else []
     return [created, *target, *run]
 
@@ -118,28 +128,29 @@ def _train(experiment: Experiment, wanted: TrainTo) -> list[Event]:
     """A trial that has a run is told in it; one whose run is giving way runs again when it has. What its validations
     cover needs no run, and one that still waits for its turn has one coming."""
     one = experiment.open.get(wanted.trial_id)
-    if one is None or one.state in trial.ENDS_AS:
+    if one is None or is_stopping(one.state):
         return []
     target = TrialTargetSet(one.trial_id, wanted.length, wanted.why)
     idle = one.allocation_id is None and one.trial_id not in experiment.queue
-    if not idle or experiment.state is not State.ACTIVE or one.has_covered(wanted.length, experiment.settings):
+    active = experiment.state is ExperimentState.ACTIVE
+    if not idle or not active or one.has_covered(wanted.length, experiment.settings):
         return [target]
     return [target, trial.next_run(one, experiment.settings)]
 
 
 def _let_wait(experiment: Experiment, wanted: Wait) -> list[Event]:
     one = experiment.open.get(wanted.trial_id)
-    if one is None or one.state not in (trial.State.ACTIVE, trial.State.PAUSED):
+    if one is None or one.state not in (TrialState.ACTIVE, TrialState.PAUSED):
         return []
-    return trial.stop(one, "preempt", "WAITING", wanted.why)
+    return trial.stop(one, StopHow.PREEMPT, AfterStop.WAITING, wanted.why)
 
 
 def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:
     """A trial without a run is closed in a step of its own (`CloseTrial`): its end may ask the method again, which
     must have heard of this first."""
     stopped = experiment.open.get(wanted.trial_id)
-    if stopped is None or stopped.state in trial.ENDS_AS:
+    if stopped is None or is_stopping(stopped.state):
         return []
     if stopped.allocation_id is None:
-        return [TrialStopRequested(stopped.trial_id, "", "kill", wanted.why, "COMPLETED")]
-    return trial.stop(stopped, "preempt", "COMPLETED", wanted.why)
+        return [TrialStopRequested(stopped.trial_id, "", StopHow.KILL, wanted.why, AfterStop.COMPLETED)]
+    return trial.stop(stopped, StopHow.PREEMPT, AfterStop.COMPLETED, wanted.why)

@@ -30,12 +30,22 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.states import (
+    RUNNING,
+    AfterStop,
+    EarlyExit,
+    ExperimentState,
+    RunOutcome,
+    StopHow,
+    TrialState,
+    ends_as,
+    is_stopping,
+    run_outcome,
+)
 from resolute.search import trial
-from resolute.search.experiment import RUNNING, Experiment, State
+from resolute.search.experiment import Experiment
 from resolute.search.methods.custom import CustomSearch
 from resolute.search.operations import TrialIds, continue_search
-
-EARLY_EXITS = ("INVALID_HP", "USER_REQUESTED_STOP", "MISCONFIGURED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +74,16 @@ def run_ended(experiment: Experiment, fact: AllocationExited, ids: TrialIds) -> 
     one = experiment.trial_running_in(fact.allocation_id)
     if one is None:
         return []
-    ended = TrialRunEnded(one.trial_id, one.run_id, _outcome(fact), fact.exit_code, fact.reason)
+    outcome = run_outcome(fact.outcome, fact.exit_code, hopeless=fact.hopeless)
+    ended = TrialRunEnded(one.trial_id, one.run_id, outcome, fact.exit_code, fact.reason)
     end = trial.end_after(one, ended, experiment.settings.max_restarts)
     if end is not None:
         return [ended, *continue_search(experiment, end, ids)]
-    if ended.outcome == "failed":
+    if ended.outcome == RunOutcome.FAILED:
         ended = replace(ended, restarts_left=experiment.settings.max_restarts - one.restarts - 1)
-    if experiment.state is State.ACTIVE and one.state is not trial.State.WAITING:
+    if experiment.state is ExperimentState.ACTIVE and one.state is not TrialState.WAITING:
         return [ended, trial.next_run(one, experiment.settings)]
     return [ended]
-
-
-def _outcome(fact: AllocationExited) -> str:
-    if fact.hopeless:
-        return "hopeless"
-    if fact.outcome == "exited":
-        return "completed" if fact.exit_code == 0 else "failed"
-    return fact.outcome
 
 
 def validated(experiment: Experiment, report: ReportValidation, ids: TrialIds) -> list[Event]:
@@ -100,7 +103,7 @@ def taken(experiment: Experiment, report: ReportValidation) -> ValidationTaken:
     """What the run is answered that has validated. A run whose trial was paused is asked for its slots as ever: it
     acknowledges that, so that its clean end is not taken for the end of the trial."""
     one = experiment.trial(report.trial_id)
-    nothing_left = one.state in trial.ENDS_AS or one.state is trial.State.WAITING
+    nothing_left = is_stopping(one.state) or one.state is TrialState.WAITING
     return ValidationTaken(stop=nothing_left and one.run_id == report.run_id and one.allocation_id is not None)
 
 
@@ -132,7 +135,7 @@ def operation_completed(experiment: Experiment, report: CompleteOperation, ids: 
 def cover_target(experiment: Experiment, note: CoverTarget, ids: TrialIds) -> list[Event]:
     """A trial that trained ahead of its targets has reached the next as soon as it is set."""
     one = experiment.open.get(note.trial_id)
-    if one is None or one.state in trial.ENDS_AS or one.target is None or one.target_reached:
+    if one is None or is_stopping(one.state) or one.target is None or one.target_reached:
         return []
     if not one.has_covered(one.target, experiment.settings):
         return []
@@ -172,10 +175,11 @@ def _fall_back(one: trial.Trial, uuid: str) -> list[Event]:
 
 def early_exit(experiment: Experiment, report: ReportEarlyExit, ids: TrialIds) -> list[Event]:
     """The trial's process exits by itself after this."""
-    if report.reason not in EARLY_EXITS:
-        raise InvalidConfig(f"reason: expected one of {', '.join(EARLY_EXITS)}; found {report.reason!r}.")
+    if report.reason not in tuple(EarlyExit):
+        raise InvalidConfig(f"reason: expected one of {', '.join(EarlyExit)}; found {report.reason!r}.")
     one = experiment.trial(report.trial_id)
-    if one.trial_id not in experiment.open or one.early_exit or (report.reason == "MISCONFIGURED" and one.no_restart):
+    known = one.early_exit or (report.reason == EarlyExit.MISCONFIGURED and one.no_restart)
+    if one.trial_id not in experiment.open or known:
         return []
     return continue_search(experiment, TrialEarlyExitReported(report.trial_id, report.reason), ids)
 
@@ -204,14 +208,14 @@ def kill_trial(experiment: Experiment, command: KillTrial, ids: TrialIds) -> lis
     one = experiment.trial(command.trial_id)
     if one.trial_id not in experiment.open:
         return []
-    return _ending(experiment, trial.stop(one, "kill", "KILLED", "it was killed"), ids)
+    return _ending(experiment, trial.stop(one, StopHow.KILL, AfterStop.KILLED, "it was killed"), ids)
 
 
 def close_trial(experiment: Experiment, note: CloseTrial, ids: TrialIds) -> list[Event]:
     one = experiment.open.get(note.trial_id)
-    if one is None or one.allocation_id is not None or one.state not in trial.ENDS_AS:
+    if one is None or one.allocation_id is not None or not is_stopping(one.state):
         return []
-    end = TrialEnded(one.trial_id, trial.ENDS_AS[one.state], "stopped while it had no run")
+    end = TrialEnded(one.trial_id, ends_as(one.state), "stopped while it had no run")
     return continue_search(experiment, end, ids)
 
 

@@ -6,9 +6,8 @@ checkpoint in the next: after a pause, a preemption, a lost host, or a failure t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, TypeAlias
 
 from resolute.proto.experiment import (
@@ -28,52 +27,53 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.message import Event
+from resolute.proto.states import (
+    AfterStop,
+    EarlyExit,
+    End,
+    LogPolicyAction,
+    RunOutcome,
+    StopHow,
+    end_of,
+    ends_as,
+    is_stopping,
+)
+from resolute.proto.states import TrialState as State
 from resolute.search import derive
 from resolute.search.flow import Flow, loops, step, ways
 from resolute.search.settings import Settings
 
-State = Enum(
-    "State",
-    "ABSENT PAUSED ACTIVE WAITING STOPPING_COMPLETED STOPPING_CANCELED STOPPING_KILLED COMPLETED CANCELED ERROR",
-)
-"""PAUSED has no run, or one that was asked to give way; ACTIVE has one that is waiting for slots or training. WAITING
-is as PAUSED, and has nothing to train: it has reached its target, and the search may set it a further one."""
-
-ENDS_AS: Mapping[State, str] = {
-    State.STOPPING_COMPLETED: "COMPLETED",
-    State.STOPPING_CANCELED: "CANCELED",
-    State.STOPPING_KILLED: "CANCELED",
-}
 AT_WORK = (State.PAUSED, State.ACTIVE, State.WAITING)
-OPEN = (*AT_WORK, *ENDS_AS)
+STOPPING = tuple(state for state in State if is_stopping(state))
+OPEN = (*AT_WORK, *STOPPING)
 
 FLOW: Flow[State] = {
     (State.ABSENT, TrialCreated): State.PAUSED,
     (State.PAUSED, TrialRunRequested): State.ACTIVE,
     (State.ACTIVE, TrialRunEnded): State.PAUSED,
-    (State.ACTIVE, TrialStopRequested, "PAUSED"): State.PAUSED,
-    (State.ACTIVE, TrialStopRequested, "WAITING"): State.WAITING,
-    (State.PAUSED, TrialStopRequested, "WAITING"): State.WAITING,
+    (State.ACTIVE, TrialStopRequested, AfterStop.PAUSED): State.PAUSED,
+    (State.ACTIVE, TrialStopRequested, AfterStop.WAITING): State.WAITING,
+    (State.PAUSED, TrialStopRequested, AfterStop.WAITING): State.WAITING,
     (State.WAITING, TrialTargetSet): State.PAUSED,
-    **ways(AT_WORK, TrialStopRequested, "COMPLETED", State.STOPPING_COMPLETED),
-    **ways(AT_WORK, TrialStopRequested, "CANCELED", State.STOPPING_CANCELED),
-    **ways(AT_WORK, TrialStopRequested, "KILLED", State.STOPPING_KILLED),
-    (State.STOPPING_COMPLETED, TrialStopRequested, "CANCELED"): State.STOPPING_CANCELED,
-    (State.STOPPING_COMPLETED, TrialStopRequested, "KILLED"): State.STOPPING_KILLED,
-    (State.STOPPING_CANCELED, TrialStopRequested, "KILLED"): State.STOPPING_KILLED,
-    **ways((State.PAUSED, State.WAITING), TrialEnded, "COMPLETED", State.COMPLETED),
-    **ways((State.PAUSED, State.WAITING), TrialEnded, "CANCELED", State.CANCELED),
-    **ways((State.PAUSED, State.WAITING), TrialEnded, "ERROR", State.ERROR),
-    (State.STOPPING_COMPLETED, TrialEnded, "COMPLETED"): State.COMPLETED,
-    (State.STOPPING_CANCELED, TrialEnded, "CANCELED"): State.CANCELED,
-    (State.STOPPING_KILLED, TrialEnded, "CANCELED"): State.CANCELED,
+    **ways(AT_WORK, TrialStopRequested, AfterStop.COMPLETED, State.STOPPING_COMPLETED),
+    **ways(AT_WORK, TrialStopRequested, AfterStop.CANCELED, State.STOPPING_CANCELED),
+    **ways(AT_WORK, TrialStopRequested, AfterStop.KILLED, State.STOPPING_KILLED),
+    (State.STOPPING_COMPLETED, TrialStopRequested, AfterStop.CANCELED): State.STOPPING_CANCELED,
+    (State.STOPPING_COMPLETED, TrialStopRequested, AfterStop.KILLED): State.STOPPING_KILLED,
+    (State.STOPPING_CANCELED, TrialStopRequested, AfterStop.KILLED): State.STOPPING_KILLED,
+    **ways((State.PAUSED, State.WAITING), TrialEnded, End.COMPLETED, State.COMPLETED),
+    **ways((State.PAUSED, State.WAITING), TrialEnded, End.CANCELED, State.CANCELED),
+    **ways((State.PAUSED, State.WAITING), TrialEnded, End.ERROR, State.ERROR),
+    (State.STOPPING_COMPLETED, TrialEnded, End.COMPLETED): State.COMPLETED,
+    (State.STOPPING_CANCELED, TrialEnded, End.CANCELED): State.CANCELED,
+    (State.STOPPING_KILLED, TrialEnded, End.CANCELED): State.CANCELED,
     (State.COMPLETED, TrialContinued): State.PAUSED,
     (State.CANCELED, TrialContinued): State.PAUSED,
     (State.ERROR, TrialContinued): State.PAUSED,
-    **loops((State.PAUSED, State.WAITING, *ENDS_AS), TrialRunEnded),
+    **loops((State.PAUSED, State.WAITING, *STOPPING), TrialRunEnded),
     **loops((State.PAUSED, State.ACTIVE), TrialTargetSet),
     **loops(OPEN, TrialRunStarted, TrialValidated, TrialCheckpointed, TrialCheckpointLost, TrialEarlyExitReported),
-    **loops((State.PAUSED, State.ACTIVE, *ENDS_AS), TrialTargetReached),
+    **loops((State.PAUSED, State.ACTIVE, *STOPPING), TrialTargetReached),
     **loops(OPEN, TrialLogPolicyMatched),
 }
 
@@ -94,6 +94,15 @@ TrialEvent: TypeAlias = (
     | TrialLogPolicyMatched
     | TrialEnded
 )
+
+
+OF_OPEN_TRIALS: tuple[type[TrialEvent], ...] = (
+    *(TrialStopRequested, TrialRunStarted, TrialRunEnded, TrialEnded),
+    *(TrialValidated, TrialTargetReached),
+    *(TrialEarlyExitReported, TrialLogPolicyMatched),
+    *(TrialCheckpointed, TrialCheckpointLost),
+)
+"""What may happen to a trial until it ends, also while its experiment is stopping."""
 
 
 @dataclass(slots=True)
@@ -163,7 +172,7 @@ def evolve(trial: Trial, event: TrialEvent) -> None:
         case TrialRunStarted():
             trial.started = True
         case TrialStopRequested(how=how):
-            trial.killing = trial.killing or how == "kill"
+            trial.killing = trial.killing or how == StopHow.KILL
         case TrialValidated(steps_completed=steps, metric=metric):
             trial.validated_steps, trial.validated_metric = steps, metric
         case TrialTargetSet(length=length):
@@ -175,7 +184,7 @@ def evolve(trial: Trial, event: TrialEvent) -> None:
             trial.checkpoints[event.checkpoint] = event.steps_completed
         case TrialCheckpointLost(lost=lost):
             del trial.checkpoints[lost]
-        case TrialEarlyExitReported(reason="MISCONFIGURED"):
+        case TrialEarlyExitReported(reason=EarlyExit.MISCONFIGURED):
             trial.no_restart = trial.no_restart or "its code and its configuration do not fit, and its log says where"
         case TrialEarlyExitReported(reason=reason):
             trial.early_exit = reason
@@ -187,19 +196,19 @@ def evolve(trial: Trial, event: TrialEvent) -> None:
             trial.no_restart, trial.blocked_agents = "", ()
         case TrialRunEnded(outcome=outcome):
             trial.allocation_id = None
-            trial.restarts += outcome == "failed"
+            trial.restarts += outcome == RunOutcome.FAILED
 
 
 def _note_match(trial: Trial, match: TrialLogPolicyMatched) -> None:
     if match.run_id == trial.run_id:
         trial.matched.add(match.policy)
     match match.action:
-        case "cancel_retries":
+        case LogPolicyAction.CANCEL_RETRIES:
             trial.no_restart = trial.no_restart or (
                 "the trial failed and matched logs to a don't retry policy: "
                 f"log policy {match.policy!r} matched the line {match.line!r}"
             )
-        case "exclude_node" if match.agent_id and match.agent_id not in trial.blocked_agents:
+        case LogPolicyAction.EXCLUDE_NODE if match.agent_id and match.agent_id not in trial.blocked_agents:
             trial.blocked_agents = (*trial.blocked_agents, match.agent_id)
 
 
@@ -241,17 +250,25 @@ def next_run(trial: Trial, settings: Settings) -> TrialRunRequested:
     )
 
 
-def stop(trial: Trial, how: str, then: str, why: str) -> list[Event]:
+def pause(trial: Trial, why: str) -> list[Event]:
+    """End the trial's run, and let the trial go on later; nothing when it has no run."""
+    return stop(trial, StopHow.PREEMPT, AfterStop.PAUSED, why)
+
+
+def stop(trial: Trial, how: StopHow, then: AfterStop, why: str) -> list[Event]:
     """End the trial's run, or the trial itself when it has none; nothing when that is already under way.
 
     Whether the run still waits for its slots, and so has nothing to save, is known best to the scheduler: to
     preempt such a run is to withdraw it.
     """
     if trial.allocation_id is None:
-        if then == "WAITING":
-            return [TrialStopRequested(trial.trial_id, "", how, why, then)]
-        outcome = ENDS_AS.get(trial.state, "CANCELED" if then == "KILLED" else then)
-        return [] if then == "PAUSED" else [TrialEnded(trial.trial_id, outcome, why)]
+        match then:
+            case AfterStop.PAUSED:
+                return []
+            case AfterStop.WAITING:
+                return [TrialStopRequested(trial.trial_id, "", how, why, then)]
+        outcome = ends_as(trial.state) if is_stopping(trial.state) else end_of(then)
+        return [TrialEnded(trial.trial_id, outcome, why)]
     if (trial.state, TrialStopRequested, then) not in FLOW:
         return []
     return [TrialStopRequested(trial.trial_id, trial.allocation_id, how, why, then)]
@@ -263,23 +280,23 @@ def end_after(trial: Trial, ended: TrialRunEnded, max_restarts: int) -> TrialEnd
     A kill or a cancellation that was asked for decides before anything the run itself says. Slots that were
     taken away, by preemption or because the host went, are nobody's failure and are not counted.
     """
-    if trial.state in ENDS_AS:
-        return TrialEnded(trial.trial_id, ENDS_AS[trial.state], ended.reason or "stopped as asked")
+    if is_stopping(trial.state):
+        return TrialEnded(trial.trial_id, ends_as(trial.state), ended.reason or "stopped as asked")
     if trial.early_exit:
-        return TrialEnded(trial.trial_id, "COMPLETED", f"it ended itself early: {trial.early_exit}")
+        return TrialEnded(trial.trial_id, End.COMPLETED, f"it ended itself early: {trial.early_exit}")
     match ended.outcome:
-        case "completed" if _has_more_to_come(trial):
+        case RunOutcome.COMPLETED if _has_more_to_come(trial):
             return None
-        case "completed":
-            return TrialEnded(trial.trial_id, "COMPLETED", "its training is complete")
-        case "refused":
-            return TrialEnded(trial.trial_id, "ERROR", f"the scheduler refused it: {ended.reason}")
-        case "hopeless":
-            return TrialEnded(trial.trial_id, "ERROR", f"it could not be started, and never could: {ended.reason}")
-        case "failed" if trial.no_restart:
-            return TrialEnded(trial.trial_id, "ERROR", f"{_failure(ended)}; it is not restarted: {trial.no_restart}")
-        case "failed" if trial.restarts >= max_restarts:
-            return TrialEnded(trial.trial_id, "ERROR", f"{_failure(ended)}; max_restarts is {max_restarts}")
+        case RunOutcome.COMPLETED:
+            return TrialEnded(trial.trial_id, End.COMPLETED, "its training is complete")
+        case RunOutcome.REFUSED:
+            return TrialEnded(trial.trial_id, End.ERROR, f"the scheduler refused it: {ended.reason}")
+        case RunOutcome.HOPELESS:
+            return TrialEnded(trial.trial_id, End.ERROR, f"it could not be started, and never could: {ended.reason}")
+        case RunOutcome.FAILED if trial.no_restart:
+            return TrialEnded(trial.trial_id, End.ERROR, f"{_failure(ended)}; it is not restarted: {trial.no_restart}")
+        case RunOutcome.FAILED if trial.restarts >= max_restarts:
+            return TrialEnded(trial.trial_id, End.ERROR, f"{_failure(ended)}; max_restarts is {max_restarts}")
     return None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from resolute.proto.experiment import RecordLogRemoved, SetTrialLogRetention, TrialLogRemoved, TrialLogRetentionSet
 from resolute.proto.message import Event
-from resolute.search.experiment import GONE, Experiment
+from resolute.proto.states import GONE
+from resolute.search.experiment import Experiment
 from resolute.search.settings import check_log_retention
 from resolute.search.wishes import refused
 

@@ -11,8 +11,9 @@ from itertools import islice
 
 from resolute.proto.experiment import TrialRunRequested
 from resolute.proto.message import Event
+from resolute.proto.states import ExperimentState, TrialState
 from resolute.search import trial
-from resolute.search.experiment import Experiment, State
+from resolute.search.experiment import Experiment
 from resolute.search.settings import Settings
 from resolute.search.trial import Trial
 
@@ -38,7 +39,7 @@ def starting(experiment: Experiment, places: int | None) -> list[TrialRunRequest
 
 def after_the_end_of(experiment: Experiment, trial_id: int) -> list[Event]:
     """The trial's place is given on, to the one that has waited longest; it is itself about to end."""
-    if experiment.state is not State.ACTIVE or trial_id in experiment.queue:
+    if experiment.state is not ExperimentState.ACTIVE or trial_id in experiment.queue:
         return []
     return [*starting(experiment, 1)]
 
@@ -46,4 +47,4 @@ def after_the_end_of(experiment: Experiment, trial_id: int) -> list[Event]:
 def _in_turn(experiment: Experiment) -> Iterator[Trial]:
     """One that was told to stop is about to be closed."""
     waiting = (experiment.open[trial_id] for trial_id in experiment.queue)
-    return (one for one in waiting if one.state is trial.State.PAUSED)
+    return (one for one in waiting if one.state is TrialState.PAUSED)

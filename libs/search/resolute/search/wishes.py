@@ -21,8 +21,10 @@ from resolute.proto.experiment import (
     SearchBracket,
 )
 from resolute.proto.message import Event, Object
+from resolute.proto.states import GONE, RUNNING, StopAs, TrialState, is_finished, is_stopping
+from resolute.proto.states import ExperimentState as State
 from resolute.search import derive, trial, turns
-from resolute.search.experiment import GONE, RUNNING, STOPPING, TERMINAL, Experiment, State, evolve
+from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods.brackets import divide
 from resolute.search.operations import TrialIds, carry_out, stop_all
 from resolute.search.settings import Settings, check_edits
@@ -68,7 +70,7 @@ def pause(experiment: Experiment) -> list[Event]:
     match experiment.state:
         case State.ACTIVE:
             why = "user requested pause"
-            stops = [e for one in experiment.open.values() for e in trial.stop(one, "preempt", "PAUSED", why)]
+            stops = [e for one in experiment.open.values() for e in trial.pause(one, why)]
             return [ExperimentPaused(), *stops]
         case State.PAUSED:
             return []
@@ -80,7 +82,7 @@ def activate(experiment: Experiment) -> list[Event]:
     match experiment.state:
         case State.PAUSED:
             idle = (one for one in experiment.open.values() if one.trial_id not in experiment.queue)
-            again = [one for one in idle if one.state is trial.State.PAUSED and not one.allocation_id]
+            again = [one for one in idle if one.state is TrialState.PAUSED and not one.allocation_id]
             runs = [trial.next_run(one, experiment.settings) for one in again]
             return [ExperimentActivated(), *runs, *turns.starting(experiment, turns.room(experiment))]
         case State.ACTIVE:
@@ -92,8 +94,8 @@ def cancel(experiment: Experiment) -> list[Event]:
     """Of an experiment that has ended, or is already being canceled or killed, nothing more is wanted."""
     match experiment.state:
         case State.ACTIVE | State.PAUSED | State.STOPPING_COMPLETED | State.STOPPING_ERROR:
-            return stop_all(experiment, "CANCELED", "it was canceled")
-        case state if state in STOPPING or state in TERMINAL:
+            return stop_all(experiment, StopAs.CANCELED, "it was canceled")
+        case state if is_stopping(state) or is_finished(state):
             return []
     raise refused("cancel", experiment)
 
@@ -102,21 +104,21 @@ def kill(experiment: Experiment) -> list[Event]:
     match experiment.state:
         case State.STOPPING_KILLED:
             return []
-        case state if state in TERMINAL:
+        case state if is_finished(state):
             return []
-        case state if state in RUNNING or state in STOPPING:
-            return stop_all(experiment, "KILLED", "it was killed")
+        case state if state in RUNNING or is_stopping(state):
+            return stop_all(experiment, StopAs.KILLED, "it was killed")
     raise refused("kill", experiment)
 
 
 def archive(experiment: Experiment) -> list[Event]:
-    if experiment.state not in TERMINAL:
+    if not is_finished(experiment.state):
         raise refused("archive", experiment, "wait until it has ended, or cancel it")
     return [] if experiment.archived else [ExperimentArchived()]
 
 
 def unarchive(experiment: Experiment) -> list[Event]:
-    if experiment.state not in TERMINAL:
+    if not is_finished(experiment.state):
         raise refused("unarchive", experiment)
     return [ExperimentUnarchived()] if experiment.archived else []
 
@@ -125,7 +127,7 @@ def delete(experiment: Experiment) -> list[Event]:
     match experiment.state:
         case State.DELETING | State.DELETED:
             return []
-        case state if state in TERMINAL or state is State.DELETE_FAILED:
+        case state if is_finished(state) or state is State.DELETE_FAILED:
             return [ExperimentDeletionRequested()]
     raise refused("delete", experiment, "wait until it has ended, or cancel it first")
 
@@ -152,7 +154,7 @@ def _leaving(experiment: Experiment, pool: str | None) -> list[Event]:
     if pool is None or experiment.state is not State.ACTIVE:
         return []
     elsewhere = (one for one in experiment.open.values() if one.allocation_id and one.pool != pool)
-    return [e for one in elsewhere for e in trial.stop(one, "preempt", "PAUSED", f"it moves to pool {pool}")]
+    return [e for one in elsewhere for e in trial.pause(one, f"it moves to pool {pool}")]
 
 
 def move(experiment: Experiment, project_id: int) -> list[Event]:

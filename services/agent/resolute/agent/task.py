@@ -31,6 +31,7 @@ from resolute.agent.runtime import (
 )
 from resolute.agent.settings import AgentSettings
 from resolute.proto.pool import LogBatch, TaskReport
+from resolute.proto.states import ShareNews
 
 log_ = structlog.get_logger()
 
@@ -147,7 +148,7 @@ class Task:
         found = await self._begin(launch)
         if found is None:
             address = await self._office.runtime.address(self.entry.resources_id)
-            await self._report("started", address=address or self._office.address)
+            await self._report(ShareNews.STARTED, address=address or self._office.address)
             found = self._planned(await self._office.runtime.exit(self.entry.resources_id))
         words = (found.lost, last_words(found, self.entry.stop_reason, self._begun))
         self._write(replace(self.entry, found=found, last_words="\n".join(filter(None, words))))
@@ -232,12 +233,12 @@ class Task:
 
     async def _report_exit(self, found: Exit) -> None:
         reason = found.reason or self.entry.stop_reason
-        await self._report("exited", exit_code=found.code, reason=reason, hopeless=found.hopeless)
+        await self._report(ShareNews.EXITED, exit_code=found.code, reason=reason, hopeless=found.hopeless)
         self._write(replace(self.entry, reported_at_s=time.time()))
         log_.info("ended", resources_id=self.entry.resources_id, exit_code=found.code, why=found.reason)
 
     async def _report(
-        self, what: str, address: str = "", exit_code: int | None = None, reason: str = "", hopeless: bool = False
+        self, what: ShareNews, address: str = "", exit_code: int | None = None, reason: str = "", hopeless: bool = False
     ) -> None:
         settings, entry = self._office.settings, self.entry
         await self._office.desk.report(

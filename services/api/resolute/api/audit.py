@@ -7,9 +7,10 @@ written in this order.
 from __future__ import annotations
 
 from resolute.api.readmodel import ReadModel
+from resolute.api.shown_states import ShareState
 
-LIVE = """read_v1.placements p JOIN read_v1.allocations l USING (allocation_id)
-WHERE p.state <> 'EXITED' AND l.ended_at IS NULL"""
+LIVE = f"""read_v1.placements p JOIN read_v1.allocations l USING (allocation_id)
+WHERE p.state <> '{ShareState.EXITED}' AND l.ended_at IS NULL"""
 
 IN_TWO_POOLS = """SELECT format('agent %s is in several pools at once: %s', agent_id,
     string_agg(pool, ', ' ORDER BY pool COLLATE "C")) AS found

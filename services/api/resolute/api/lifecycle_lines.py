@@ -25,6 +25,7 @@ from resolute.proto.pool import (
     ResourcesStarted,
     SlotsAssigned,
 )
+from resolute.proto.states import AllocationOutcome, End, LogPolicyAction
 
 SOURCE = "master"
 """By which these lines are found, or left out; a task's own have `task`, and the agent's `agent`."""
@@ -161,13 +162,13 @@ def _of_trial(event: OfTrial, task: Task) -> Iterator[Said]:
             )
         case TrialLogPolicyMatched(policy=policy, line=line, action=action, agent_id=agent_id):
             yield Said(f"log policy {policy!r} matched the line {line!r}", "WARNING")
-            if action == "exclude_node" and agent_id:
+            if action == LogPolicyAction.EXCLUDE_NODE and agent_id:
                 yield Said(f"{task.name} excludes agent {agent_id}: its next runs are not placed there", "WARNING")
-            if action == "cancel_retries":
+            if action == LogPolicyAction.CANCEL_RETRIES:
                 yield Said(f"{task.name} is not restarted if it fails: log policy {policy!r} says so", "WARNING")
-        case TrialEnded(outcome="COMPLETED", reason=reason):
+        case TrialEnded(outcome=End.COMPLETED, reason=reason):
             yield Said(f"{task.name} completed successfully: {reason}")
-        case TrialEnded(outcome="CANCELED", reason=reason):
+        case TrialEnded(outcome=End.CANCELED, reason=reason):
             yield Said(f"{task.name} was canceled: {reason}")
         case TrialEnded(reason=reason):
             yield Said(f"{task.name} failed: {reason}", "ERROR")
@@ -205,15 +206,15 @@ def _terminated(task: Task, event: AllocationExited) -> Said:
     """One line for the end of an allocation; a level that people look for is only on one that is a failure."""
     ended = f"{task.name} was terminated: allocation"
     match event.outcome:
-        case "exited" if event.exit_code == 0:
+        case AllocationOutcome.EXITED if event.exit_code == 0:
             return Said(f"{ended} stopped after resources exited successfully with a zero exit code")
-        case "yielded":
+        case AllocationOutcome.YIELDED:
             return Said(f"{ended} preempted after {event.reason or 'it was asked to give its slots back'}")
-        case "lost":  # no failure of the trial, which goes on elsewhere: it counts as no restart
+        case AllocationOutcome.LOST:  # no failure of the trial, which goes on elsewhere: it counts as no restart
             return Said(f"{ended} stopped early after {event.reason or 'its agent was lost'}", "WARNING")
-        case "killed":
+        case AllocationOutcome.KILLED:
             return Said(f"{ended} killed after {event.reason or 'it was asked to end'}")
-        case "exited" if event.exit_code is not None:
+        case AllocationOutcome.EXITED if event.exit_code is not None:
             failure = f"crashed: resources failed with non-zero exit code{_because(event.reason)}"
             return Said(f"{ended} failed: {failure} (exit code {event.exit_code})", "ERROR")
     return Said(f"{ended} failed: {event.reason or event.outcome}", "ERROR")

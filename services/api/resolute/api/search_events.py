@@ -7,6 +7,7 @@ client has answered it is not told again.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
 )
 from resolute.proto.message import Event, Recorded
+from resolute.proto.states import EarlyExit, End, ExperimentState
 
 PAGE = 5_000
 REMEMBERED = 100
@@ -51,7 +53,9 @@ class Conversation:
                 self.method = str((config.get("searcher") or {}).get("name"))
             case TrialCreated(trial_id=trial_id, request_id=request_id):
                 self.requests[trial_id] = request_id
-            case TrialEarlyExitReported(trial_id=trial_id, reason="INVALID_HP" | "USER_REQUESTED_STOP" as reason):
+            case TrialEarlyExitReported(
+                trial_id=trial_id, reason=EarlyExit.INVALID_HP | EarlyExit.USER_REQUESTED_STOP as reason
+            ):
                 self.gave_up[trial_id] = reason
             case SearchOperationsPosted(answers=answers):
                 while self.pending and next(iter(self.pending)) <= answers:
@@ -71,7 +75,7 @@ class Conversation:
             case TrialEnded(trial_id=trial_id, outcome=outcome):
                 return self._ended(trial_id, outcome)
             case ExperimentPaused():
-                return {"experimentInactive": {"experimentState": "STATE_PAUSED"}}
+                return {"experimentInactive": {"experimentState": f"STATE_{ExperimentState.PAUSED}"}}
             case ExperimentEnded(outcome=outcome):
                 return {"experimentInactive": {"experimentState": f"STATE_{outcome}"}}
         return None
@@ -84,7 +88,7 @@ class Conversation:
         return {"trialExitedEarly": {"requestId": self.requests[trial_id], "exitedReason": f"EXITED_REASON_{reason}"}}
 
 
-_EXITED = {"ERROR": "ERRORED", "CANCELED": "USER_CANCELED"}
+_EXITED: Mapping[str, str] = {End.ERROR: "ERRORED", End.CANCELED: "USER_CANCELED"}
 
 
 class SearchEvents:

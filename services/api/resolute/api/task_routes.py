@@ -19,6 +19,7 @@ from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, No
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import ReportEarlyExit
 from resolute.proto.pool import AcknowledgePreemption
+from resolute.proto.states import EarlyExit
 
 LONGEST_POLL_S = 600
 RENDEZVOUS_S = 600
@@ -198,11 +199,11 @@ async def post_run_metadata(call: Call) -> dict[str, Any]:
 
 
 _EARLY_EXITS = {
-    "EXITED_REASON_INVALID_HP": "INVALID_HP",
-    "EXITED_REASON_INIT_INVALID_HP": "INVALID_HP",
-    "EXITED_REASON_USER_REQUESTED_STOP": "USER_REQUESTED_STOP",
-    "EXITED_REASON_MISCONFIGURED": "MISCONFIGURED",
-    "EXITED_REASON_UNSPECIFIED": "USER_REQUESTED_STOP",
+    "EXITED_REASON_INVALID_HP": EarlyExit.INVALID_HP,
+    "EXITED_REASON_INIT_INVALID_HP": EarlyExit.INVALID_HP,
+    "EXITED_REASON_USER_REQUESTED_STOP": EarlyExit.USER_REQUESTED_STOP,
+    "EXITED_REASON_MISCONFIGURED": EarlyExit.MISCONFIGURED,
+    "EXITED_REASON_UNSPECIFIED": EarlyExit.USER_REQUESTED_STOP,
 }
 
 

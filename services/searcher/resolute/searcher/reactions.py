@@ -19,6 +19,7 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Command, Event
 from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
 from resolute.proto.queue import JobSetting
+from resolute.proto.states import StopHow
 from resolute.search.experiment import Experiment
 from resolute.search.settings import QUEUE_FIELDS
 
@@ -48,7 +49,7 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
         case TrialStopRequested(trial_id=trial_id, allocation_id=allocation, how=how, why=why):
             pool = experiment.trial(trial_id).pool
             kill, preempt = KillAllocation(pool, allocation, why), PreemptAllocation(pool, allocation, why)
-            return Ask("kill", kill) if how == "kill" else Ask("preempt", preempt)
+            return Ask("kill", kill) if how == StopHow.KILL else Ask("preempt", preempt)
         case ExperimentDeletionRequested():
             storage = experiment.config.get("checkpoint_storage") or {}
             return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))

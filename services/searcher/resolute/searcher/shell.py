@@ -34,9 +34,10 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.states import AllocationOutcome, ExperimentState
 from resolute.search import chapters, derive, reports, wishes
 from resolute.search.decide import News, decide
-from resolute.search.experiment import Experiment, State, evolve
+from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods import method_for
 from resolute.search.reports import CloseTrial, CoverTarget
 from resolute.search.settings import Settings
@@ -170,7 +171,7 @@ class Searcher:
         number = await self._number(cause)
 
         def create(experiment: Experiment, ids: Draw) -> list[Event]:
-            return wishes.create(command, number, ids) if experiment.state is State.ABSENT else []
+            return wishes.create(command, number, ids) if experiment.state is ExperimentState.ABSENT else []
 
         outcome = await self._execute(number, create, cause)
         assert outcome.events, f"experiment {number} was there before it was created: its number was given twice"
@@ -230,14 +231,14 @@ class Searcher:
                 return outcome
 
 
-def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, str] | None:
+def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, AllocationOutcome] | None:
     """The trial, allocation and outcome when the scheduler's answer means that no run will ever tell its end:
     what waits for that end must not wait for ever."""
     match event:
         case TrialRunRequested(trial_id=trial_id, allocation_id=allocation):
-            return trial_id, allocation, "refused"
+            return trial_id, allocation, AllocationOutcome.REFUSED
         case TrialStopRequested(trial_id=trial_id, allocation_id=allocation) if isinstance(error, NotFound):
-            return trial_id, allocation, "killed"
+            return trial_id, allocation, AllocationOutcome.KILLED
     return None
 
 

@@ -18,8 +18,9 @@ from resolute.cli.errors import ApiError, CliError
 from resolute.cli.login import session
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
+from resolute.proto.states import WITH_FILES, CheckpointState
 
-_WHOLE = ("STATE_COMPLETED", "STATE_PARTIALLY_DELETED")
+_WITH_FILES = tuple(f"STATE_{state}" for state in WITH_FILES)
 
 
 def describe(args: Namespace) -> None:
@@ -54,10 +55,10 @@ def _choose(opened: Session, args: Namespace) -> dict[str, Any]:
     else:
         order = {"sortByAttr": "SORT_BY_SEARCHER_METRIC"}
     found = opened.pages(
-        f"/api/v1/trials/{args.trial_id}/checkpoints", "checkpoints", {**order, "states": list(_WHOLE)}
+        f"/api/v1/trials/{args.trial_id}/checkpoints", "checkpoints", {**order, "states": list(_WITH_FILES)}
     )
     for checkpoint in found:
-        if checkpoint["state"] in _WHOLE:
+        if checkpoint["state"] in _WITH_FILES:
             return checkpoint  # type: ignore[no-any-return]
     raise CliError(f"trial {args.trial_id} has no complete checkpoint; see `det trial describe {args.trial_id}`")
 
@@ -68,9 +69,11 @@ def _fetch(opened: Session, uuid: str) -> dict[str, Any]:
 
 
 def _deliver(opened: Session, checkpoint: dict[str, Any], args: Namespace) -> None:
-    if checkpoint["state"] not in _WHOLE:
+    if checkpoint["state"] not in _WITH_FILES:
         state = output.state(checkpoint["state"])
-        raise CliError(f"checkpoint {checkpoint['uuid']} is {state}; only COMPLETED ones can be downloaded")
+        raise CliError(
+            f"checkpoint {checkpoint['uuid']} is {state}; only {CheckpointState.COMPLETED} ones can be downloaded"
+        )
     target = Path(args.output_dir or Path("checkpoints") / checkpoint["uuid"])
     if not (target / storage.METADATA_FILE).exists():
         _copy(opened, checkpoint, target, args.mode)

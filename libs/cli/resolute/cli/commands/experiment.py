@@ -13,8 +13,7 @@ from resolute.cli.login import session
 from resolute.cli.patience import patiently
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
-
-TERMINAL = ("COMPLETED", "CANCELED", "ERROR")
+from resolute.proto.states import End, is_finished
 
 
 def path(experiment_id: int | str) -> str:
@@ -72,13 +71,13 @@ def wait_for(opened: Session, experiment_id: int, interval_s: float) -> int:
         while True:
             experiment = patiently(lambda: fetch(opened, experiment_id))
             state = output.state(experiment["state"])
-            if state in TERMINAL:
+            if is_finished(state):
                 break
             progress.say(f"{state} {times.percent(experiment.get('progress'))}")
             time.sleep(interval_s)
-    why = f": {experiment['stateReason']}" if state != "COMPLETED" and experiment.get("stateReason") else ""
+    why = f": {experiment['stateReason']}" if state != End.COMPLETED and experiment.get("stateReason") else ""
     print(f"Experiment {experiment_id} ended in state {state}{why}")
-    return 0 if state == "COMPLETED" else 1
+    return 0 if state == End.COMPLETED else 1
 
 
 def download_model_def(args: Namespace) -> None:

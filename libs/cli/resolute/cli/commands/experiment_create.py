@@ -13,12 +13,13 @@ from typing import Any
 
 from resolute.cli import logs, output, overrides, times
 from resolute.cli.commands import trial
-from resolute.cli.commands.experiment import TERMINAL, fetch, path, wait_for
+from resolute.cli.commands.experiment import fetch, path, wait_for
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
 from resolute.cli.patience import patiently
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
+from resolute.proto.states import End, is_finished
 
 _LOOK_EVERY_S = 0.25
 _END_S = 10.0
@@ -177,12 +178,12 @@ def _status_after(opened: Session, experiment_id: int) -> int | None:
     while True:
         experiment = patiently(lambda: fetch(opened, experiment_id))
         state = output.state(experiment["state"])
-        if state == "ERROR":
+        if state == End.ERROR:
             why = f": {experiment['stateReason']}" if experiment.get("stateReason") else ""
-            print(f"Experiment {experiment_id} ended in state ERROR{why}", file=sys.stderr)
+            print(f"Experiment {experiment_id} ended in state {state}{why}", file=sys.stderr)
             return 1
         only_one = (experiment.get("numTrials") or 0) <= 1
-        if state in TERMINAL or not only_one or time.monotonic() > deadline:
+        if is_finished(state) or not only_one or time.monotonic() > deadline:
             return None
         time.sleep(_LOOK_EVERY_S)
 
@@ -194,7 +195,7 @@ def _first_trial(opened: Session, experiment_id: int) -> int:
             if trials := patiently(lambda: opened.get(f"{path(experiment_id)}/trials")).get("trials"):
                 return min(int(each["id"]) for each in trials)
             state = output.state(patiently(lambda: fetch(opened, experiment_id))["state"])
-            if state in TERMINAL:
+            if is_finished(state):
                 raise CliError(
                     f"experiment {experiment_id} ended in state {state} before a trial began; "
                     f"see `det experiment describe {experiment_id}`"

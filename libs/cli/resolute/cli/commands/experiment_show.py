@@ -12,6 +12,7 @@ from resolute.cli import output, times
 from resolute.cli.commands.experiment import fetch, ids, path
 from resolute.cli.login import session
 from resolute.cli.session import Session
+from resolute.proto.states import CheckpointState, End
 
 Table = tuple[str, list[str], list[list[Any]]]
 
@@ -90,7 +91,7 @@ def list_checkpoints(args: Namespace) -> None:
     query = {
         "sortByAttr": "SORT_BY_SEARCHER_METRIC" if best else "SORT_BY_END_TIME",
         "limit": args.best,
-        "states": ["STATE_COMPLETED"] if best else None,
+        "states": [f"STATE_{CheckpointState.COMPLETED}"] if best else None,
     }
     found = session(args).get(f"{path(args.experiment_id)}/checkpoints", query).get("checkpoints") or []
     if args.json:
@@ -137,7 +138,7 @@ def _explain(opened: Session, experiments: Sequence[dict[str, Any]]) -> None:
     for experiment in experiments:
         if why := output.why(f"Experiment {experiment['id']}", experiment):
             print(f"\n{why}")
-            failed = {"states": ["STATE_ERROR"], "limit": 1}
+            failed = {"states": [f"STATE_{End.ERROR}"], "limit": 1}
             for trial in opened.get(f"{path(experiment['id'])}/trials", failed).get("trials") or []:
                 print(f"`det trial logs {trial['id']}` shows what trial {trial['id']} wrote.")
 
@@ -222,12 +223,12 @@ def _step_row(step: dict[str, Any], training: Sequence[str], validation: Sequenc
     return [
         step["trial"],
         step["batches"],
-        "COMPLETED",
+        End.COMPLETED,
         times.shown(trained.get("endTime") or checked.get("endTime") or kept.get("endTime")),
         *(_averages(trained).get(name) for name in training),
         output.state(kept.get("state", "")),
         times.shown(kept.get("endTime")),
-        "COMPLETED" if checked else "",
+        End.COMPLETED if checked else "",
         times.shown(checked.get("endTime")),
         *(_averages(checked).get(name) for name in validation),
     ]

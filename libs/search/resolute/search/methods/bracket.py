@@ -17,6 +17,7 @@ from resolute.proto.experiment import (
     TrialEarlyExitReported,
     TrialEnded,
 )
+from resolute.proto.states import EarlyExit
 from resolute.search.methods.method import REPLACED_MOST, Report, StopTrial, Told, TrainTo, Wait
 from resolute.search.methods.ranking import FirstRanking
 from resolute.search.methods.rung import WORST, Draft, Rung, is_number
@@ -98,7 +99,7 @@ class Bracket:
             case TrialCreated(trial_id=trial_id):
                 self.goals[trial_id] = 0
                 self._coming -= 1
-            case TrialEarlyExitReported(trial_id=trial_id, reason="INVALID_HP"):
+            case TrialEarlyExitReported(trial_id=trial_id, reason=EarlyExit.INVALID_HP):
                 self.invalid.add(trial_id)
 
     def remember(self, event: Report, decision: SearchDecision) -> None:

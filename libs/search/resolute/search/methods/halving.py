@@ -20,6 +20,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
+from resolute.proto.states import EarlyExit, End
 from resolute.search import derive
 from resolute.search.methods.bracket import Bracket, Deciding, Ladder
 from resolute.search.methods.brackets import divide
@@ -127,7 +128,7 @@ class HalvingSearch:
             case TrialTargetReached() | TrialValidated():
                 self._reported = True
                 self._compared = self._compared or is_number(event.metric)
-            case TrialEarlyExitReported(reason="INVALID_HP"):
+            case TrialEarlyExitReported(reason=EarlyExit.INVALID_HP):
                 self._invalid.add(event.trial_id)
             case TrialEnded():
                 self._outcomes[self._outcome(event)] += 1
@@ -140,14 +141,14 @@ class HalvingSearch:
         """It failed when every trial did; one that was stopped, or waits, did what was asked of it."""
         outcomes = self._outcomes + Counter([self._outcome(event)] if isinstance(event, TrialEnded) else [])
         trials = sum(bracket.ladder.max_trials for bracket in self.brackets)
-        if outcomes.total() < self._drawn or outcomes["COMPLETED"]:
-            return Shutdown("COMPLETED", self._completed(event, trials))
+        if outcomes.total() < self._drawn or outcomes[End.COMPLETED]:
+            return Shutdown(End.COMPLETED, self._completed(event, trials))
         reason = event.reason if isinstance(event, TrialEnded) else ""
-        if outcomes["ERROR"]:
-            return Shutdown("ERROR", f"no trial completed; the last one's end: {reason}")
-        if outcomes["CANCELED"]:
-            return Shutdown("CANCELED", "all its trials were canceled")
-        return Shutdown("ERROR", f"{outcomes['INVALID']} trials reported their hyperparameters as invalid")
+        if outcomes[End.ERROR]:
+            return Shutdown(End.ERROR, f"no trial completed; the last one's end: {reason}")
+        if outcomes[End.CANCELED]:
+            return Shutdown(End.CANCELED, "all its trials were canceled")
+        return Shutdown(End.ERROR, f"{outcomes['INVALID']} trials reported their hyperparameters as invalid")
 
     def _completed(self, last: Told, trials: int) -> str:
         report = last if isinstance(last, TrialTargetReached | TrialValidated) else None

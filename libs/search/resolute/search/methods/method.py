@@ -20,6 +20,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
+from resolute.proto.states import End
 from resolute.search import derive
 from resolute.search.settings import Settings
 
@@ -65,8 +66,7 @@ class StopTrial:
 class Shutdown:
     """The search is over; trials that are still open are stopped."""
 
-    outcome: str
-    """COMPLETED, CANCELED or ERROR."""
+    outcome: End
     why: str
 
 

@@ -12,6 +12,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
+from resolute.proto.states import EarlyExit, End
 from resolute.search.methods.method import Answer, CreateTrial, Operation, Shutdown, Told
 from resolute.search.methods.progress import Progress
 from resolute.search.settings import Settings
@@ -48,20 +49,20 @@ class ParallelSearch(ABC):
     def _shutdown(self, last: TrialEnded) -> Shutdown:
         invalid = last.trial_id in self._invalid
         outcomes = self._outcomes + Counter([] if invalid else [last.outcome])
-        if outcomes["COMPLETED"]:
-            return Shutdown("COMPLETED", f"all {self._trials} trials have ended")
+        if outcomes[End.COMPLETED]:
+            return Shutdown(End.COMPLETED, f"all {self._trials} trials have ended")
         if invalid or (self._invalid and not outcomes):
-            return Shutdown("ERROR", f"{len(self._invalid)} trials reported their hyperparameters as invalid")
-        if outcomes["ERROR"]:
-            return Shutdown("ERROR", f"no trial completed; the last one's end: {last.reason}")
-        return Shutdown("CANCELED", "all its trials were canceled")
+            return Shutdown(End.ERROR, f"{len(self._invalid)} trials reported their hyperparameters as invalid")
+        if outcomes[End.ERROR]:
+            return Shutdown(End.ERROR, f"no trial completed; the last one's end: {last.reason}")
+        return Shutdown(End.CANCELED, "all its trials were canceled")
 
     def evolve(self, event: Told) -> None:
         match event:
             case TrialCreated():
                 self._created += 1
                 self._open += 1
-            case TrialEarlyExitReported(reason="INVALID_HP"):
+            case TrialEarlyExitReported(reason=EarlyExit.INVALID_HP):
                 self._invalid.add(event.trial_id)
             case TrialEnded():
                 self._ended(event)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Object
+from resolute.proto.states import End
 
 MOST_LENGTH = 2**53
 """What every reader of JSON holds exactly."""
@@ -39,7 +40,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    outcome: str = "COMPLETED"
+    outcome: End = End.COMPLETED
     reason: str = "its client says that the search is over"
 
 
@@ -115,11 +116,10 @@ def _progress(value: Any, path: str) -> float:
     return float(value)
 
 
-def _outcome(value: Any, path: str) -> str:
-    outcomes = ("COMPLETED", "CANCELED", "ERROR")
-    if value not in outcomes:
-        raise InvalidConfig(f"{path}: expected one of {', '.join(outcomes)}; found {value!r}.")
-    return str(value)
+def _outcome(value: Any, path: str) -> End:
+    if value not in tuple(End):
+        raise InvalidConfig(f"{path}: expected one of {', '.join(End)}; found {value!r}.")
+    return End(value)
 
 
 def _text(value: Any, path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resolute.proto.experiment import TrialEarlyExitReported, TrialEnded, TrialTargetReached, TrialValidated
+from resolute.proto.states import EarlyExit, End
 from resolute.search.methods.method import Answer, Operation, Shutdown, Told, draw_trial
 from resolute.search.methods.progress import Progress
 from resolute.search.settings import Settings
@@ -20,14 +21,14 @@ class SingleSearch:
     def next(self, event: Told) -> Answer:
         match event:
             case TrialEnded() if self._invalid:
-                return Answer(event, [Shutdown("ERROR", "its only trial reported its hyperparameters as invalid")])
+                return Answer(event, [Shutdown(End.ERROR, "its only trial reported its hyperparameters as invalid")])
             case TrialEnded(outcome=outcome, reason=reason):
-                return Answer(event, [Shutdown(outcome, reason)])
+                return Answer(event, [Shutdown(End(outcome), reason)])
         return Answer(event, [])
 
     def evolve(self, event: Told) -> None:
         match event:
-            case TrialEarlyExitReported(reason="INVALID_HP"):
+            case TrialEarlyExitReported(reason=EarlyExit.INVALID_HP):
                 self._invalid = True
             case TrialValidated() | TrialTargetReached() | TrialEnded():
                 self._progress.evolve(event)

@@ -39,6 +39,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.proto.queue import PolicyName, Side
+from resolute.proto.states import AllocationOutcome
 from resolute.scheduling.decisions import ExpireLease, Wish
 from resolute.whatif.pools.measures import Outcome, Ran
 
@@ -51,6 +52,9 @@ OF_A_POOL = (
 )
 NEEDED = frozenset({*OF_A_POOL, *REPORTS, "TrialRunRequested"})
 """The types of events that `read` looks at."""
+
+_TAKEN = (AllocationOutcome.YIELDED, AllocationOutcome.KILLED)
+"""Outcomes of work whose slots were taken away, where somebody other than its own experiment asked for them."""
 
 _EVENT_ID = re.compile(r"evt-(\d+)(/|$)")
 
@@ -135,7 +139,7 @@ class _Seen:
         event = self.exited.event if self.exited is not None else None
         if not isinstance(event, AllocationExited):
             return False
-        return event.outcome == "lost" or (event.outcome in ("yielded", "killed") and self.interrupted)
+        return event.outcome == AllocationOutcome.LOST or (self.interrupted and event.outcome in _TAKEN)
 
 
 @dataclass(slots=True)

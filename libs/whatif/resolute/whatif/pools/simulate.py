@@ -26,6 +26,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
+from resolute.proto.states import ShareNews
 from resolute.scheduling.decisions import Wish, decide
 from resolute.scheduling.policies import Policy
 from resolute.scheduling.pool import Pool, evolve
@@ -249,7 +250,9 @@ class _Play:
             self._decide(AcknowledgePreemption(self._pool_name, allocation_id))
         for resources_id, share in allocation.shares.items():
             agent_id = share.placement.agent_id
-            self._decide(TaskReport(agent_id, self._pool_name, allocation_id, resources_id, "exited", exit_code=0))
+            self._decide(
+                TaskReport(agent_id, self._pool_name, allocation_id, resources_id, ShareNews.EXITED, exit_code=0)
+            )
 
     def _stopped(self, allocation_id: str) -> None:
         """It holds no slots any more: because it is done, or to come again."""

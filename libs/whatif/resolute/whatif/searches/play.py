@@ -27,9 +27,10 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.states import AllocationOutcome, ExperimentState
 from resolute.search import reports, wishes
 from resolute.search.decide import News, decide
-from resolute.search.experiment import Experiment, State, evolve
+from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods.halving import HalvingSearch
 from resolute.search.settings import Settings
 from resolute.search.trial import Trial
@@ -145,7 +146,7 @@ class _Play:
         return self.settings.max_target or searcher.max_time or 1
 
     def _is_alive(self) -> bool:
-        return self.experiment.state is State.ACTIVE or bool(self.experiment.open)
+        return self.experiment.state is ExperimentState.ACTIVE or bool(self.experiment.open)
 
     # ------------------------------------------------------------ the searcher's side
 
@@ -169,14 +170,14 @@ class _Play:
                 self.running[trial_id].stopping = True
             case TrialStopRequested(allocation_id=allocation_id):
                 self.waiting = deque(one for one in self.waiting if one.allocation_id != allocation_id)
-                self.notes.append(self._exit(event.trial_id, allocation_id, "yielded"))
+                self.notes.append(self._exit(event.trial_id, allocation_id, AllocationOutcome.YIELDED))
             case TrialTargetSet(trial_id=trial_id) if trial_id in self.running:
                 self._train(self.running[trial_id])
             case TrialEnded(trial_id=trial_id, outcome=outcome):
                 self.outcomes[trial_id] = outcome
 
-    def _exit(self, trial_id: int, allocation_id: str, outcome: str) -> AllocationExited:
-        code = 0 if outcome == "exited" else None
+    def _exit(self, trial_id: int, allocation_id: str, outcome: AllocationOutcome) -> AllocationExited:
+        code = 0 if outcome == AllocationOutcome.EXITED else None
         return AllocationExited(allocation_id, outcome, code, "", self.experiment.trial(trial_id).task_id, 1, trial_id)
 
     # ------------------------------------------------------------ the trials' side
@@ -209,11 +210,11 @@ class _Play:
         else:
             self._tell(ReportValidation(1, trial_id, run.trial.run_id, length, signed, float(length)))
         if run.stopping:
-            self._end(run, "yielded")
+            self._end(run, AllocationOutcome.YIELDED)
         elif target is None and length < self.full_length:
             self._train(run)
         elif run.trial.target == target:
-            self._end(run, "exited")
+            self._end(run, AllocationOutcome.EXITED)
 
     def _validate(self, trial_id: int, length: int) -> float:
         metric = self.objective(self.experiment.trial(trial_id).hparams, length / self.full_length)
@@ -222,7 +223,7 @@ class _Play:
             self.found.append(Found(self.work, self.now, metric))
         return metric
 
-    def _end(self, run: _Run, outcome: str) -> None:
+    def _end(self, run: _Run, outcome: AllocationOutcome) -> None:
         trial_id = run.trial.trial_id
         del self.running[trial_id]
         self._tell(self._exit(trial_id, run.allocation_id, outcome))

@@ -18,6 +18,7 @@ from resolute.config import ExperimentConfig, Slots
 from resolute.config.experiment import Resources
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Unavailable
 from resolute.proto.pool import CheckFit, Fit
+from resolute.proto.states import CheckpointState
 from resolute.storage import open_storage, place_of
 
 log_ = structlog.get_logger()
@@ -26,7 +27,7 @@ CHECKPOINT = "SELECT state, storage FROM read_v1.checkpoints WHERE uuid = $1"
 
 TRIAL = "SELECT 1 FROM read_v1.trials WHERE id = $1"
 
-LATEST = """SELECT uuid FROM read_v1.checkpoints WHERE trial_id = $1 AND state = 'COMPLETED'
+LATEST = f"""SELECT uuid FROM read_v1.checkpoints WHERE trial_id = $1 AND state = '{CheckpointState.COMPLETED}'
 ORDER BY steps_completed DESC, reported_at DESC, uuid LIMIT 1"""
 
 FIT_TIMEOUT_S = 2.0
@@ -113,7 +114,7 @@ async def _reachable(read: ReadModel, path: str, uuid: str, storage: Mapping[str
     row = await read.row(CHECKPOINT, uuid)
     if row is None:
         raise NotFound(f"{path}: checkpoint {uuid!r} not found")
-    if row["state"] != "COMPLETED":
+    if row["state"] != CheckpointState.COMPLETED:
         raise InvalidConfig(f"{path}: expected a checkpoint that is COMPLETED; found {uuid!r}, which is {row['state']}")
     there, here = place_of(orjson.loads(row["storage"])), place_of(storage)
     if there != here:

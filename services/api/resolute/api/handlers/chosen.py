@@ -13,13 +13,12 @@ from typing import Any
 from resolute.api.call import Call
 from resolute.api.views.experiments import COUNT, STATES, TEXTS, kept_as, narrow
 from resolute.api.views.listing import Where, state_names
+from resolute.proto.states import FINISHED, RUNNING, STOPPING
 
 ALL_PROJECTS = -1
 """In the path of an action on many."""
 
-ENDED = ("COMPLETED", "CANCELED", "ERROR")
-STOPPING = ("STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_ERROR")
-UNDELETED = ("ACTIVE", "PAUSED", *STOPPING, *ENDED)
+UNDELETED = (*RUNNING, *STOPPING, *FINISHED)
 
 KNOWN = """SELECT id, archived FROM read_v1.experiments
 WHERE id = ANY($1::bigint[]) AND ($2 = -1 OR project_id = $2)"""

@@ -17,6 +17,7 @@ from resolute.api.routing import OWNERS, SIGNED_IN, Route
 from resolute.api.task_routes import heard_of, news_of, poll_deadline
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import PostOperations
+from resolute.proto.states import End
 
 
 async def get_searcher_events(call: Call) -> dict[str, Any]:
@@ -94,8 +95,8 @@ def _note(given: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 def _finish(given: Mapping[str, Any], path: str) -> dict[str, Any]:
     if given.get("failure"):
-        return {"type": "shutdown", "outcome": "ERROR", "reason": "its client says that the search failed"}
-    return {"type": "shutdown", "outcome": "CANCELED" if given.get("cancel") else "COMPLETED"}
+        return {"type": "shutdown", "outcome": End.ERROR, "reason": "its client says that the search failed"}
+    return {"type": "shutdown", "outcome": End.CANCELED if given.get("cancel") else End.COMPLETED}
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {

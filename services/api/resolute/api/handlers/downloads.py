@@ -13,6 +13,7 @@ from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.wire import WireError
 from resolute.proto.errors import NotFound, Refused
+from resolute.proto.states import has_files
 from resolute.storage import StorageManager, check_uuid, files_of, open_storage, tar_chunks, zip_chunks
 
 TAR, GZIP, ZIP = "application/x-tar", "application/gzip", "application/zip"
@@ -29,7 +30,7 @@ async def download_checkpoint(call: Call) -> web.StreamResponse:
     record = await call.gateway.read.row(RECORD, uuid)
     if record is None:
         raise NotFound(f"checkpoint {uuid} not found")
-    if record["state"] not in ("COMPLETED", "PARTIALLY_DELETED"):
+    if not has_files(record["state"]):
         raise Refused(f"cannot download checkpoint {uuid}: its state is {record['state']}; choose a completed one")
     storage = open_storage(orjson.loads(record["storage"]))
     if not await asyncio.to_thread(files_of, storage, uuid):

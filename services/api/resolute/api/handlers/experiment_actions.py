@@ -10,7 +10,7 @@ import orjson
 from resolute.api.access import NOT_THE_OWNER
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
-from resolute.api.handlers.chosen import ENDED, STOPPING, Scope, chosen
+from resolute.api.handlers.chosen import Scope, chosen
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, SIGNED_IN, Handler, Owned, Route, Verdict, decide
 from resolute.api.views.experiments import row_of
@@ -30,6 +30,7 @@ from resolute.proto.experiment import (
     SearcherCommand,
     UnarchiveExperiment,
 )
+from resolute.proto.states import FINISHED, RUNNING, STOPPING, ExperimentState, is_finished
 
 Make = Callable[[int], SearcherCommand]
 Allowed = Callable[[Call, int], Awaitable[None]]
@@ -59,13 +60,13 @@ PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
 FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
 
 SCOPES: Mapping[Make, Scope] = {
-    ActivateExperiment: Scope(("PAUSED",), sees_archived=False),
-    PauseExperiment: Scope(("ACTIVE",), sees_archived=False),
-    CancelExperiment: Scope(("ACTIVE", "PAUSED", *STOPPING), sees_archived=False),
-    KillExperiment: Scope(("ACTIVE", "PAUSED", *STOPPING), sees_archived=False),
-    ArchiveExperiment: Scope(ENDED, archived=False),
-    UnarchiveExperiment: Scope(ENDED, archived=True),
-    DeleteExperiment: Scope((*ENDED, "DELETE_FAILED")),
+    ActivateExperiment: Scope((ExperimentState.PAUSED,), sees_archived=False),
+    PauseExperiment: Scope((ExperimentState.ACTIVE,), sees_archived=False),
+    CancelExperiment: Scope((*RUNNING, *STOPPING), sees_archived=False),
+    KillExperiment: Scope((*RUNNING, *STOPPING), sees_archived=False),
+    ArchiveExperiment: Scope(FINISHED, archived=False),
+    UnarchiveExperiment: Scope(FINISHED, archived=True),
+    DeleteExperiment: Scope((*FINISHED, ExperimentState.DELETE_FAILED)),
 }
 RETENTION = Scope(sees_archived=False)
 
@@ -90,7 +91,7 @@ async def _send(call: Call, make: Make, experiment_id: int, step: str = "") -> N
 async def _check_runs_somewhere(call: Call, experiment_id: int) -> None:
     """Raises InvalidConfig where the experiment would begin to wait for a pool that is not there."""
     row = await call.gateway.read.row(POOL, experiment_id)
-    if row is not None and row["state"] == "PAUSED":
+    if row is not None and row["state"] == ExperimentState.PAUSED:
         check_pool(f"experiment {experiment_id}: resources.resource_pool", row["resource_pool"], call.gateway.settings)
 
 
@@ -177,7 +178,7 @@ def _snake(name: str) -> str:
 async def _collect(call: Call, experiment_id: int) -> None:
     """A new policy for an experiment that has ended takes effect at once; for another, at its end."""
     row = await row_of(call.gateway.read, experiment_id)
-    if row["state"] not in ENDED:
+    if not is_finished(row["state"]):
         return
     storage = orjson.loads(row["config"])["checkpoint_storage"]
     await call.send(

@@ -7,6 +7,7 @@ from typing import Any
 from resolute.api.call import Call
 from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.shown_states import sql_list
 from resolute.api.views.checkpoints import SELECT as CHECKPOINTS
 from resolute.api.views.checkpoints import checkpoints_json
 from resolute.api.views.experiments import (
@@ -25,6 +26,7 @@ from resolute.api.views.listing import Where, listed_by_key, order_by, state_nam
 from resolute.api.wire import number, timestamp
 from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import NotFound
+from resolute.proto.states import WITH_FILES
 
 SORT = {
     "SORT_BY_ID": "e.id",
@@ -44,9 +46,9 @@ SORT = {
     "SORT_BY_SEARCHER_METRIC_VAL": "e.best_metric",
 }
 
-KEPT = """ LEFT JOIN (
+KEPT = f""" LEFT JOIN (
     SELECT experiment_id, count(*) AS checkpoints, sum(size_bytes) AS bytes FROM read_v1.checkpoints
-    WHERE state IN ('COMPLETED', 'PARTIALLY_DELETED') GROUP BY experiment_id) k ON k.experiment_id = e.id"""
+    WHERE state IN {sql_list(WITH_FILES)} GROUP BY experiment_id) k ON k.experiment_id = e.id"""
 
 PROGRESS = """ LEFT JOIN (
     SELECT t.experiment_id, sum(n.progress) AS progress

@@ -9,6 +9,7 @@ import asyncpg
 
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.shown_states import AllocationState
 from resolute.api.views import explain
 from resolute.api.views.jobs import job_json, job_of, policies, selecting
 from resolute.api.views.standing import Line, Waits
@@ -60,7 +61,7 @@ def _pool(experiment: asyncpg.Record | None, rows: list[asyncpg.Record]) -> str:
 async def _waits(call: Call, rows: list[asyncpg.Record]) -> dict[str, Waits]:
     """How those of `rows` that wait stand now, by their ids."""
     read, settings = call.gateway.read, call.gateway.settings
-    waiting = [row for row in rows if row["state"] == "QUEUED"]
+    waiting = [row for row in rows if row["state"] == AllocationState.QUEUED]
     lines = {pool: Line(read, pool, settings.scheduler_of(pool)) for pool in {row["pool"] for row in waiting}}
     return {row["allocation_id"]: await lines[row["pool"]].waits(row) for row in waiting}
 
@@ -82,7 +83,7 @@ def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record], waits: 
             return "it has ended"
         because = f": {experiment['reason']}" if experiment["reason"] else ""
         return f"it asks for nothing now; experiment {experiment['id']} is {experiment['state']}{because}"
-    waiting = [row for row in live if row["state"] == "QUEUED"]
+    waiting = [row for row in live if row["state"] == AllocationState.QUEUED]
     if not waiting:
         return f"all of its {len(live)} allocations hold their slots" if len(live) > 1 else "it holds its slots"
     # What is first of it tells what it waits for: the others are in line behind.

@@ -21,6 +21,7 @@ from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import EditExperiment
 from resolute.proto.pool import ChangeJob, MoveJob
 from resolute.proto.queue import WANTED, JobSetting, PolicyName, may_be
+from resolute.proto.states import is_over
 
 ACTIONS = ("aheadOf", "behindOf", "priority", "weight", "resourcePool")
 
@@ -38,8 +39,6 @@ LEFT JOIN LATERAL (
            (f.config #>> '{resources,priority}')::int AS priority
     FROM read_v1.experiment_configs f WHERE f.experiment_id = e.id) s ON true
 WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
-
-OVER = ("COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETING", "DELETE_FAILED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ async def _job(call: Call, wanted: Any, path: str) -> Job:
     row: asyncpg.Record | None = await call.gateway.read.row(JOB, job_id)
     if row is None:
         raise NotFound(f"{path}: job {job_id!r} not found; `det job list` shows those there are")
-    if row["experiment_id"] is not None and row["state"] in OVER:
+    if row["experiment_id"] is not None and is_over(row["state"]):
         raise Refused(f"{path}: job {job_id} is over: experiment {row['experiment_id']} is {row['state']}")
     asked = row["slots"] or 0 if row["asked"] is None else orjson.loads(row["asked"])
     slots = slots_of({"slots_per_trial": asked})

@@ -6,11 +6,13 @@ from typing import Any
 
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.shown_states import Phase
 from resolute.api.views.experiments import row_of
 from resolute.api.views.listing import Where, listed, order_by, state_names
 from resolute.api.views.trials import COUNT, PHASE, SELECT, STATES, trials_json
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import KillTrial
+from resolute.proto.states import TrialState
 
 SORT = {
     "SORT_BY_ID": "t.id",
@@ -33,7 +35,7 @@ async def get_experiment_trials(call: Call) -> dict[str, Any]:
     where = Where()
     where.add("t.experiment_id = ?", experiment["id"])
     if states := state_names(call.query.texts("states"), STATES):
-        wanted = {*states, *(("QUEUED", "STARTING", "RUNNING") if "ACTIVE" in states else ())}
+        wanted = {*states, *(Phase if TrialState.ACTIVE in states else ())}
         where.add(f"{PHASE} = ANY(?::text[])", sorted(wanted))
     order = order_by(call, SORT, "t.id", tie="t.id")
     rows, page = await listed(call, SELECT, COUNT, where, order, default_limit=100)

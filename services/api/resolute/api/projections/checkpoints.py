@@ -12,15 +12,16 @@ from resolute.proto.checkpoint import (
     CheckpointMetadataChanged,
 )
 from resolute.proto.message import Recorded
+from resolute.proto.states import CheckpointState
 
-ANNOUNCED = """INSERT INTO read_v1.checkpoints
+ANNOUNCED = f"""INSERT INTO read_v1.checkpoints
     (uuid, experiment_id, trial_id, task_id, allocation_id, storage, state, reported_at)
-VALUES ($1, $2, $3, $4, $5, $6, 'ACTIVE', $7) ON CONFLICT (uuid) DO NOTHING"""
+VALUES ($1, $2, $3, $4, $5, $6, '{CheckpointState.ACTIVE}', $7) ON CONFLICT (uuid) DO NOTHING"""
 
-COMPLETED = """INSERT INTO read_v1.checkpoints
+COMPLETED = f"""INSERT INTO read_v1.checkpoints
     (uuid, experiment_id, trial_id, task_id, allocation_id, run_id, steps_completed, storage, resources, size_bytes,
      metadata, state, reported_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'COMPLETED', $12)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '{CheckpointState.COMPLETED}', $12)
 ON CONFLICT (uuid) DO UPDATE SET run_id = EXCLUDED.run_id, steps_completed = EXCLUDED.steps_completed,
     storage = EXCLUDED.storage, resources = EXCLUDED.resources, size_bytes = EXCLUDED.size_bytes,
     metadata = EXCLUDED.metadata, state = EXCLUDED.state, reported_at = EXCLUDED.reported_at"""
@@ -37,7 +38,7 @@ def project(recorded: Recorded) -> list[Statement]:
             return [update("checkpoints", "uuid", uuid, metadata=document(metadata))]
         case CheckpointDeletionRequested(uuid=uuid, globs=()):
             # From here on nobody may restore from it, whether or not its last file is gone already.
-            return [update("checkpoints", "uuid", uuid, state="DELETED")]
+            return [update("checkpoints", "uuid", uuid, state=CheckpointState.DELETED)]
         case CheckpointFilesRemoved(uuid=uuid, resources=resources):
             return [
                 update(
@@ -46,11 +47,11 @@ def project(recorded: Recorded) -> list[Statement]:
                     uuid,
                     resources=document(resources),
                     size_bytes=sum(resources.values()),
-                    state="PARTIALLY_DELETED" if resources else "DELETED",
+                    state=CheckpointState.PARTIALLY_DELETED if resources else CheckpointState.DELETED,
                 )
             ]
         case CheckpointDeleted(uuid=uuid):
-            return [update("checkpoints", "uuid", uuid, state="DELETED", resources="{}", size_bytes=0)]
+            return [update("checkpoints", "uuid", uuid, state=CheckpointState.DELETED, resources="{}", size_bytes=0)]
     return []
 
 

@@ -24,6 +24,7 @@ from resolute.proto.experiment import (
     SearchProgressed,
 )
 from resolute.proto.message import Recorded
+from resolute.proto.states import ExperimentState, stopping
 
 CONFIG_PATHS: Mapping[str, tuple[str, ...]] = {
     "name": ("name",),
@@ -71,12 +72,12 @@ def project(recorded: Recorded) -> list[Statement]:
         case ExperimentCreated() as created:
             return [_created(created, recorded), _config_of(created)]
         case ExperimentActivated():
-            return [update("experiments", "id", experiment_id, state="ACTIVE", reason="")]
+            return [update("experiments", "id", experiment_id, state=ExperimentState.ACTIVE, reason="")]
         case ExperimentPaused():
             reason = f"paused by {recorded.cause.actor}"
-            return [update("experiments", "id", experiment_id, state="PAUSED", reason=reason)]
+            return [update("experiments", "id", experiment_id, state=ExperimentState.PAUSED, reason=reason)]
         case ExperimentStopping(outcome=outcome, reason=reason):
-            return [update("experiments", "id", experiment_id, state=f"STOPPING_{outcome}", reason=reason)]
+            return [update("experiments", "id", experiment_id, state=stopping(outcome), reason=reason)]
         case ExperimentEnded(outcome=outcome, reason=reason):
             at = recorded.recorded_at
             return [update("experiments", "id", experiment_id, state=outcome, reason=reason, ended_at=at)]
@@ -87,9 +88,9 @@ def project(recorded: Recorded) -> list[Statement]:
         case ExperimentUnarchived():
             return [update("experiments", "id", experiment_id, archived=False)]
         case ExperimentDeletionRequested():
-            return [update("experiments", "id", experiment_id, state="DELETING")]
+            return [update("experiments", "id", experiment_id, state=ExperimentState.DELETING)]
         case ExperimentDeletionFailed(reason=reason):
-            return [update("experiments", "id", experiment_id, state="DELETE_FAILED", reason=reason)]
+            return [update("experiments", "id", experiment_id, state=ExperimentState.DELETE_FAILED, reason=reason)]
         case ExperimentDeleted():
             return [statement(sql, experiment_id) for sql in (FORGET_RUNS, *FORGET)]
         case ExperimentEdited(changes=changes):
@@ -124,7 +125,7 @@ def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
         smaller_is_better=bool(searcher.get("smaller_is_better", True)),
         resource_pool=(config.get("resources") or {}).get("resource_pool") or "",
         log_retention_days=_log_retention(config),
-        state="PAUSED",
+        state=ExperimentState.PAUSED,
         started_at=recorded.recorded_at,
         parent_id=created.parent_id,
         unmanaged=created.unmanaged,
@@ -140,7 +141,7 @@ def _continued(experiment_id: int, config: Mapping[str, Any]) -> list[Statement]
             "experiments",
             "id",
             experiment_id,
-            state="ACTIVE",
+            state=ExperimentState.ACTIVE,
             reason="",
             ended_at=None,
             name=config.get("name") or "",

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from resolute.api.projections.statement import Statement, document, insert, statement, update
+from resolute.api.shown_states import AllocationState, ShareState
 from resolute.proto.message import Recorded
 from resolute.proto.pool import (
     AgentDisabled,
@@ -28,7 +29,7 @@ from resolute.proto.pool import (
     SlotEnabled,
     SlotsAssigned,
 )
-from resolute.proto.queue import JobSetting, WaitRule
+from resolute.proto.queue import JobSetting, Side, WaitRule
 
 JOINED = """INSERT INTO read_v1.agents (agent_id, pool, host, version, alive, joined_at)
 VALUES ($1, $2, $3, $4, true, $5)
@@ -47,8 +48,8 @@ SET kind = EXCLUDED.kind, brand = EXCLUDED.brand, uuid = EXCLUDED.uuid"""
 
 SLOT_STATE = "UPDATE read_v1.slots SET enabled = $4, draining = $5 WHERE agent_id = $1 AND pool = $2 AND slot_id = $3"
 
-RESOURCES_GONE = """UPDATE read_v1.placements SET state = 'EXITED'
-WHERE allocation_id = $1 AND state <> 'EXITED'"""
+RESOURCES_GONE = f"""UPDATE read_v1.placements SET state = '{ShareState.EXITED}'
+WHERE allocation_id = $1 AND state <> '{ShareState.EXITED}'"""
 
 ARRIVED = """WITH arrived AS (
     INSERT INTO read_v1.arrivals AS known (pool, count) VALUES ($2, 1)
@@ -56,8 +57,8 @@ ARRIVED = """WITH arrived AS (
 INSERT INTO read_v1.jobs (job_id, pool, place) SELECT $1, $2, count FROM arrived ON CONFLICT DO NOTHING"""
 
 # Half-way to whoever is next on that side of the neighbour: exact, and in front of all who come later.
-MOVED = """UPDATE read_v1.jobs SET place = (
-    SELECT 0.5 * (n.place + CASE WHEN $4 = 'ahead'
+MOVED = f"""UPDATE read_v1.jobs SET place = (
+    SELECT 0.5 * (n.place + CASE WHEN $4 = '{Side.AHEAD}'
         THEN coalesce(max(o.place) FILTER (WHERE o.place < n.place), n.place - 1)
         ELSE coalesce(min(o.place) FILTER (WHERE o.place > n.place), n.place + 1) END)
     FROM read_v1.jobs n JOIN read_v1.jobs o ON o.pool = n.pool AND o.job_id <> $1
@@ -113,7 +114,7 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
             placed, slots = _told(recorded, rule=rule, reason=reason), sum(len(place.slot_ids) for place in placements)
             given = {"why": reason, "assigned_at": at, "placed": placed, "waits": None, "slots": slots}
             return [
-                _allocation(allocation_id, state="ASSIGNED", **given),
+                _allocation(allocation_id, state=AllocationState.ASSIGNED, **given),
                 *(
                     insert(
                         "placements",
@@ -123,7 +124,7 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
                         share=share,
                         agent_id=placement.agent_id,
                         slot_ids=list(placement.slot_ids),
-                        state="ASSIGNED",
+                        state=ShareState.ASSIGNED,
                     )
                     for share, placement in enumerate(placements)
                 ),
@@ -134,9 +135,9 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
         case AllocationWaits(allocation_id=allocation_id, reason=reason):
             return [_allocation(allocation_id, why=reason, waits=_told(recorded, **_fields(recorded.event)))]
         case ResourcesStarted(allocation_id=allocation_id, resources_id=resources_id, address=address):
-            return [_share(allocation_id, resources_id, state="RUNNING", address=address)]
+            return [_share(allocation_id, resources_id, state=ShareState.RUNNING, address=address)]
         case AllocationStarted(allocation_id=allocation_id):
-            return [_allocation(allocation_id, state="RUNNING", started_at=at)]
+            return [_allocation(allocation_id, state=AllocationState.RUNNING, started_at=at)]
         case PreemptionRequested(allocation_id=allocation_id, reason=reason, deadline_at=deadline_at):
             preempted = _told(recorded, **_fields(recorded.event))
             return [
@@ -144,13 +145,18 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
             ]
         case AllocationKillRequested(allocation_id=allocation_id, reason=reason):
             killed = _told(recorded, **_fields(recorded.event))
-            return [_allocation(allocation_id, state="TERMINATING", why=reason, killed=killed)]
+            return [_allocation(allocation_id, state=AllocationState.TERMINATING, why=reason, killed=killed)]
         case ResourcesExited(allocation_id=allocation_id, resources_id=resources_id, exit_code=code, reason=reason):
-            return [_share(allocation_id, resources_id, state="EXITED", exit_code=code, reason=reason)]
+            return [_share(allocation_id, resources_id, state=ShareState.EXITED, exit_code=code, reason=reason)]
         case AllocationExited(allocation_id=allocation_id, outcome=outcome, exit_code=code, reason=reason):
             return [
                 _allocation(
-                    allocation_id, state="TERMINATED", why=reason, outcome=outcome, exit_code=code, ended_at=at
+                    allocation_id,
+                    state=AllocationState.TERMINATED,
+                    why=reason,
+                    outcome=outcome,
+                    exit_code=code,
+                    ended_at=at,
                 ),
                 statement(RESOURCES_GONE, allocation_id, touches=(f"allocations:{allocation_id}",)),
             ]
@@ -204,6 +210,6 @@ def _requested(pool: str, asked: AllocationRequested, recorded: Recorded) -> Sta
         max_slots=asked.max_slots,
         experiment_id=asked.experiment_id,
         trial_id=asked.trial_id,
-        state="QUEUED",
+        state=AllocationState.QUEUED,
         requested_at=recorded.recorded_at,
     )

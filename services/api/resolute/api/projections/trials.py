@@ -19,6 +19,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.message import Recorded
+from resolute.proto.states import RunOutcome, TrialState, goes_on, stopping
 
 COUNT_TRIAL = "UPDATE read_v1.experiments SET trials = trials + 1 WHERE id = $1"
 
@@ -31,12 +32,13 @@ WHERE trial_id = $1 AND run_id = $2"""
 
 # A run after one that failed is a restart; one after a pause, after its host was lost, or of a trial that had ended
 # and was continued, is not.
-RESTARTED = """UPDATE read_v1.trials SET restarts = restarts + 1
+RESTARTED = f"""UPDATE read_v1.trials SET restarts = restarts + 1
 WHERE id = $1 AND continued_after_run <> $2
-  AND EXISTS (SELECT FROM read_v1.runs WHERE trial_id = $1 AND run_id = $2 AND outcome = 'failed')"""
+  AND EXISTS (SELECT FROM read_v1.runs WHERE trial_id = $1 AND run_id = $2 AND outcome = '{RunOutcome.FAILED}')"""
 
-CONTINUED = """UPDATE read_v1.trials
-SET state = 'ACTIVE', reason = '', restarts = 0, ended_at = NULL, continued_after_run = run_id WHERE id = $1"""
+CONTINUED = f"""UPDATE read_v1.trials
+SET state = '{TrialState.ACTIVE}', reason = '', restarts = 0, ended_at = NULL, continued_after_run = run_id
+WHERE id = $1"""
 
 # A run repeated the steps after a checkpoint: of two reports of one step the later counts.
 VALIDATED = """INSERT INTO read_v1.validations (trial_id, steps_completed, run_id, experiment_id, metric, reported_at)
@@ -95,7 +97,7 @@ def project(recorded: Recorded) -> list[Statement]:
                     steps_completed=run.steps_completed,
                     requested_at=at,
                 ),
-                update("trials", "id", run.trial_id, run_id=run.run_id, state="ACTIVE"),
+                update("trials", "id", run.trial_id, run_id=run.run_id, state=TrialState.ACTIVE),
                 statement(
                     RESTARTED, run.trial_id, run.run_id - 1, touches=(f"trials:{run.trial_id}", f"runs:{run.trial_id}")
                 ),
@@ -128,9 +130,9 @@ def project(recorded: Recorded) -> list[Statement]:
 
 def _stop_requested(stop: TrialStopRequested) -> list[Statement]:
     run = statement(RUN_TO_STOP, stop.trial_id, stop.allocation_id, touches=(f"runs:{stop.trial_id}",))
-    if stop.then in ("COMPLETED", "CANCELED", "KILLED"):
-        return [update("trials", "id", stop.trial_id, state=f"STOPPING_{stop.then}"), run]
-    return [run]
+    if goes_on(stop.then):
+        return [run]
+    return [update("trials", "id", stop.trial_id, state=stopping(stop.then)), run]
 
 
 def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> Statement:
@@ -144,7 +146,7 @@ def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> S
         hparams=document(created.hparams),
         seed=created.seed,
         warm_start=created.source_checkpoint,
-        state="ACTIVE",
+        state=TrialState.ACTIVE,
         started_at=recorded.recorded_at,
     )
 

@@ -14,6 +14,7 @@ from resolute.api.readmodel import ReadModel
 from resolute.api.views.shown import shown_config
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
+from resolute.proto.states import CheckpointState
 
 FROM = """FROM read_v1.checkpoints c
 LEFT JOIN read_v1.trials t ON t.id = c.trial_id
@@ -32,7 +33,7 @@ JOIN measures.metrics m ON m.trial_id = wanted.trial_id AND m.steps = wanted.ste
 WHERE m.kind IN ('training', 'validation')
 ORDER BY m.trial_id, m.steps, m.kind, m.run_id DESC"""
 
-STATES = ("ACTIVE", "COMPLETED", "ERROR", "DELETED", "PARTIALLY_DELETED")
+STATES = tuple(CheckpointState)
 
 Metrics = Mapping[tuple[int, int, str], dict[str, Any]]
 
@@ -89,7 +90,7 @@ def storage_id(storage: Mapping[str, Any]) -> int:
 
 def _resources(state: str, document: str) -> dict[str, str]:
     """None of one that is deleted, also while its last files are still being removed."""
-    if state == "DELETED":
+    if state == CheckpointState.DELETED:
         return {}
     return {path: int64(size) for path, size in sorted(orjson.loads(document).items())}
 
@@ -125,7 +126,7 @@ def workload_json(
     # Clients know no PARTIALLY_DELETED here.
     return {
         "uuid": uuid,
-        "state": f"STATE_{'COMPLETED' if state == 'PARTIALLY_DELETED' else state}",
+        "state": f"STATE_{CheckpointState.COMPLETED if state == CheckpointState.PARTIALLY_DELETED else state}",
         "totalBatches": steps,
         "endTime": timestamp(reported_at),
         "resources": _resources(state, resources),

@@ -9,16 +9,19 @@ import asyncpg
 import orjson
 
 from resolute.api.readmodel import ReadModel
+from resolute.api.shown_states import AllocationState, Phase, sql_list
 from resolute.api.views.listing import Where, pattern
 from resolute.api.views.shown import Shown, shown_both
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
+from resolute.proto.states import WITH_FILES, ExperimentState
 
 # What people are shown of an active experiment is how far the furthest of its allocations has come.
-PHASE = """CASE WHEN e.state <> 'ACTIVE' THEN e.state ELSE coalesce((
-    SELECT CASE max(CASE a.state WHEN 'RUNNING' THEN 3 WHEN 'TERMINATING' THEN 3 WHEN 'ASSIGNED' THEN 2 ELSE 1 END)
-           WHEN 3 THEN 'RUNNING' WHEN 2 THEN 'STARTING' ELSE 'QUEUED' END
-    FROM read_v1.allocations a WHERE a.experiment_id = e.id AND a.ended_at IS NULL), 'QUEUED') END"""
+_RUNS = sql_list((AllocationState.RUNNING, AllocationState.TERMINATING))
+PHASE = f"""CASE WHEN e.state <> '{ExperimentState.ACTIVE}' THEN e.state ELSE coalesce((
+    SELECT CASE max(CASE WHEN a.state IN {_RUNS} THEN 3 WHEN a.state = '{AllocationState.ASSIGNED}' THEN 2 ELSE 1 END)
+           WHEN 3 THEN '{Phase.RUNNING}' WHEN 2 THEN '{Phase.STARTING}' ELSE '{Phase.QUEUED}' END
+    FROM read_v1.allocations a WHERE a.experiment_id = e.id AND a.ended_at IS NULL), '{Phase.QUEUED}') END"""
 
 FROM = """FROM read_v1.experiments e
 LEFT JOIN read_v1.projects p ON p.id = e.project_id
@@ -35,7 +38,7 @@ SELECT = f"""SELECT e.*, f.config, f.original_config, f.config -> 'hyperparamete
 JOIN read_v1.experiment_configs f ON f.experiment_id = e.id
 CROSS JOIN LATERAL (
     SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints c
-    WHERE c.experiment_id = e.id AND c.state IN ('COMPLETED', 'PARTIALLY_DELETED')) c
+    WHERE c.experiment_id = e.id AND c.state IN {sql_list(WITH_FILES)}) c
 CROSS JOIN LATERAL (
     SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
     WHERE t.experiment_id = e.id) g
@@ -46,11 +49,7 @@ FROM ({SELECT} WHERE e.id = $1) x"""
 
 COUNT = f"SELECT count(*) {FROM}"
 
-STATES = (
-    *("ACTIVE", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_ERROR", "STOPPING_KILLED"),
-    *("COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETING", "DELETE_FAILED"),
-    *("QUEUED", "PULLING", "STARTING", "RUNNING"),
-)
+STATES = (*(state for state in ExperimentState if state is not ExperimentState.ABSENT), *Phase)
 
 TRIAL_IDS = "SELECT id FROM read_v1.trials WHERE experiment_id = $1 ORDER BY id"
 
@@ -61,8 +60,7 @@ TEXTS = ("name", "description")
 
 def kept_as(states: Collection[str]) -> list[str]:
     """The states that experiments are kept under: how far the trials of an active one have come is not among them."""
-    active = {"QUEUED", "PULLING", "STARTING", "RUNNING"}
-    return sorted({"ACTIVE" if name in active else name for name in states})
+    return sorted({ExperimentState.ACTIVE if name in tuple(Phase) else name for name in states})
 
 
 def narrow(
@@ -158,7 +156,7 @@ def _whose(row: asyncpg.Record) -> dict[str, Any]:
 
 def progress_of(row: asyncpg.Record) -> float | None:
     """The mean progress of all the trials there will be, or what the search says itself; 1 once it has completed."""
-    if row["state"] == "COMPLETED":
+    if row["state"] == ExperimentState.COMPLETED:
         return 1.0
     if row["search_progress"] is not None:
         return float(row["search_progress"])

@@ -39,13 +39,6 @@ FROM unnest($1::text[]) AS j(job_id)
 LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id
 LEFT JOIN LATERAL (SELECT name, owner FROM read_v1.allocations a WHERE a.job_id = j.job_id LIMIT 1) l ON true"""
 
-STATES = {
-    "QUEUED": "STATE_QUEUED",
-    "ASSIGNED": "STATE_ASSIGNED",
-    "RUNNING": "STATE_RUNNING",
-    "TERMINATING": "STATE_TERMINATING",
-    "TERMINATED": "STATE_TERMINATED",
-}
 
 Reason = dict[str, Any]
 
@@ -77,7 +70,7 @@ def allocation_json(
         "allocationId": row["allocation_id"],
         "taskId": row["task_id"],
         "trialId": row["trial_id"],
-        "state": STATES[row["state"]],
+        "state": f"STATE_{row['state']}",
         "slots": row["slots"],
         "resourcePool": row["pool"],
         "requestedTime": timestamp(row["requested_at"]),

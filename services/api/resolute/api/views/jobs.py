@@ -13,18 +13,20 @@ import asyncpg
 
 from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
+from resolute.api.shown_states import AllocationState
 from resolute.api.views.experiments import progress_of
 from resolute.api.wire import timestamp
 from resolute.proto.queue import PolicyName
 
 # $1: pools that do not go by priority; $2: those that go by shares.
-RANKED = """
+RANKED = f"""
 WITH live AS (
     SELECT a.job_id, a.pool, min(a.name) AS name, min(a.owner) AS owner, min(a.task_type) AS kind,
         min(a.priority) AS priority, max(a.weight) AS weight, max(a.max_slots) AS max_slots,
         min(a.requested_at) AS requested_at, sum(a.slots)::int AS requested,
-        coalesce(sum(a.slots) FILTER (WHERE a.state <> 'QUEUED'), 0)::int AS allocated,
-        bool_or(a.state <> 'QUEUED') AS scheduled, min(a.task_id) AS task_id, min(a.experiment_id) AS experiment_id
+        coalesce(sum(a.slots) FILTER (WHERE a.state <> '{AllocationState.QUEUED}'), 0)::int AS allocated,
+        bool_or(a.state <> '{AllocationState.QUEUED}') AS scheduled, min(a.task_id) AS task_id,
+        min(a.experiment_id) AS experiment_id
     FROM read_v1.allocations a WHERE a.ended_at IS NULL GROUP BY a.job_id, a.pool),
 keyed AS (
     SELECT l.*, j.place, CASE WHEN l.pool = ANY($1::text[]) THEN 0 ELSE l.priority END AS rank,
@@ -40,7 +42,7 @@ ranked AS (
 
 OF_EXPERIMENT = "SELECT job_id FROM read_v1.experiments WHERE id = $1"
 
-LIVE = """SELECT bool_or(state <> 'QUEUED') AS scheduled FROM read_v1.allocations
+LIVE = f"""SELECT bool_or(state <> '{AllocationState.QUEUED}') AS scheduled FROM read_v1.allocations
 WHERE job_id = $1 AND ended_at IS NULL HAVING count(*) > 0"""
 
 COUNT = f"{RANKED} SELECT count(*) FROM ranked q"

@@ -9,6 +9,7 @@ from typing import Any
 import asyncpg
 
 from resolute.api.settings import VERSION, ApiSettings
+from resolute.api.shown_states import AllocationState, Phase, ShareState
 from resolute.api.wire import timestamp
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.queue import PolicyName
@@ -22,12 +23,16 @@ FROM (SELECT DISTINCT ON (agent_id) * FROM read_v1.agents WHERE agent_id = ANY($
       ORDER BY agent_id, alive DESC, joined_at DESC, pool) a
 JOIN read_v1.slots s USING (agent_id, pool) ORDER BY s.agent_id, s.slot_id"""
 
-CONTAINERS = """SELECT resources_id, agent_id, slot_ids, state, address, allocation_id FROM read_v1.placements
-WHERE agent_id = ANY($1::text[]) AND state <> 'EXITED' ORDER BY resources_id"""
+CONTAINERS = f"""SELECT resources_id, agent_id, slot_ids, state, address, allocation_id FROM read_v1.placements
+WHERE agent_id = ANY($1::text[]) AND state <> '{ShareState.EXITED}' ORDER BY resources_id"""
 
 DEVICE_TYPES = {"cuda": "TYPE_CUDA", "rocm": "TYPE_ROCM", "cpu": "TYPE_CPU", "artificial": "TYPE_CPU"}
 
-CONTAINER_STATES = {"ASSIGNED": "STATE_ASSIGNED", "RUNNING": "STATE_RUNNING", "EXITED": "STATE_TERMINATED"}
+CONTAINER_STATES = {
+    ShareState.ASSIGNED: "STATE_ASSIGNED",
+    ShareState.RUNNING: "STATE_RUNNING",
+    ShareState.EXITED: "STATE_TERMINATED",
+}
 
 
 def agent_json(
@@ -101,11 +106,8 @@ def _slot_stats(slots: Sequence[asyncpg.Record], on_slot: dict[int, asyncpg.Reco
 # ---------------------------------------------------------------- allocations and tasks
 
 ALLOCATION_STATES = {
-    "QUEUED": "STATE_QUEUED",
-    "ASSIGNED": "STATE_STARTING",
-    "RUNNING": "STATE_RUNNING",
-    "TERMINATING": "STATE_TERMINATING",
-    "TERMINATED": "STATE_TERMINATED",
+    **{state: f"STATE_{state}" for state in AllocationState},
+    AllocationState.ASSIGNED: f"STATE_{Phase.STARTING}",
 }
 
 
@@ -115,7 +117,7 @@ def allocation_json(row: asyncpg.Record) -> dict[str, Any]:
         "taskId": row["task_id"],
         "slots": row["slots"],
         "state": ALLOCATION_STATES[row["state"]],
-        "isReady": row["state"] == "RUNNING",
+        "isReady": row["state"] == AllocationState.RUNNING,
     }
     if row["started_at"] is not None:
         shown["startTime"] = timestamp(row["started_at"])
@@ -173,14 +175,14 @@ def _resources_json(share: asyncpg.Record, slots: Sequence[asyncpg.Record]) -> d
         "containerId": share["resources_id"],
         "agentDevices": {share["agent_id"]: {"devices": devices}},
     }
-    if share["state"] == "RUNNING":
+    if share["state"] == ShareState.RUNNING:
         shown["started"] = {"addresses": [], "nativeResourcesId": ""}
     return shown
 
 
 # ---------------------------------------------------------------- resource pools
 
-POOLS = """SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots, 0) AS slots,
+POOLS = f"""SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots, 0) AS slots,
     coalesce(a.kind, '') AS kind,
     coalesce(u.used, 0) AS used, coalesce(u.auxiliary, 0) AS auxiliary, coalesce(q.queued, 0) AS queued,
     coalesce(q.scheduled, 0) AS scheduled
@@ -192,9 +194,9 @@ LEFT JOIN (SELECT a.pool, count(DISTINCT a.agent_id) AS agents, count(s.slot_id)
 LEFT JOIN (SELECT l.pool, sum(cardinality(p.slot_ids)) AS used,
                   count(*) FILTER (WHERE cardinality(p.slot_ids) = 0) AS auxiliary
            FROM read_v1.placements p JOIN read_v1.allocations l USING (allocation_id)
-           WHERE l.ended_at IS NULL AND p.state <> 'EXITED' GROUP BY l.pool) u ON u.pool = pool.name
-LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = 'QUEUED') AS queued,
-                  count(DISTINCT job_id) FILTER (WHERE state <> 'QUEUED') AS scheduled
+           WHERE l.ended_at IS NULL AND p.state <> '{ShareState.EXITED}' GROUP BY l.pool) u ON u.pool = pool.name
+LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = '{AllocationState.QUEUED}') AS queued,
+                  count(DISTINCT job_id) FILTER (WHERE state <> '{AllocationState.QUEUED}') AS scheduled
            FROM read_v1.allocations WHERE ended_at IS NULL GROUP BY pool) q ON q.pool = pool.name
 ORDER BY pool.name"""
 

@@ -14,6 +14,7 @@ import asyncpg
 import orjson
 
 from resolute.api.readmodel import ReadModel
+from resolute.api.shown_states import AllocationState, ShareState
 from resolute.config.pools import Scheduler
 from resolute.eventlog.line import Told, what_counts
 from resolute.proto.queue import PolicyName, WaitRule
@@ -24,16 +25,16 @@ NAMED = 5
 # All that wait in a pool and were told anything else than that they are in line: the first of each line, and others
 # whom something holds that is their own.
 TOLD = f"""SELECT allocation_id, job_id, slots, waits FROM read_v1.allocations
-WHERE pool = $1 AND state = 'QUEUED' AND waits ->> 'rule' <> '{WaitRule.IN_LINE}'
+WHERE pool = $1 AND state = '{AllocationState.QUEUED}' AND waits ->> 'rule' <> '{WaitRule.IN_LINE}'
 ORDER BY requested_at, allocation_id"""
 
-HOLDERS = """SELECT job_id, sum(slots)::int AS slots FROM read_v1.allocations
-WHERE pool = $1 AND ended_at IS NULL AND state <> 'QUEUED' AND ($2::text IS NULL OR job_id = $2)
+HOLDERS = f"""SELECT job_id, sum(slots)::int AS slots FROM read_v1.allocations
+WHERE pool = $1 AND ended_at IS NULL AND state <> '{AllocationState.QUEUED}' AND ($2::text IS NULL OR job_id = $2)
 GROUP BY job_id HAVING sum(slots) > 0 ORDER BY sum(slots) DESC, job_id COLLATE "C" LIMIT $3"""
 
-SLOTS = """SELECT count(*)::int AS slots, count(*) FILTER (WHERE NOT EXISTS (
+SLOTS = f"""SELECT count(*)::int AS slots, count(*) FILTER (WHERE NOT EXISTS (
     SELECT FROM read_v1.placements p
-    WHERE p.agent_id = s.agent_id AND p.state <> 'EXITED' AND s.slot_id = ANY(p.slot_ids)))::int AS free
+    WHERE p.agent_id = s.agent_id AND p.state <> '{ShareState.EXITED}' AND s.slot_id = ANY(p.slot_ids)))::int AS free
 FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
 WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 
@@ -43,9 +44,10 @@ WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 AHEAD = f"""
 WITH live AS (
     SELECT job_id, min(owner) AS owner, min(priority) AS priority, max(weight) AS weight,
-        coalesce(sum(slots) FILTER (WHERE state <> 'QUEUED'), 0) AS held,
-        bool_or(state = 'QUEUED' AND (slots > 0) = $3 AND waits ->> 'line' <> ALL($7::text[])) AS waits,
-        bool_or(state = 'QUEUED' AND waits ->> 'rule' = '{WaitRule.MAX_SLOTS}') AS limited
+        coalesce(sum(slots) FILTER (WHERE state <> '{AllocationState.QUEUED}'), 0) AS held,
+        bool_or(state = '{AllocationState.QUEUED}' AND (slots > 0) = $3
+            AND waits ->> 'line' <> ALL($7::text[])) AS waits,
+        bool_or(state = '{AllocationState.QUEUED}' AND waits ->> 'rule' = '{WaitRule.MAX_SLOTS}') AS limited
     FROM read_v1.allocations WHERE pool = $1 AND ended_at IS NULL GROUP BY job_id),
 keyed AS (
     SELECT l.*, j.place, CASE WHEN $4 THEN l.priority ELSE 0 END AS rank,

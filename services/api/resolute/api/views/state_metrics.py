@@ -13,6 +13,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from resolute.api.shown_states import ShareState
+
 ROWS_MOST = 20_000
 
 ALLOCATIONS = f"""SELECT allocation_id, task_id, name, job_id, (ended_at IS NULL)::int AS lives FROM read_v1.allocations
@@ -20,7 +22,7 @@ WHERE ended_at IS NULL OR ended_at > now() - interval '10 minutes'
 ORDER BY lives DESC, requested_at DESC, allocation_id LIMIT {ROWS_MOST}"""
 
 CONTAINERS = f"""SELECT p.resources_id, p.allocation_id, p.agent_id, p.slot_ids,
-    (a.ended_at IS NULL AND p.state <> 'EXITED')::int AS lives
+    (a.ended_at IS NULL AND p.state <> '{ShareState.EXITED}')::int AS lives
 FROM read_v1.placements p JOIN read_v1.allocations a USING (allocation_id)
 WHERE a.ended_at IS NULL OR a.ended_at > now() - interval '10 minutes'
 ORDER BY lives DESC, a.requested_at DESC, p.resources_id LIMIT {ROWS_MOST}"""

@@ -11,20 +11,22 @@ import orjson
 
 from resolute.api.measures.metrics import MetricStore, Stored, TrialSummary
 from resolute.api.readmodel import ReadModel
+from resolute.api.shown_states import AllocationState, Phase, sql_list
 from resolute.api.views.checkpoints import workload_json
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
+from resolute.proto.states import STOPPING, WITH_FILES, CheckpointState, ExperimentState, TrialState
 
 # What people are shown of an active trial is how far its allocation has come. One that has reached its target and given
 # its slots back waits for the search, and for no slots.
-PHASE = """CASE
-    WHEN t.state <> 'ACTIVE' THEN t.state
-    WHEN e.state LIKE 'STOPPING%' OR e.state = 'PAUSED' THEN e.state
-    WHEN a.state = 'RUNNING' THEN 'RUNNING'
-    WHEN a.state = 'ASSIGNED' THEN 'STARTING'
-    WHEN a.state = 'TERMINATING' THEN 'STOPPING_CANCELED'
-    WHEN t.target_reached AND r.ended_at IS NOT NULL THEN 'PAUSED'
-    ELSE 'QUEUED' END"""
+PHASE = f"""CASE
+    WHEN t.state <> '{TrialState.ACTIVE}' THEN t.state
+    WHEN e.state IN {sql_list((*STOPPING, ExperimentState.PAUSED))} THEN e.state
+    WHEN a.state = '{AllocationState.RUNNING}' THEN '{Phase.RUNNING}'
+    WHEN a.state = '{AllocationState.ASSIGNED}' THEN '{Phase.STARTING}'
+    WHEN a.state = '{AllocationState.TERMINATING}' THEN '{TrialState.STOPPING_CANCELED}'
+    WHEN t.target_reached AND r.ended_at IS NOT NULL THEN '{TrialState.PAUSED}'
+    ELSE '{Phase.QUEUED}' END"""
 
 FROM = """FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
 LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
@@ -38,12 +40,12 @@ LEFT JOIN LATERAL (
            c.metadata AS checkpoint_metadata, c.state AS checkpoint_state, c.reported_at AS checkpoint_at
     FROM read_v1.checkpoints c
     LEFT JOIN read_v1.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed
-    WHERE c.trial_id = t.id AND c.state = 'COMPLETED'
+    WHERE c.trial_id = t.id AND c.state = '{CheckpointState.COMPLETED}'
     ORDER BY v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END NULLS LAST, c.steps_completed DESC, c.uuid
     LIMIT 1) c ON true
 CROSS JOIN LATERAL (
     SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints k
-    WHERE k.trial_id = t.id AND k.state IN ('COMPLETED', 'PARTIALLY_DELETED')) k
+    WHERE k.trial_id = t.id AND k.state IN {sql_list(WITH_FILES)}) k
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(extract(epoch FROM r.ended_at - coalesce(r.started_at, r.ended_at))), 0) AS wall_s
     FROM read_v1.runs r WHERE r.trial_id = t.id) w"""
@@ -51,8 +53,9 @@ CROSS JOIN LATERAL (
 COUNT = f"SELECT count(*) {FROM}"
 
 STATES = (
-    *("ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_COMPLETED", "STOPPING_ERROR"),
-    *("CANCELED", "COMPLETED", "ERROR", "QUEUED", "PULLING", "STARTING", "RUNNING"),
+    *(TrialState.ACTIVE, TrialState.PAUSED, TrialState.STOPPING_CANCELED, TrialState.STOPPING_KILLED),
+    *(TrialState.STOPPING_COMPLETED, ExperimentState.STOPPING_ERROR),
+    *(TrialState.CANCELED, TrialState.COMPLETED, TrialState.ERROR, *Phase),
 )
 
 

@@ -8,6 +8,7 @@ import asyncpg
 import orjson
 
 from resolute.api.wire import timestamp
+from resolute.proto.states import ExperimentState
 
 WORKSPACES = """SELECT w.*, coalesce(u.username, '') AS owner,
     (SELECT count(*) FROM read_v1.projects p WHERE p.workspace_id = w.id) AS projects,
@@ -15,11 +16,12 @@ WORKSPACES = """SELECT w.*, coalesce(u.username, '') AS owner,
      WHERE p.workspace_id = w.id) AS experiments
 FROM read_v1.workspaces w LEFT JOIN read_v1.users u ON u.id = w.owner_id"""
 
-PROJECTS = """SELECT p.*, coalesce(u.username, '') AS owner, w.name AS workspace, e.*
+PROJECTS = f"""SELECT p.*, coalesce(u.username, '') AS owner, w.name AS workspace, e.*
 FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id
 LEFT JOIN read_v1.users u ON u.id = p.owner_id
 CROSS JOIN LATERAL (
-    SELECT count(*) AS experiments, count(*) FILTER (WHERE e.ended_at IS NULL AND e.state <> 'PAUSED') AS active,
+    SELECT count(*) AS experiments,
+           count(*) FILTER (WHERE e.ended_at IS NULL AND e.state <> '{ExperimentState.PAUSED}') AS active,
            coalesce(sum(e.trials), 0) AS runs, max(e.started_at) AS last_started_at
     FROM read_v1.experiments e WHERE e.project_id = p.id) e"""
 
