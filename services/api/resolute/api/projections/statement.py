@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import orjson
@@ -35,13 +36,18 @@ def update(
     sets = ", ".join(f"{name} = ${place}" for place, name in enumerate(columns, start=2))
     concerned = (f"{table}:{key_value}",) if touches is None else touches
     sql = f"UPDATE read_v1.{table} SET {sets} WHERE {key} = $1"
-    return Statement(sql, (key_value, *columns.values()), concerned, overwrites=True)
+    return Statement(sql, (key_value, *map(_plain, columns.values())), concerned, overwrites=True)
 
 
 def insert(table: str, touches: tuple[str, ...], **columns: Any) -> Statement:
     places = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
     sql = f"INSERT INTO read_v1.{table} ({', '.join(columns)}) VALUES ({places})"
-    return Statement(sql, (*columns.values(),), touches)
+    return Statement(sql, (*map(_plain, columns.values()),), touches)
+
+
+def _plain(value: Any) -> Any:
+    """A word of an enum as the text that the table holds."""
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def document(value: Any) -> str:

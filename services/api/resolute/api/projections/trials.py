@@ -19,7 +19,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.message import Recorded
-from resolute.proto.states import RunOutcome, TrialState, goes_on, stopping
+from resolute.proto.states import RunOutcome, TrialState, is_stopping, stopping
 
 COUNT_TRIAL = "UPDATE read_v1.experiments SET trials = trials + 1 WHERE id = $1"
 
@@ -36,9 +36,9 @@ RESTARTED = f"""UPDATE read_v1.trials SET restarts = restarts + 1
 WHERE id = $1 AND continued_after_run <> $2
   AND EXISTS (SELECT FROM read_v1.runs WHERE trial_id = $1 AND run_id = $2 AND outcome = '{RunOutcome.FAILED}')"""
 
+_GOES_ON = TrialState.ACTIVE.value
 CONTINUED = f"""UPDATE read_v1.trials
-SET state = '{TrialState.ACTIVE}', reason = '', restarts = 0, ended_at = NULL, continued_after_run = run_id
-WHERE id = $1"""
+SET state = '{_GOES_ON}', reason = '', restarts = 0, ended_at = NULL, continued_after_run = run_id WHERE id = $1"""
 
 # A run repeated the steps after a checkpoint: of two reports of one step the later counts.
 VALIDATED = """INSERT INTO read_v1.validations (trial_id, steps_completed, run_id, experiment_id, metric, reported_at)
@@ -130,9 +130,9 @@ def project(recorded: Recorded) -> list[Statement]:
 
 def _stop_requested(stop: TrialStopRequested) -> list[Statement]:
     run = statement(RUN_TO_STOP, stop.trial_id, stop.allocation_id, touches=(f"runs:{stop.trial_id}",))
-    if goes_on(stop.then):
-        return [run]
-    return [update("trials", "id", stop.trial_id, state=stopping(stop.then)), run]
+    if is_stopping(state := stopping(stop.then)):
+        return [update("trials", "id", stop.trial_id, state=state), run]
+    return [run]
 
 
 def _created(experiment_id: int, created: TrialCreated, recorded: Recorded) -> Statement:
