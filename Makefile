@@ -37,13 +37,13 @@ dev: venv               ## a live cluster on port 8080 and its logs, until you i
 	@trap '$(BIN)/det deploy local cluster-down --cluster-name dev --data-dir $(DEV)' EXIT INT TERM; \
 		$(BIN)/det deploy local logs --cluster-name dev --data-dir $(DEV)
 
-check: venv             ## lints, formats, types, and who may import whom
+check: venv             ## lints, formats, types, allowed imports, and that generated pages are current
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/hadolint compose/Dockerfile compose/offline/Dockerfile compose/trial/Dockerfile compose/trial/Dockerfile.cuda
 	$(BIN)/codespell README.md CHANGELOG.md docs changes proto libs services tests bench examples
-	$(BIN)/pytest tests/test_architecture.py
+	$(BIN)/pytest tests/test_architecture.py tests/unit/test_docs.py
 
 format: venv            ## put imports and lines in order
 	$(BIN)/ruff check --fix .

@@ -29,10 +29,26 @@ def generator(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", ["lifecycles", "master_config", "streams"])
+@pytest.mark.parametrize("name", ["decisions", "lifecycles", "master_config", "streams"])
 def test_a_page_is_drawn_from_todays_tables(name: str) -> None:
     module = generator(name)
     assert module.PAGE.read_text() == module.page(), f"run: python docs/{name}.py"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "# 0007. A title\n\n- Date: 2026-11-22\n- Status: accepted\n\nText",
+        "# 0007: A title\n\nDate: 2026-11-22. Status: accepted.\n\nText",
+        "# 0007. A title\n\nDate: 2026-11-22. Status: decided.\n\nText",
+        "# 0008. A title\n\nDate: 2026-11-22. Status: accepted.\n\nText",
+        "# 0007. A title\n\n## Context\n\nText",
+    ],
+    ids=["a list", "a colon", "an unknown status", "another number", "nothing"],
+)
+def test_a_decision_without_date_and_status_in_the_usual_form_is_refused(head: str) -> None:
+    with pytest.raises(ValueError, match=r"0007-a-title\.md has to begin like this"):
+        generator("decisions").decision("0007-a-title.md", head)
 
 
 def test_every_key_of_the_master_configuration_either_works_or_is_refused() -> None:
