@@ -42,7 +42,7 @@ check: venv             ## lints, formats, types, allowed imports, and that gene
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/hadolint compose/Dockerfile compose/offline/Dockerfile compose/trial/Dockerfile compose/trial/Dockerfile.cuda
-	$(BIN)/codespell README.md CHANGELOG.md docs changes proto libs services tests bench examples
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs changes proto libs services tests bench examples
 	$(BIN)/pytest tests/test_architecture.py tests/unit/test_docs.py
 
 format: venv            ## put imports and lines in order

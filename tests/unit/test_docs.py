@@ -16,7 +16,7 @@ from resolute.config.unsupported import RENAMED
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {"det": DET, "resolute": RESOLUTE}
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "changes").glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def generator(name: str) -> Any:
@@ -73,6 +73,26 @@ def test_what_a_page_says_to_type_is_understood(page: Path, monkeypatch: pytest.
             program, _, words = line.partition(" ")
             if program in PROGRAMS and "──" not in line:  # a drawing is not to be typed
                 assert parse(PROGRAMS[program], shlex.split(words, comments=True)).command.run, line
+
+
+TERM = re.compile(r"^\| (?!term |-)([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.M)
+GLOSSARY = TERM.findall((ROOT / "docs/glossary.md").read_text())
+
+
+def test_the_glossary_explains_each_term_once() -> None:
+    terms = [term for terms, _, _ in GLOSSARY for term in terms.split(", ")]
+    assert len(terms) > 100
+    assert sorted(terms) == sorted(set(terms))
+
+
+@pytest.mark.parametrize(("term", "meaning", "where"), GLOSSARY, ids=[term for term, _, _ in GLOSSARY])
+def test_a_term_of_the_glossary_names_the_modules_where_it_lives(term: str, meaning: str, where: str) -> None:
+    modules = re.findall(r"\[`([^`]+)`\]\(\.\./([^)]+\.py)\)", where)
+    assert modules, f"{term}: no module"
+    for shown, path in modules:
+        assert (ROOT / path).is_file(), f"{term}: {path} does not exist; change docs/glossary.md"
+        assert path.removesuffix("__init__.py").endswith(shown), f"{term}: {shown} leads to {path}"
+    assert meaning.endswith((".", "…")), f"{term}: its meaning is no sentence"
 
 
 def test_the_words_of_make_are_in_the_makefile() -> None:
