@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import resolute.proto.catalog  # noqa: F401  (registers every event)
+from resolute.agent.runtimes import REGISTRY
 from resolute.proto import streams
 from resolute.proto.message import EVENTS as REGISTERED
 from resolute.proto.queue import ZERO_SLOTS, PolicyName, WaitRule
@@ -192,6 +193,70 @@ def test_a_task_needs_nothing_of_ours_installed() -> None:
     assert {name for name in foreign(at_import) if not name.startswith("determined")} == set()
     anywhere = foreign(imports_of((ROOT / "libs" / "harness").rglob("*.py")))
     assert not any(name.startswith("resolute") for name in anywhere)
+
+
+RUNTIMES = {
+    "process": {
+        "accounts",
+        "enclosure",
+        "inherited",
+        "isolation",
+        "process_launch",
+        "process_runtime",
+        "process_settings",
+        "process_setup",
+        "warm",
+    },
+    "docker": {
+        "contained",
+        "containers",
+        "docker_config",
+        "docker_engine",
+        "docker_follow",
+        "docker_parcel",
+        "docker_runtime",
+        "docker_settings",
+        "docker_setup",
+        "docker_start",
+        "docker_words",
+        "parcel",
+    },
+}
+"""By the name of a runtime of the agent, the modules that are its own. `shim` and `spool` serve every runtime."""
+COMPOSITION = "runtimes"
+"""The module of the agent that lists the runtimes. Of the agent, `__main__` alone imports it."""
+
+
+def test_every_runtime_of_the_registry_has_modules_of_its_own_and_they_exist() -> None:
+    assert set(RUNTIMES) == set(REGISTRY.names)
+    assert set().union(*RUNTIMES.values()) < {file.stem for file in sources("agent")}
+
+
+def test_a_runtime_knows_no_other_runtime_and_not_the_list_of_them() -> None:
+    for name, modules in RUNTIMES.items():
+        others = {COMPOSITION}.union(*(found for other, found in RUNTIMES.items() if other != name))
+        assert _agent_modules_of(modules) & others == set(), name
+
+
+def test_the_agent_knows_no_runtime_by_name() -> None:
+    own = set().union(*RUNTIMES.values())
+    shared = [file for file in sources("agent") if file.stem not in own | {COMPOSITION}]
+    assert {"agent", "environment", "registry", "runtime", "settings", "task"} <= {file.stem for file in shared}
+    for file in shared:
+        imported = _agent_modules_of({file.stem})
+        assert imported & own == set(), f"{file.name} imports a module of one runtime"
+        assert COMPOSITION not in imported or file.stem == "__main__", f"{file.name} imports the list of runtimes"
+        for node in ast.walk(tree(file)):
+            spelled = node.value if isinstance(node, ast.Constant) else getattr(node, "attr", getattr(node, "id", ""))
+            assert spelled not in RUNTIMES, f"{file.name}:{getattr(node, 'lineno', '')} names the runtime {spelled}"
+            named = isinstance(spelled, str) and spelled.startswith(tuple(f"{name}_" for name in RUNTIMES))
+            assert not named, f"{file.name}:{getattr(node, 'lineno', '')} reads {spelled}, a setting of one runtime"
+
+
+def _agent_modules_of(stems: set[str]) -> set[str]:
+    """The modules of the agent that these modules of the agent import."""
+    names = {one.name for one in imports_of([file for file in sources("agent") if file.stem in stems])}
+    return {name.split(".")[2] for name in names if name.startswith("resolute.agent.")}
 
 
 EVENTS = {name: kind for name, kind in REGISTERED.items() if kind.__module__.startswith("resolute.proto.")}

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from resolute.proto import streams
 from resolute.proto.message import Command, Event, Json, Object
+from resolute.proto.needs import TaskNeeds
 from resolute.proto.states import AfterStop
 
 
@@ -628,3 +629,5 @@ class TaskSpec:
     """Variables the user's configuration adds."""
     agent_user: AgentUser | None = None
     """Whom it runs as where the runtime can; None for whomever the agent or the image says."""
+    needs: TaskNeeds | None = None
+    """What it needs of its host; None where its owner is of an earlier release, and only the configuration says it."""

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from resolute.agent import containers
-from resolute.agent.containers import Container
+from resolute.agent.containers import Container, ContainerLaunch
 from resolute.agent.docker_engine import Engine, Refusal
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.process_runtime import ProcessRuntime
@@ -60,7 +60,7 @@ def command(*words: str, **environment: str) -> Launch:
     resources_id = str(uuid.uuid4())
     labels = {**OWNER, RESOURCES: resources_id}
     own = {"PATH": PATH, "DET_RESOURCES_ID": resources_id, **environment}
-    return Launch(resources_id, words, own, Container(IMAGE, labels, network="none"))
+    return ContainerLaunch(resources_id, words, own, container=Container(IMAGE, labels, network="none"))
 
 
 def python(code: str, **environment: str) -> Launch:

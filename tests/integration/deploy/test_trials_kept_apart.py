@@ -49,8 +49,8 @@ searcher: {{name: single, metric: loss, max_length: {{batches: 1}}}}
 
 AS_ANOTHER = """
 import os, pwd, sys
-from resolute.agent import enclosure, isolation, settings
-needed = [*isolation._needed(settings.AgentSettings()), sys.argv[2]]
+from resolute.agent import enclosure, isolation, process_settings
+needed = [*isolation._needed(process_settings.ProcessSettings()), sys.argv[2]]
 if closed := enclosure.closed(needed):
     enclosure.enter(closed, needed)
 user = pwd.getpwnam(sys.argv[1])

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from resolute.agent import containers
-from resolute.agent.containers import Container
+from resolute.agent.containers import Container, ContainerLaunch
 from resolute.agent.docker_engine import Engine
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.runtime import Exit, Launch
@@ -60,7 +60,8 @@ def counting(pause_s: float = 0.1) -> Launch:
         f"import time\nfor n in range({LINES}):\n    print(n, flush=True)\n    time.sleep({pause_s})\n# {resources_id}"
     )
     labels = {**OWNER, f"{containers.LABEL}resources": resources_id}
-    return Launch(resources_id, ("python3", "-c", code), {}, Container(IMAGE, labels, network="none"))
+    container = Container(IMAGE, labels, network="none")
+    return ContainerLaunch(resources_id, ("python3", "-c", code), {}, container=container)
 
 
 def children_of(launch: Launch) -> list[psutil.Process]:

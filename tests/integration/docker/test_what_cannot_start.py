@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from resolute.agent import containers
-from resolute.agent.containers import Container, Device, Mount
+from resolute.agent.containers import Container, ContainerLaunch, Device, Mount
 from resolute.agent.docker_engine import Engine
 from resolute.agent.docker_runtime import DockerRuntime
-from resolute.agent.runtime import CannotStart, Launch
+from resolute.agent.runtime import CannotStart
 from tests import needs
 from tests.integration.cluster.local import LocalCluster, until
 from tests.integration.docker.hosts import IMAGE, Host, docker
@@ -37,7 +37,7 @@ class Room:
 
     def __init__(self, folder: Path, logins: str | None = None) -> None:
         self.runtime = DockerRuntime(folder, Engine(logins), OWNER, grace_s=0.5)
-        self.launch = Launch(str(uuid.uuid4()), ("python3", "-c", "print('ran')"), {})
+        self.launch = ContainerLaunch(str(uuid.uuid4()), ("python3", "-c", "print('ran')"), {}, container=PLAIN)
 
     async def refuses(self, container: Container) -> CannotStart:
         with pytest.raises(CannotStart) as refusal:

@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 
 from resolute.agent.agent import Agent
+from resolute.agent.environment import environment
 from resolute.agent.ledger import Ledger
+from resolute.agent.registry import OpenRuntime, Prepared, Registry, Runtimes
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
 from resolute.agent.settings import AgentSettings
 from resolute.agent.task import LOOK_S_TALKING
 from resolute.bus import MemoryBus, subjects
 from resolute.proto.errors import Failed, InvalidConfig, Unavailable
 from resolute.proto.message import Reply
+from resolute.proto.needs import Feature
 from resolute.proto.pool import (
     AgentHello,
     AgentOrders,
@@ -92,6 +95,24 @@ class Pretence:
         self.tasks[resources_id].set_result(Exit(code))
 
 
+def launch(order: StartTask) -> Launch:
+    return Launch(order.placement.resources_id, ("true",), environment(order, SITE, "/run"))
+
+
+@dataclass(frozen=True)
+class Pretended:
+    """A runtime as the registry knows it, which no test opens by its name."""
+
+    name: str
+    gives: frozenset[Feature] = frozenset()
+
+    def prepare(self, settings: AgentSettings, confine: bool) -> Prepared:
+        raise NotImplementedError
+
+
+PRETENDED = Registry((Pretended("pretence"), Pretended("able", frozenset({Feature.IMAGE, Feature.DEVICES}))))
+
+
 @dataclass
 class Scene:
     folder: Path
@@ -131,7 +152,8 @@ class Scene:
             remember_s=60,
             grace_s=self.grace_s,
         )
-        agent = Agent(self.bus, self.runtime, Ledger(self.folder / "ledger"), settings, SITE, "10.0.0.1", "1")
+        runtimes = Runtimes(PRETENDED, OpenRuntime("pretence", frozenset(), self.runtime, launch))
+        agent = Agent(self.bus, runtimes, Ledger(self.folder / "ledger"), settings, SITE.slots, "10.0.0.1", "1")
         agent.try_again_after_s = (0.01, 0.01)
         self.running = asyncio.create_task(agent.run())
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute.agent import settings
+from resolute.agent import runtimes
 from resolute.agent.containers import Container, Device, Mount, NotAllowed, container, network_of
 from resolute.proto.experiment import AgentUser
 from resolute.proto.pool import Placement, Slot, StartTask
@@ -31,7 +31,7 @@ def order(**config: Any) -> StartTask:
 
 def made(what: StartTask | None = None, slots: tuple[Slot, ...] = CPUS, **given: Any) -> Container:
     told = {f"docker_{name}": value for name, value in given.items()}
-    return container(what or order(), "a1", "cluster-1", slots, settings.load(**told))
+    return container(what or order(), "a1", "cluster-1", slots, runtimes.load(**told))
 
 
 def test_a_task_says_whose_it_is() -> None:
@@ -157,7 +157,7 @@ REAL = partial(os.path.realpath, strict=True)
 
 
 def mounted(path: Path, real: Callable[[str], str] = REAL, allowed: str = "allowed") -> str:
-    setting = settings.load(docker_bind_mounts=[str(path.parents[1] / "no-such-place"), str(path.parents[1] / allowed)])
+    setting = runtimes.load(docker_bind_mounts=[str(path.parents[1] / "no-such-place"), str(path.parents[1] / allowed)])
     return container(bound(str(path)), "a1", "cluster-1", CPUS, setting, real).mounts[0].source
 
 

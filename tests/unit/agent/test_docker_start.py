@@ -95,7 +95,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def start(engine: Engine, folder: Path, name: str = "task", labels: Mapping[str, str] = OWNER) -> Start:
     container = Container("image", labels, "none")
-    return Start(engine, name, Launch("res-1", ("true",), {}, container), container, 1.0, folder / "notes")
+    return Start(engine, name, Launch("res-1", ("true",), {}), container, 1.0, folder / "notes")
 
 
 @pytest.mark.parametrize("lost", ["create", "start", "put", "remove"])

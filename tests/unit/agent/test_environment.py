@@ -110,7 +110,7 @@ def test_variables_are_those_for_the_kind_of_device():
 
 
 def test_in_a_container_the_image_says_where_programs_are():
-    site = replace(SITE, inherited={}, contained=True, harness="/opt/resolute/harness")
+    site = replace(SITE, inherited={}, default_path="", harness="/opt/resolute/harness")
     variables = of(site=site)
     assert "PATH" not in variables
     assert variables["PYTHONPATH"] == "/opt/resolute/harness"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.agent import gpus, settings, slots
+from resolute.agent import gpus, runtimes, settings, slots
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import Slot
 
@@ -101,12 +101,12 @@ def test_without_gpus_there_are_as_many_slots_as_asked_or_one(count, found):
 def test_a_wrong_setting_is_named_with_its_variable(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RESOLUTE_AGENT_SLOTS", "many")
     with pytest.raises(InvalidConfig, match=r"slots \(RESOLUTE_AGENT_SLOTS\): .*found 'many'"):
-        settings.load()
+        runtimes.load()
 
 
 def test_what_is_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RESOLUTE_AGENT_POOL", "env")
-    assert (settings.load().pool, settings.load(pool="given").pool) == ("env", "given")
+    assert (runtimes.load().pool, runtimes.load(pool="given").pool) == ("env", "given")
 
 
 def test_the_address_of_a_host_that_serves_itself_is_its_own():

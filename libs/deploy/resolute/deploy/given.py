@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
+from resolute.agent import runtimes
 from resolute.agent.inherited import inheritable
-from resolute.agent.settings import AgentSettings
 from resolute.api.settings import ApiSettings
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.scheduler.provisioner.settings import LocalSettings
@@ -25,7 +25,7 @@ PREFIX = "RESOLUTE_"
 AGENT = "RESOLUTE_AGENT_"
 MODELS: tuple[tuple[str, type[BaseSettings]], ...] = (
     ("RESOLUTE_API_", ApiSettings),
-    (AGENT, AgentSettings),
+    (AGENT, runtimes.Settings),
     ("RESOLUTE_SCHEDULER_", SchedulerSettings),
     ("RESOLUTE_PROVIDER_", LocalSettings),
     (PREFIX, Settings),

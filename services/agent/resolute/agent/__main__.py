@@ -9,8 +9,7 @@ from typing import Any
 import structlog
 import uvloop
 
-from resolute.agent import isolation, shell
-from resolute.agent import settings as agent_settings
+from resolute.agent import runtimes, shell
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.service import logs
 
@@ -21,12 +20,12 @@ def main() -> int:
     arguments = _parse()
     stop_tasks = arguments.pop("stop_tasks")
     try:
-        settings = agent_settings.load(**{name: value for name, value in arguments.items() if value is not None})
+        settings = runtimes.load(**{name: value for name, value in arguments.items() if value is not None})
         logs.configure("agent", settings.log_level, settings.log_format)
         structlog.contextvars.bind_contextvars(agent_id=settings.id)
         secrets = shell.secrets_of(settings)
-        isolated = isolation.establish(settings)  # before anything starts a thread
-        uvloop.run(shell.run(settings, stop_tasks, isolated, secrets))
+        prepared = runtimes.prepare(settings, confine=True)  # before anything starts a thread
+        uvloop.run(shell.run(settings, runtimes.REGISTRY, prepared, stop_tasks, secrets))
     except (InvalidConfig, Refused) as error:
         print(f"resolute.agent: {error.message}", file=sys.stderr)
         return 2

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import structlog
 
-from resolute.agent import accounts, containers, environment
-from resolute.agent.accounts import Account
 from resolute.agent.desk import ANSWER_S, Desk
-from resolute.agent.environment import Site
 from resolute.agent.ledger import Entry, Ledger, entry_for
 from resolute.agent.opening import opened
-from resolute.agent.runtime import CannotStart, Exit, Launch, TaskRuntime
+from resolute.agent.registry import Runtimes, needs_in
+from resolute.agent.runtime import Exit, Launch
 from resolute.agent.settings import AgentSettings
 from resolute.agent.task import CANNOT_START, Office, Task
 from resolute.bus import Bus, subjects
 from resolute.proto.errors import ResoluteError, Unavailable
-from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, StartTask, StopTask
+from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, Slot, StartTask, StopTask
 from resolute.service import Patience
 
 log_ = structlog.get_logger()
@@ -37,17 +33,17 @@ class Agent:
     def __init__(
         self,
         bus: Bus,
-        runtime: TaskRuntime,
+        runtimes: Runtimes[Any],
         ledger: Ledger,
         settings: AgentSettings,
-        site: Site,
+        slots: tuple[Slot, ...],
         host: str,
         version: str,
     ) -> None:
         """`host`: the address at which this agent's tasks are reached by others."""
-        self._bus, self._settings, self._site = bus, settings, site
+        self._bus, self._settings, self._slots, self._runtimes = bus, settings, slots, runtimes
         self._host, self._version = host, version
-        self._office = Office(runtime, ledger, Desk(bus, settings.id), settings, host)
+        self._office = Office(runtimes.open.tasks, ledger, Desk(bus, settings.id), settings, host)
         self._tasks: dict[str, Task] = {}
         self._caring: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
@@ -112,7 +108,7 @@ class Agent:
         hello = AgentHello(
             agent_id=self._settings.id,
             pool=self._settings.pool,
-            slots=self._site.slots,
+            slots=self._slots,
             host=self._host,
             version=self._version,
             running=tuple(running),
@@ -211,30 +207,8 @@ class Agent:
 
     async def _launch_with_secrets(self, order: StartTask, task: Task) -> Launch:
         """Raises CannotStart."""
-        return self._launch_of(await opened(order, self._office.desk, task.must_be_wanted))
-
-    def _launch_of(self, order: StartTask) -> Launch:
-        """Raises CannotStart."""
-        settings, site, resources_id = self._settings, self._site, order.placement.resources_id
-        folder, account = self._office.runtime.folder(resources_id), self._account_of(order)
-        variables, files = environment.by_file(environment.environment(order, site, folder, account), folder)
-        command = (settings.python if settings.runtime == "process" else "python3", "-m", "determined.exec.prep")
-        if settings.runtime == "process":
-            return Launch(resources_id, command, variables, files=files, account=account)
-        try:
-            real = partial(os.path.realpath, strict=True)
-            container = containers.container(order, settings.id, site.cluster_id, site.slots, settings, real)
-        except containers.NotAllowed as error:
-            raise CannotStart(error.message, hopeless=True) from error
-        except OSError as error:
-            raise CannotStart(f"bind_mounts, checkpoint_storage: {error}") from error
-        return Launch(resources_id, command, variables, replace(container, trusted=site.trusted), files)
-
-    def _account_of(self, order: StartTask) -> Account | None:
-        if not self._site.own_users:
-            return None
-        homes = self._settings.work_dir.absolute() / "homes"
-        return accounts.of(order.spec.owner, order.spec.agent_user, self._site.cluster_id, homes)
+        runtime = self._runtimes.find(needs_in(order))
+        return runtime.launch(await opened(order, self._office.desk, task.must_be_wanted))
 
     def _slots_taken(self, entry: Entry) -> bool:
         """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""

@@ -11,11 +11,14 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from resolute.agent.docker_settings import DockerSettings
+from resolute.agent.registry import needs_in
+from resolute.agent.runtime import Launch
+from resolute.agent.slots import device_kind
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import AgentUser
+from resolute.proto.needs import DeviceNeed, MountNeed
 from resolute.proto.pool import Slot, StartTask
 
 LABEL = "ai.resolute."
@@ -85,6 +88,13 @@ class Container:
     """The certificate by which the task knows the gateway, where it is given one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ContainerLaunch(Launch):
+    """A launch of the runtime of containers."""
+
+    container: Container = field(kw_only=True)
+
+
 def container(
     order: StartTask,
     agent_id: str,
@@ -97,42 +107,36 @@ def container(
 
     Raises NotAllowed; and OSError where `real` does, for a path that may be there when it is looked at again.
     """
-    config = order.spec.config if isinstance(order.spec.config, Mapping) else {}
-    environment, resources = config.get("environment") or {}, config.get("resources") or {}
+    needs = needs_in(order)
     own = [slot for slot in slots if slot.id in order.placement.slot_ids]
-    work_dir = config.get("work_dir") or WORK_DIR
+    work_dir = needs.work_dir or WORK_DIR
+    allowed = Allowed(settings.docker_bind_mounts, real)
     shares = max(1, len(own))
     return Container(
-        image=_image(environment.get("image"), device_kind(own)),
+        image=_image(needs.images, device_kind(own)),
         labels=labels(order, agent_id, cluster_id),
         network=(network := _network(order, cluster_id, settings)),
         own_network=network == network_of(cluster_id),
-        pull=bool(environment.get("force_pull_image")),
-        login=environment.get("registry_auth") or None,
+        pull=needs.always_pull,
+        login=needs.login,
         work_dir=work_dir,
         user=order.spec.agent_user or _user(settings.docker_user),
-        ports=_ports(environment),
+        ports=needs.ports,
         publish_at=settings.docker_publish,
-        add_capabilities=_capabilities(environment.get("add_capabilities") or (), settings.docker_capabilities),
-        drop_capabilities=tuple(map(_bare, environment.get("drop_capabilities") or ())),
+        add_capabilities=_capabilities(needs.add_capabilities, settings.docker_capabilities),
+        drop_capabilities=tuple(map(_bare, needs.drop_capabilities)),
         new_privileges=settings.docker_new_privileges,
-        devices=(*_rocm_devices(own), *_devices(resources.get("devices") or (), settings.docker_devices)),
+        devices=(*_rocm_devices(own), *_devices(needs.devices, settings.docker_devices)),
         gpus=tuple(slot.uuid for slot in own if slot.kind == "cuda"),
         mounts=(
-            *_bind_mounts(config, work_dir, Allowed(settings.docker_bind_mounts, real)),
-            *_checkpoint_storage(config, Allowed(settings.docker_bind_mounts, real)),
+            *_bind_mounts(needs.mounts, work_dir, allowed),
+            *_checkpoint_storage(needs.shared_storage, allowed),
         ),
-        shm_bytes=resources.get("shm_size") or SHM_BYTES,
+        shm_bytes=needs.shm_bytes or SHM_BYTES,
         memory_bytes=settings.docker_memory_per_slot and settings.docker_memory_per_slot * shares,
         cpus=settings.docker_cpus_per_slot and settings.docker_cpus_per_slot * shares,
         processes=settings.docker_processes,
     )
-
-
-def device_kind(slots: Sequence[Slot]) -> str:
-    """cuda, rocm or cpu: what images and variables are chosen by."""
-    kinds = {slot.kind for slot in slots}
-    return "cuda" if "cuda" in kinds else "rocm" if "rocm" in kinds else "cpu"
 
 
 def labels(order: StartTask, agent_id: str, cluster_id: str) -> dict[str, str]:
@@ -171,16 +175,10 @@ def _user(setting: str) -> AgentUser | None:
     return AgentUser("", int(uid), "", int(gid)) if setting else None
 
 
-def _image(stated: Any, kind: str) -> str:
-    found = stated.get(kind) if isinstance(stated, Mapping) else stated
-    if not found:
+def _image(images: Mapping[str, str], kind: str) -> str:
+    if kind not in images:
         raise NotAllowed(f"environment.image: nothing is named for {kind}; name an image, as python:3.11")
-    return str(found)
-
-
-def _ports(environment: Mapping[str, Any]) -> tuple[int, ...]:
-    proxied = (port["proxy_port"] for port in environment.get("proxy_ports") or ())
-    return tuple(sorted({*(environment.get("ports") or {}).values(), *proxied}))
+    return images[kind]
 
 
 def _capabilities(wanted: Iterable[str], allowed: Sequence[str]) -> tuple[str, ...]:
@@ -198,16 +196,16 @@ def _bare(capability: str) -> str:
     return capability.upper().removeprefix("CAP_")
 
 
-def _devices(wanted: Iterable[Mapping[str, str]], allowed: Sequence[str]) -> tuple[Device, ...]:
+def _devices(wanted: Iterable[DeviceNeed], allowed: Sequence[str]) -> tuple[Device, ...]:
     found = []
     for device in wanted:
-        path = posixpath.normpath(device["host_path"])
+        path = posixpath.normpath(device.host_path)
         if not any(_within(path, prefix) for prefix in allowed):
             raise NotAllowed(
                 f"resources.devices: {path} is not among the devices that tasks may use here, "
                 f"{_listed(allowed)}; RESOLUTE_AGENT_DOCKER_DEVICES of the agent would allow it"
             )
-        found.append(Device(path, device["container_path"], device.get("mode") or "rwm"))
+        found.append(Device(path, device.container_path, device.mode))
     return tuple(found)
 
 
@@ -259,16 +257,16 @@ class Allowed:
                 continue  # nothing can be below it
 
 
-def _bind_mounts(config: Mapping[str, Any], work_dir: str, allowed: Allowed) -> list[Mount]:
+def _bind_mounts(wanted: Iterable[MountNeed], work_dir: str, allowed: Allowed) -> list[Mount]:
     return [
         allowed.mount(
             "bind_mounts",
-            mount["host_path"],
-            _target(posixpath.join(work_dir, mount["container_path"])),
-            bool(mount.get("read_only")),
-            mount.get("propagation"),
+            mount.host_path,
+            _target(posixpath.join(work_dir, mount.container_path)),
+            mount.read_only,
+            mount.propagation,
         )
-        for mount in config.get("bind_mounts") or ()
+        for mount in wanted
     ]
 
 
@@ -282,13 +280,11 @@ def _target(path: str) -> str:
     return path
 
 
-def _checkpoint_storage(config: Mapping[str, Any], allowed: Allowed) -> list[Mount]:
+def _checkpoint_storage(storage: MountNeed | None, allowed: Allowed) -> list[Mount]:
     """A shared file system is the same directory on every host, wherever it is in the container."""
-    storage = config.get("checkpoint_storage") or {}
-    if storage.get("type") != "shared_fs":
+    if storage is None:
         return []
-    path = storage["host_path"]
-    return [allowed.mount("checkpoint_storage.host_path", path, SHARED_FS, False, storage.get("propagation"))]
+    return [allowed.mount("checkpoint_storage.host_path", storage.host_path, SHARED_FS, False, storage.propagation)]
 
 
 def _within(path: str, prefix: str) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from resolute.agent import spool
-from resolute.agent.containers import LABEL, RUN_DIR
+from resolute.agent.containers import LABEL, RUN_DIR, ContainerLaunch
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_follow import LOOK_AGAIN_S, follow, patiently
 from resolute.agent.docker_start import Start
@@ -49,7 +49,7 @@ class DockerRuntime:
         return RUN_DIR
 
     async def start(self, launch: Launch) -> None:
-        assert launch.container is not None, "a task of this runtime has a container"
+        assert isinstance(launch, ContainerLaunch), "a task of this runtime has a container"
         folder = self._path(launch.resources_id)
         if launch.resources_id in self._starts or spool.is_up(self._log(launch.resources_id)):
             raise CannotStart(f"{launch.resources_id} was started before")

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, ByteSize, Field
-from pydantic_settings import BaseSettings
+
+from resolute.agent.settings import AgentSettings
 
 
 def _no_zero(value: object) -> object:
     return None if value == "" else value
 
 
-class DockerSettings(BaseSettings):
+class DockerSettings(AgentSettings):
     docker_network: str = ""
     """Left empty: a network of the cluster's own, and the host's for tasks that span agents. Or the name of a network,
     `host`, or `container:NAME` to share another container's."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from resolute.agent.accounts import Account
-from resolute.agent.containers import device_kind
+from resolute.agent.settings import AgentSettings, cores
+from resolute.agent.slots import device_kind
+from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Slot, StartTask
 
+BOOTSTRAP = ("-m", "determined.exec.prep")
+"""Behind the interpreter: how every task starts."""
 VARIABLE_BYTES_MAX = 65_536
 """Of one variable that the cluster sets. Linux takes twice as much, and of all variables and arguments 2 MiB."""
 _LARGE = ("DET_EXPERIMENT_CONFIG", "DET_HPARAMS")
@@ -38,16 +41,49 @@ class Site:
     """The directory that `determined` is imported from."""
     programs: str = ""
     """The directory of the interpreter that tasks run with: what they call `python3` should be the same one."""
-    contained: bool = False
-    """Whether tasks run in containers, whose images say where their programs are."""
+    default_path: str = os.defpath
+    """The PATH of a task where nothing else says one; empty where the task's image does."""
     master_cert: str = ""
     """Where tasks find the certificate by which they know the gateway; empty where they need none."""
     master_cert_name: str = ""
     """The name that certificate is for, where that is not the gateway's address."""
-    own_users: bool = False
-    """Whether tasks run as users of their own."""
     trusted: str = ""
     """Its text, where they have to be given it."""
+
+
+def site_of(
+    settings: AgentSettings,
+    slots: tuple[Slot, ...],
+    inherited: Mapping[str, str],
+    harness: str,
+    programs: str = "",
+    default_path: str = os.defpath,
+    master_cert: str = "",
+) -> Site:
+    """The site of an agent with these settings; what its runtime decides is given. Raises InvalidConfig."""
+    return Site(
+        agent_id=settings.id,
+        cluster_id=settings.cluster_id,
+        master_url=settings.master_url,
+        slots=slots,
+        cores=cores(),
+        inherited=inherited,
+        harness=harness,
+        programs=programs,
+        default_path=default_path,
+        master_cert=master_cert,
+        master_cert_name=settings.master_cert_name,
+        trusted=_text(settings.master_cert_file) if settings.master_cert_file is not None else "",
+    )
+
+
+def _text(cert: Path) -> str:
+    try:
+        return cert.read_text()
+    except (OSError, ValueError) as error:
+        raise InvalidConfig(
+            f"master_cert_file (RESOLUTE_AGENT_MASTER_CERT_FILE): cannot read {cert}: {error}"
+        ) from error
 
 
 def harness_directory() -> str:
@@ -57,10 +93,8 @@ def harness_directory() -> str:
     return str(Path(next(iter(found.submodule_search_locations))).parent)
 
 
-def environment(order: StartTask, site: Site, folder: str, account: Account | None = None) -> dict[str, str]:
+def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
     """Everything the task sees. What the user's configuration sets wins over the host, and the cluster over both."""
-    if account is not None:
-        site = replace(site, inherited=account.inherited(site.inherited))
     slots = [slot for slot in site.slots if slot.id in order.placement.slot_ids]
     chosen = _chosen(order.spec, device_kind(slots))
     return {
@@ -109,7 +143,7 @@ def _devices(slots: Sequence[Slot], site: Site) -> dict[str, str]:
 
 def _paths(chosen: Mapping[str, str], site: Site, folder: str) -> dict[str, str]:
     behind = chosen.get("PYTHONPATH", site.inherited.get("PYTHONPATH", ""))
-    inherited = site.inherited.get("PATH", "" if site.contained else os.defpath)
+    inherited = site.inherited.get("PATH", site.default_path)
     path = chosen.get("PATH") or os.pathsep.join(filter(None, [site.programs, inherited]))
     return {
         **({"PATH": path} if path else {}),

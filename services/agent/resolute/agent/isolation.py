@@ -22,7 +22,7 @@ from typing import Literal
 from resolute.agent import accounts, enclosure
 from resolute.agent.environment import harness_directory
 from resolute.agent.inherited import inheritable
-from resolute.agent.settings import AgentSettings
+from resolute.agent.process_settings import ProcessSettings
 
 Level = Literal["users", "hidden", "none"]
 NOTE = "isolation"
@@ -66,16 +66,14 @@ class Isolation:
 NOT_ISOLATED = Isolation("none", "nothing was tried")
 
 
-def establish(settings: AgentSettings) -> Isolation:
+def establish(settings: ProcessSettings) -> Isolation:
     """Find the level that is possible here, and bring this process there. It must have one thread."""
-    if settings.runtime != "process":
-        return Isolation("none", "its tasks run in containers")
     if not settings.isolation:
         return Isolation("none", "RESOLUTE_AGENT_ISOLATION is false")
     return _as_root(settings) if os.geteuid() == 0 else _hidden(settings)
 
 
-def _as_root(settings: AgentSettings) -> Isolation:
+def _as_root(settings: ProcessSettings) -> Isolation:
     try:
         _open_way(settings.work_dir.absolute())
     except OSError as error:
@@ -99,7 +97,7 @@ def _as_root(settings: AgentSettings) -> Isolation:
     return Isolation("users")
 
 
-def _hidden(settings: AgentSettings) -> Isolation:
+def _hidden(settings: ProcessSettings) -> Isolation:
     covered = enclosure.outermost(str(path) for path in settings.hidden_paths if path.exists())
     if not covered:
         return Isolation("none", "the agent is not root, and RESOLUTE_AGENT_HIDDEN_PATHS names nothing to hide")
@@ -117,7 +115,7 @@ def _open_way(work_dir: Path) -> None:
         folder.chmod(0o711)
 
 
-def _needed(settings: AgentSettings) -> list[str]:
+def _needed(settings: ProcessSettings) -> list[str]:
     """What tasks use of this host, and what the agent itself has yet to read."""
     import resolute
 
@@ -132,7 +130,7 @@ def _needed(settings: AgentSettings) -> list[str]:
     return [*programs, *interpreters, *own, *resolute.__path__, *further, *certificate]
 
 
-def _tried(settings: AgentSettings, prepare: Callable[[], None]) -> str:
+def _tried(settings: ProcessSettings, prepare: Callable[[], None]) -> str:
     """What a task would meet; empty where all is well. In a process of its own, for `prepare` cannot be undone."""
     read, write = os.pipe()
     child = os.fork()
@@ -148,7 +146,7 @@ def _tried(settings: AgentSettings, prepare: Callable[[], None]) -> str:
     return problem or ("" if status == 0 else "the attempt failed")
 
 
-def _attempt(settings: AgentSettings, prepare: Callable[[], None]) -> str:
+def _attempt(settings: ProcessSettings, prepare: Callable[[], None]) -> str:
     try:
         prepare()
         done = subprocess.run(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from resolute.agent.desk import Desk
+from resolute.agent.registry import needs_in
 from resolute.agent.runtime import CannotStart
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused
 from resolute.proto.pool import StartTask
@@ -51,7 +52,8 @@ async def opened(order: StartTask, desk: Desk, may_go_on: Callable[[], None]) ->
     Raises CannotStart: hopeless where the secrets were forgotten.
     """
     spec = order.spec
-    if not sealed_in(spec.config) and not sealed_in(spec.environment):
+    needs = needs_in(order)
+    if not any(map(sealed_in, (spec.config, spec.environment, needs.login))):
         return order
     try:
         found = await desk.secrets(order.token, may_go_on)
@@ -60,4 +62,5 @@ async def opened(order: StartTask, desk: Desk, may_go_on: Callable[[], None]) ->
     except (Forbidden, InvalidConfig, CannotOpen) as error:
         raise CannotStart(f"the secrets of the configuration: {error}") from error
     config, environment = with_secrets(spec.config, found), with_secrets(spec.environment, found)
-    return replace(order, spec=replace(spec, config=config, environment=environment))
+    needs = replace(needs, login=with_secrets(needs.login, found))
+    return replace(order, spec=replace(spec, config=config, environment=environment, needs=needs))

@@ -16,6 +16,7 @@ import psutil
 
 from resolute.agent import shim, spool, task_files
 from resolute.agent.accounts import as_user, give, make_home
+from resolute.agent.process_launch import account_of
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch
 from resolute.agent.task_files import open_to_write
 from resolute.agent.warm import WarmParents
@@ -85,7 +86,7 @@ class ProcessRuntime:
                 stderr=complaints,
                 pass_fds=[lock],
                 start_new_session=True,
-                **as_user(launch.account),
+                **as_user(account_of(launch)),
             )
 
     async def _came_up(self, folder: Path) -> bool:
@@ -203,8 +204,8 @@ def _make_folders(folder: Path, launch: Launch) -> None:
     files = [folder / "run" / name for name in launch.files]
     for path, content in zip(files, launch.files.values(), strict=True):
         path.write_text(content)
-    make_home(launch.account)
-    give((*files, *reversed(folders)), launch.account)
+    make_home(account_of(launch))
+    give((*files, *reversed(folders)), account_of(launch))
 
 
 def _owner_of(pid: int) -> int | None:

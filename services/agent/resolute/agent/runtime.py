@@ -1,4 +1,4 @@
-"""What runs tasks: one interface, whatever the tasks are (processes here; containers, pods elsewhere)."""
+"""What runs tasks: one interface, whatever a runtime makes of a task. `registry.py` has the registry of runtimes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from resolute.agent.accounts import Account
-from resolute.agent.containers import Container
 from resolute.proto.errors import ResoluteError
 
 
@@ -24,17 +22,14 @@ class CannotStart(ResoluteError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to run. `environment` is all of it: nothing of the agent's own is added."""
+    """What to run. `environment` is all of it: nothing of the agent's own is added. A runtime that has to know more
+    of a task has a launch of its own, derived from this one, and makes it itself from the order."""
 
     resources_id: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
-    container: Container | None = None
-    """What it runs in, where the runtime is one of containers."""
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Texts by their names, which are in the task's folder before it starts."""
-    account: Account | None = None
-    """Whom it runs as, where that is not the agent's own user."""
 
 
 @dataclass(frozen=True, slots=True)

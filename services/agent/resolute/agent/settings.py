@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from resolute.agent.docker_settings import DockerSettings
 from resolute.proto.errors import InvalidConfig
 
 PREFIX = "RESOLUTE_AGENT_"
+S = TypeVar("S", bound="AgentSettings")
 
 
-class AgentSettings(DockerSettings):
+class AgentSettings(BaseSettings):
+    """What every agent has, whatever its runtime."""
+
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     id: str = Field(default_factory=socket.gethostname, min_length=1)
@@ -29,17 +31,9 @@ class AgentSettings(DockerSettings):
     gpu: bool = True
     """Whether to look for GPUs."""
     work_dir: Path = Path("resolute-agent")
-    runtime: Literal["process", "docker"] = "process"
-    """What tasks are: processes of this host, or containers."""
-    python: str = sys.executable
-    """The interpreter that processes run with; containers have their own."""
-    warm_start: bool = True
-    """Whether tasks may be forked from a parent that has imported what they need; see docs/decisions/0023."""
-    warm_imports: tuple[str, ...] = ("torch", "torch._dynamo", "determined.pytorch")
-    """What that parent imports beside the harness, once a task has done so; a JSON list."""
-    warm_idle_s: float = Field(default=60.0, gt=0)
-    """How long it stays when no task begins: with torch it holds 300 MB, and where tasks begin less often than this,
-    two seconds do not matter."""
+    runtime: str = ""
+    """What runs tasks, by its name in the registry of runtimes (`runtimes.py`); left empty: the first one there. Each
+    runtime has settings of its own besides: `process_settings.py`, `docker_settings.py`."""
 
     nats_url: str = "nats://127.0.0.1:4222"
     nats_seed_file: Path | None = None
@@ -52,16 +46,6 @@ class AgentSettings(DockerSettings):
     """The certificate of the gateway, or of the authority behind it, where tasks would not trust it of themselves."""
     master_cert_name: str = ""
     """The name that certificate is for, where that is not the address in `master_url`."""
-    task_variables: tuple[str, ...] = ()
-    """Further variables of the agent's own environment that tasks inherit; a JSON list of names, with `*` for any
-    letters (`["AWS_*"]`). Without it they inherit what programs need and no secrets: see `inherited.py`."""
-    isolation: bool = True
-    """Whether tasks that run as processes are kept from the cluster and from each other as far as this host allows:
-    see `isolation.py`."""
-    hidden_paths: tuple[Path, ...] = ()
-    """Directories that tasks do not see where the agent is not root; a JSON list."""
-    visible_paths: tuple[Path, ...] = ()
-    """Directories that tasks write to, checkpoint storage above all, wherever they are; a JSON list."""
     cluster_id: str = "resolute"
     host: str = ""
     """The address at which the tasks of other agents reach this host; left empty: the one NATS is reached from."""
@@ -86,10 +70,10 @@ class AgentSettings(DockerSettings):
     """The file with the token of those who read metrics. Without it the agent serves `/metrics` on loopback only."""
 
 
-def load(**given: object) -> AgentSettings:
+def read(kind: type[S], given: Mapping[str, Any]) -> S:
     """What is given wins over the environment. Raises InvalidConfig, naming the setting and its variable."""
     try:
-        return AgentSettings(**given)  # type: ignore[arg-type]
+        return kind(**given)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in problem["loc"])

@@ -6,25 +6,20 @@ import asyncio
 import fcntl
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
+from typing import Any
 
 import structlog
 
-from resolute.agent import containers, environment, slots
+from resolute.agent import slots
 from resolute.agent.agent import Agent
-from resolute.agent.environment import Site
-from resolute.agent.inherited import inheritable
-from resolute.agent.isolation import NOT_ISOLATED, NOTE, Isolation
 from resolute.agent.ledger import Ledger
-from resolute.agent.process_runtime import ProcessRuntime
-from resolute.agent.runtime import TaskRuntime
-from resolute.agent.settings import AgentSettings, cores, host_towards
-from resolute.agent.warm import WarmParents, WarmSettings
+from resolute.agent.registry import Prepared, Registry, Runtimes
+from resolute.agent.settings import AgentSettings, host_towards
 from resolute.bus import Bus
 from resolute.bus.nats import NatsBus
 from resolute.bus.roles import agent_credentials
@@ -35,69 +30,17 @@ from resolute.service.loop_watchdog import LoopWatch
 log_ = structlog.get_logger()
 
 
-def make(bus: Bus, settings: AgentSettings, isolation: Isolation = NOT_ISOLATED) -> Agent:
+def make(bus: Bus, settings: AgentSettings, registry: Registry[Any], prepared: Prepared) -> Agent:
+    found = slots.detect(settings.slots, settings.artificial, settings.gpu)
     return Agent(
         bus,
-        _runtime(settings),
+        Runtimes(registry, prepared.open(found)),
         Ledger(settings.work_dir.absolute() / "ledger"),
         settings,
-        _site(settings, isolation),
+        found,
         settings.host or host_towards(settings.nats_url),
         version("resolute"),
     )
-
-
-def _site(settings: AgentSettings, isolation: Isolation) -> Site:
-    contained, cert = settings.runtime == "docker", settings.master_cert_file
-    return Site(
-        agent_id=settings.id,
-        cluster_id=settings.cluster_id,
-        master_url=settings.master_url,
-        slots=slots.detect(settings.slots, settings.artificial, settings.gpu),
-        cores=cores(),
-        inherited={} if contained else inheritable(os.environ, settings.task_variables),
-        harness=containers.HARNESS_DIR if contained else environment.harness_directory(),
-        programs="" if contained else os.path.dirname(settings.python),
-        contained=contained,
-        master_cert="" if cert is None else containers.MASTER_CERT if contained else str(cert.absolute()),
-        master_cert_name=settings.master_cert_name,
-        own_users=isolation.level == "users",
-        trusted=_text(cert) if cert is not None else "",
-    )
-
-
-def _text(cert: Path) -> str:
-    try:
-        return cert.read_text()
-    except (OSError, ValueError) as error:
-        raise InvalidConfig(
-            f"master_cert_file (RESOLUTE_AGENT_MASTER_CERT_FILE): cannot read {cert}: {error}"
-        ) from error
-
-
-def _runtime(settings: AgentSettings) -> TaskRuntime:
-    tasks = settings.work_dir.absolute() / "tasks"
-    if settings.runtime == "process":
-        return ProcessRuntime(tasks, settings.grace_s, _warm_parents(settings))
-    from resolute.agent.docker_engine import Engine  # brings Docker's library along: only those who ask pay for it
-    from resolute.agent.docker_runtime import DockerRuntime
-
-    engine = Engine(str(settings.docker_logins) if settings.docker_logins else None)
-    owner = containers.owner(settings.id, settings.cluster_id)
-    return DockerRuntime(tasks, engine, owner, settings.grace_s, settings.keep_finished)
-
-
-def _warm_parents(settings: AgentSettings) -> WarmParents | None:
-    if not settings.warm_start:
-        return None
-    folder = settings.work_dir.absolute() / "warm"
-    return WarmParents(WarmSettings(settings.python, settings.warm_imports, settings.warm_idle_s, folder))
-
-
-async def serve(bus: Bus, settings: AgentSettings, on_ready: Callable[[str], None] = lambda name: None) -> None:
-    """Until cancelled. Its tasks stay, and the next agent with this work directory finds them."""
-    with _alone_in(settings):
-        await make(bus, settings).run(lambda: on_ready("agent"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +52,23 @@ class Secrets:
     metrics_token: str = field(default="", repr=False)
 
 
-async def run(settings: AgentSettings, stop_tasks: bool, isolation: Isolation, secrets: Secrets) -> None:
+async def run(
+    settings: AgentSettings, registry: Registry[Any], prepared: Prepared, stop_tasks: bool, secrets: Secrets
+) -> None:
     """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     with _alone_in(settings) as lock, LoopWatch():
-        _say_how_isolated(settings, isolation)
+        prepared.announce()
         bus = await _open(settings, secrets.seed, stopping)
         if bus is None:
             return
         try:
             said_hello = asyncio.Event()
             async with _health(settings, bus, said_hello, secrets.metrics_token):
-                await _work(make(bus, settings, isolation), settings.id, stopping, stop_tasks, said_hello, lock)
+                agent = make(bus, settings, registry, prepared)
+                await _work(agent, settings.id, stopping, stop_tasks, said_hello, lock)
         finally:
             await bus.close()
 
@@ -158,14 +104,6 @@ def _seed(settings: AgentSettings) -> str | None:
         return settings.nats_seed_file.read_text().strip() if settings.nats_seed_file else None
     except OSError as error:
         raise InvalidConfig(f"nats_seed_file: cannot read {settings.nats_seed_file}: {error.strerror}") from error
-
-
-def _say_how_isolated(settings: AgentSettings, isolation: Isolation) -> None:
-    if settings.runtime == "process":
-        say = log_.info if isolation.level == "users" else log_.warning
-        say("isolation of tasks", level=isolation.level, what=isolation.sentence)
-        with suppress(OSError):  # a full disk is no reason to stop
-            (settings.work_dir / NOTE).write_text(f"{isolation.level}: {isolation.sentence}\n")
 
 
 async def _open(settings: AgentSettings, seed: str | None, stopping: asyncio.Event) -> NatsBus | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from resolute.agent import gpus
 from resolute.proto.pool import Slot
 
@@ -14,6 +16,12 @@ def detect(count: int | None, artificial: bool, gpu: bool) -> tuple[Slot, ...]:
     if gpu and (found := gpus.nvidia() or gpus.rocm()):
         return found if count is None else found[:count]
     return tuple(Slot(n, "cpu", _cpu_brand(), f"cpu-{n}") for n in numbers)
+
+
+def device_kind(slots: Sequence[Slot]) -> str:
+    """cuda, rocm or cpu: what images and variables are chosen by."""
+    kinds = {slot.kind for slot in slots}
+    return "cuda" if "cuda" in kinds else "rocm" if "rocm" in kinds else "cpu"
 
 
 def _cpu_brand() -> str:

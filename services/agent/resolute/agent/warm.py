@@ -24,6 +24,8 @@ import structlog
 
 from resolute.agent import shim
 from resolute.agent.accounts import Account, as_user
+from resolute.agent.environment import BOOTSTRAP
+from resolute.agent.process_launch import account_of
 from resolute.agent.runtime import Launch
 from resolute.agent.task_files import open_to_read
 
@@ -35,8 +37,6 @@ IN_USE_S = 30.0
 ROOM = "." * 4096
 """Its command line and its environment are long, so that those of a task fit over them."""
 
-BOOTSTRAP = ("-m", "determined.exec.prep")
-"""Behind the interpreter: the start of every task that can be forked."""
 ALWAYS = ("determined.core", "determined.exec.harness", "encodings.idna", "gzip")
 NAMES_BYTES_MAX = 256 * 1024
 _DIE_WITH_ITS_PARENT = f"ctypes.CDLL(None).prctl(1, {signal.SIGKILL:d}, 0, 0, 0)"
@@ -151,7 +151,8 @@ class WarmParents:
             return None
         if any(place and not os.path.isabs(place) for place in launch.environment.get("PYTHONPATH", "").split(":")):
             return None  # a path that begins where the task does
-        owner = "" if launch.account is None else str(launch.account.uid)
+        account = account_of(launch)
+        owner = "" if account is None else str(account.uid)
         return (("", owner), *sorted(_shared(launch.environment).items()))
 
     def _begin(self, key: Key, launch: Launch, imports: tuple[str, ...]) -> None:
@@ -164,13 +165,13 @@ class WarmParents:
             process = subprocess.Popen(
                 [*AS_TASKS_DO, settings.python, "-m", "determined.exec.warm", *words],
                 env=_parents_own(launch.environment),
-                cwd=_working_directory(settings.folder, launch.account),
+                cwd=_working_directory(settings.folder, account_of(launch)),
                 stdin=subprocess.DEVNULL,
                 stdout=complaints,
                 stderr=complaints,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                **as_user(launch.account),
+                **as_user(account_of(launch)),
             )
         self._parents[key] = Parent(process, ours, imports)
         asyncio.get_running_loop().add_reader(ours, self._heard, key)

@@ -17,6 +17,7 @@ from resolute.proto.experiment import (
     TrialStopRequested,
 )
 from resolute.proto.message import Command, Event
+from resolute.proto.needs import needs_of
 from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
 from resolute.proto.queue import JobSetting
 from resolute.proto.states import StopHow
@@ -118,6 +119,7 @@ def describe(experiment: Experiment, command: DescribeRun) -> TaskSpec:
         target_reached=trial.target_reached,
         environment=_variables(experiment.config),
         agent_user=experiment.agent_user,
+        needs=needs_of(experiment.config),
     )
 
 

@@ -1,0 +1,30 @@
+"""The runtimes there are, with the settings of all of them: the one place of the agent that names runtimes."""
+
+from __future__ import annotations
+
+from resolute.agent import settings
+from resolute.agent.docker_settings import DockerSettings
+from resolute.agent.docker_setup import Containers
+from resolute.agent.process_settings import ProcessSettings
+from resolute.agent.process_setup import Processes
+from resolute.agent.registry import Prepared, Registry
+
+
+class Settings(ProcessSettings, DockerSettings):
+    """Everything that `RESOLUTE_AGENT_*` can say, whichever runtime reads it."""
+
+
+REGISTRY: Registry[Settings] = Registry((Processes(), Containers()))
+"""The first one runs tasks where the settings do not choose."""
+
+
+def load(**given: object) -> Settings:
+    """What is given wins over the environment. Raises InvalidConfig, naming the setting and its variable."""
+    found = settings.read(Settings, given)
+    REGISTRY.named(found.runtime)
+    return found
+
+
+def prepare(settings: Settings, confine: bool) -> Prepared:
+    """The runtime that the settings choose; `confine` as in `RuntimeKind.prepare`. Raises InvalidConfig."""
+    return REGISTRY.named(settings.runtime).prepare(settings, confine)
