@@ -460,6 +460,12 @@ class ContinueExperiment(SearcherCommand):
     experiment_id: int
     config: Object
     """Merged, what the caller overrides included."""
+    overridden: tuple[str, ...] | None = None
+    """Which of the values that ExperimentEdited names the caller overrides, the labels apart. The others stay as they
+    are when this is decided, so that an edit which came after the sender had read the configuration is kept. Null in
+    commands of releases that did not say: then all of `config` counts."""
+    labels_added: tuple[str, ...] = ()
+    """Those that the caller adds to the labels there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,8 +492,26 @@ class ConfirmDeleted(SearcherCommand):
 
 @dataclass(frozen=True, slots=True)
 class EditExperiment(SearcherCommand):
+    """`changes` as in ExperimentEdited."""
+
     experiment_id: int
     changes: Object
+
+
+@dataclass(frozen=True, slots=True)
+class AddLabel(SearcherCommand):
+    """The reply's data: {"labels": [str]}, all the labels that the experiment has then."""
+
+    experiment_id: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveLabel(SearcherCommand):
+    """The reply's data as of AddLabel. A label that the experiment does not have is removed already."""
+
+    experiment_id: int
+    label: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import tarfile
@@ -194,6 +195,24 @@ async def test_a_patch_leaves_alone_what_is_null(postgres_dsn: str) -> None:
         answer = await someone.call("PUT", "/api/v1/experiments/1/labels/a/b")
         assert answer.body["labels"] == ["a/b", "foo"]
         assert (await someone.get("/api/v1/experiment/labels"))["labels"] == ["a/b", "foo"]
+
+
+async def test_labels_that_two_people_change_at_once_are_all_changed(postgres_dsn: str) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        ada, bob = [await cluster.nobody.login(name) for name in ("admin", "determined")]
+        await submit(ada, activate=False)
+        before = (await ada.get("/api/v1/experiments/1"))["experiment"]["labels"]
+        labels = "/api/v1/experiments/1/labels"
+        asked = [
+            *(ada.call("PUT", f"{labels}/ada-{n}") for n in range(8)),
+            *(bob.call("PUT", f"{labels}/bob-{n}") for n in range(8)),
+            *(ada.call("DELETE", f"{labels}/{label}") for label in before),
+        ]
+        assert before
+        assert {answer.status for answer in await asyncio.gather(*asked)} == {200}
+        experiment = (await bob.get("/api/v1/experiments/1"))["experiment"]
+        assert experiment["labels"] == [f"{name}-{n}" for name in ("ada", "bob") for n in range(8)]
+        assert experiment["config"]["labels"] == experiment["labels"]
 
 
 async def test_a_limit_of_slots_is_taken_away_by_null(postgres_dsn: str) -> None:

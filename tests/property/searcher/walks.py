@@ -13,6 +13,7 @@ from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionReq
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
+    AddLabel,
     ArchiveExperiment,
     CancelExperiment,
     CompleteOperation,
@@ -26,6 +27,7 @@ from resolute.proto.experiment import (
     PauseExperiment,
     PostOperations,
     RecordLogRemoved,
+    RemoveLabel,
     ReportEarlyExit,
     ReportLogPolicyMatch,
     ReportValidation,
@@ -213,6 +215,7 @@ def of_people() -> list[Message]:
         ActivateExperiment(EXPERIMENT),
         EditExperiment(EXPERIMENT, {"max_restarts": 2, "notes": "n"}),
         EditExperiment(EXPERIMENT, {"resource_pool": "attic"}),
+        *(label(EXPERIMENT, "a") for label in (AddLabel, RemoveLabel)),
         MoveExperiment(EXPERIMENT, 2),
     ]
 

@@ -10,11 +10,13 @@ from resolute.proto.checkpoint import CheckpointCompleted
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import (
     ActivateExperiment,
+    AddLabel,
     ArchiveExperiment,
     CancelExperiment,
     ContinueExperiment,
     DeleteExperiment,
     DescribeRun,
+    EditExperiment,
     ExperimentContinued,
     ExperimentEnded,
     KillTrial,
@@ -199,3 +201,19 @@ def test_a_grid_continues_to_its_last_point() -> None:
     story = story.exits(2).exits(3).exits(4)
     assert story.experiment.state is State.COMPLETED
     assert sorted(one.hparams["lr"] for one in story.experiment.trials.values()) == [1, 2, 3, 4]
+
+
+def test_what_was_edited_since_the_configuration_was_read_stays_edited() -> None:
+    read = config(max_restarts=0)
+    story = failed().when(EditExperiment(ID, {"name": "better", "priority": 3})).when(AddLabel(ID, "mine"))
+    merged = {**read, "max_restarts": 2, "labels": ["theirs"]}
+    story = story.when(ContinueExperiment(ID, merged, overridden=("max_restarts",), labels_added=("theirs",)))
+    experiment = story.experiment
+    assert (experiment.name, experiment.labels, experiment.settings.priority) == ("better", ["mine", "theirs"], 3)
+    assert experiment.settings.max_restarts == 2
+    assert "description" not in experiment.config  # what neither has is not made up
+
+
+def test_a_command_that_does_not_say_what_it_overrides_counts_as_a_whole() -> None:
+    story = failed().when(EditExperiment(ID, {"name": "better"})).when(again(max_restarts=0))
+    assert story.experiment.name == "digits"

@@ -13,6 +13,7 @@ from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import (
+    AddLabel,
     ConfirmDeleted,
     DeleteExperiment,
     DescribeRun,
@@ -23,6 +24,7 @@ from resolute.proto.experiment import (
     ExperimentEnded,
     KillExperiment,
     PauseExperiment,
+    RemoveLabel,
     TrialCreated,
     TrialRunRequested,
 )
@@ -104,6 +106,27 @@ async def test_submissions_that_arrive_at_once_are_numbered_without_gaps() -> No
         replies = await asyncio.gather(*commands)
         assert sorted(reply.data["experiment_id"] for reply in replies) == list(range(1, 21))
         assert sorted(event.trial_id for event in house.events(TrialCreated)) == list(range(1, 101))
+
+
+async def test_labels_that_are_changed_at_once_by_two_searchers_are_all_changed() -> None:
+    async with a_house(searchers=2) as house:
+        await house.ask(submission(config()), "cmd-1")
+        await house.ask(EditExperiment(1, {"labels": [f"old-{n}" for n in range(10)]}), "cmd-2")
+        changes = [AddLabel(1, f"new-{n}") for n in range(10)] + [RemoveLabel(1, f"old-{n}") for n in range(10)]
+        replies = await asyncio.gather(*(house.ask(change, f"change-{n}") for n, change in enumerate(changes)))
+        assert house.events(ExperimentEdited)[-1].changes == {"labels": [f"new-{n}" for n in range(10)]}
+        for change, reply in zip(changes, replies, strict=True):
+            assert (change.label in reply.data["labels"]) == isinstance(change, AddLabel)
+
+
+async def test_a_label_that_is_added_again_under_the_same_cause_is_answered_as_the_first_time() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config()), "cmd-1")
+        first = await house.ask(AddLabel(1, "b"), "cmd-2")
+        await house.ask(AddLabel(1, "a"), "cmd-3")
+        assert (await house.ask(AddLabel(1, "b"), "cmd-2")) == first
+        assert (await house.ask(AddLabel(1, "b"), "cmd-4")).data["labels"] == ["a", "b"]  # nothing to change
+        assert len(house.events(ExperimentEdited)) == 2
 
 
 async def test_a_refused_submission_takes_no_number() -> None:

@@ -16,7 +16,7 @@ from .experiment import (
 from .hyperparameters import Space, count_grid, grid, grid_point, parse_space, sample
 from .lengths import Length
 from .masking import masked, masked_defaults, masked_yaml
-from .merge import merge
+from .merge import merge, value_at
 from .rungs import most_apart, most_rungs, rung_lengths
 from .searcher import HALVING, OPEN_TRIALS_MAX, SearcherConfig
 from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
@@ -59,4 +59,5 @@ __all__ = [
     "sample",
     "secrets_of",
     "slots_of",
+    "value_at",
 ]

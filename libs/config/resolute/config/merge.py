@@ -9,6 +9,13 @@ from typing import Any
 Config = Mapping[str, Any]
 
 
+def value_at(config: Any, path: tuple[str, ...]) -> Any:
+    """What stands at `path` in a configuration; None where nothing does."""
+    for name in path:
+        config = (config or {}).get(name)
+    return config
+
+
 def merge(upper: Config, lower: Config) -> dict[str, Any]:
     """`upper` completed by `lower`; neither is changed. Both are canonical and hold no defaults.
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from resolute.config import value_at
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import (
     ContinueExperiment,
@@ -24,7 +25,7 @@ from resolute.proto.states import GONE, EarlyExit, ExperimentState, TrialState, 
 from resolute.search import trial, turns
 from resolute.search.experiment import Experiment
 from resolute.search.methods import CreateTrial, method_for
-from resolute.search.settings import Settings
+from resolute.search.settings import EDITABLE, Settings, edited
 
 CONTINUABLE = ("single", "random", "grid")
 
@@ -52,7 +53,7 @@ def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collectio
     if experiment.state in (ExperimentState.ABSENT, ExperimentState.DELETED):
         raise NotFound(f"no experiment {command.experiment_id}")
     _check_state(experiment)
-    config = command.config
+    config = _with_later_edits(experiment, command)
     _check_overrides(experiment, config)
     going = _going(experiment)
     if not going:
@@ -64,6 +65,18 @@ def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collectio
         events += [TrialContinued(one.trial_id, hparams), *_lost(one, gone), *_further(one, settings)]
     at_once = turns.limit(settings)
     return events + [_next_run(one, settings, gone) for one in going[:at_once]]
+
+
+def _with_later_edits(experiment: Experiment, command: ContinueExperiment) -> Object:
+    """The configuration of the command, with the present value of everything that may be edited and that the caller
+    does not override: somebody may have edited it since the sender of the command read the configuration."""
+    if command.overridden is None:
+        return command.config
+    kept = [name for name, one in EDITABLE.items() if one.path and name not in command.overridden]
+    present = {name: value_at(experiment.config, EDITABLE[name].path) for name in kept}
+    present["labels"] = sorted({*experiment.labels, *command.labels_added})
+    later = {name: value for name, value in present.items() if value != value_at(command.config, EDITABLE[name].path)}
+    return edited(command.config, later)
 
 
 def _going(experiment: Experiment) -> list[trial.Trial]:
@@ -139,7 +152,7 @@ def _check_overrides(experiment: Experiment, config: Object) -> None:
     if experiment.settings.searcher.name != "single":
         fixed = (("searcher",), ("hyperparameters",), *FIXED)
     for path in fixed:
-        _check_same(".".join(path), _at(experiment.config, path), _at(config, path))
+        _check_same(".".join(path), value_at(experiment.config, path), value_at(config, path))
     before, after = (_place(each.get("checkpoint_storage") or {}) for each in (experiment.config, config))
     _check_same("checkpoint_storage", before, after)
 
@@ -150,12 +163,6 @@ def _check_same(path: str, before: Any, after: Any) -> None:
             f"{path}: cannot change when an experiment is continued; it is {_short(before)}, found {_short(after)}. "
             f"Leave it out, or {FORK}."
         )
-
-
-def _at(config: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        config = (config or {}).get(name)
-    return config
 
 
 def _place(storage: Mapping[str, Any]) -> dict[str, Any]:

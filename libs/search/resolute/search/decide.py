@@ -8,6 +8,7 @@ from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionReq
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import (
     ActivateExperiment,
+    AddLabel,
     ArchiveExperiment,
     CancelExperiment,
     CompleteOperation,
@@ -21,6 +22,7 @@ from resolute.proto.experiment import (
     PauseExperiment,
     PostOperations,
     RecordLogRemoved,
+    RemoveLabel,
     ReportEarlyExit,
     ReportLogPolicyMatch,
     ReportValidation,
@@ -116,6 +118,10 @@ def _grant(wish: SearcherCommand, experiment: Experiment) -> list[Event]:
             return wishes.confirm_deleted(experiment)
         case EditExperiment(changes=changes):
             return wishes.edit(experiment, changes)
+        case AddLabel(label=label):
+            return wishes.add_label(experiment, label)
+        case RemoveLabel(label=label):
+            return wishes.remove_label(experiment, label)
         case MoveExperiment(project_id=project_id):
             return wishes.move(experiment, project_id)
         case SetTrialLogRetention():

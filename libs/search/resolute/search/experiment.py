@@ -125,6 +125,10 @@ class Experiment:
         """What its trials begin from; of another experiment."""
         return self._settings.searcher.source_checkpoint_uuid if self._settings else None
 
+    @property
+    def labels(self) -> list[str]:
+        return list(self.config.get("labels") or ())
+
     def trial(self, trial_id: int) -> Trial:
         """Raises NotFound."""
         if trial_id not in self.trials:

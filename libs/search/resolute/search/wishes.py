@@ -148,6 +148,19 @@ def edit(experiment: Experiment, changes: Object) -> list[Event]:
     return [ExperimentEdited(changes), *_leaving(experiment, changes.get("resource_pool"))] if changes else []
 
 
+def add_label(experiment: Experiment, label: str) -> list[Event]:
+    """The experiment has its labels in order afterwards."""
+    return _relabel(experiment, sorted({*experiment.labels, label}))
+
+
+def remove_label(experiment: Experiment, label: str) -> list[Event]:
+    return _relabel(experiment, [known for known in experiment.labels if known != label])
+
+
+def _relabel(experiment: Experiment, labels: list[str]) -> list[Event]:
+    return edit(experiment, {"labels": labels}) if labels != experiment.labels else []
+
+
 def _leaving(experiment: Experiment, pool: str | None) -> list[Event]:
     """Runs in another pool give way: one that waits there is withdrawn by that. Each is asked for in `pool` when its
     old allocation has exited, so that a trial never has two."""

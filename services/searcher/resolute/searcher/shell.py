@@ -17,6 +17,7 @@ from resolute.proto.checkpoint import (
 )
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import (
+    AddLabel,
     ContinueExperiment,
     CreateExperiment,
     DescribeRun,
@@ -26,6 +27,7 @@ from resolute.proto.experiment import (
     ExperimentEdited,
     ExperimentNumbered,
     PreviewSearch,
+    RemoveLabel,
     ReportValidation,
     SearcherCommand,
     TrialRunRequested,
@@ -95,7 +97,15 @@ class Searcher:
             # What has just been folded is at hand; only a stream that was forgotten meanwhile is read again.
             experiment = await self._experiments.state(_stream(experiment_id), at_least=1)
             return Reply(outcome.position, codec.dump(reports.taken(experiment, command)))
+        if isinstance(command, AddLabel | RemoveLabel):
+            return Reply(outcome.position, {"labels": await self._labels(experiment_id, outcome)})
         return Reply(position=outcome.position)
+
+    async def _labels(self, experiment_id: int, outcome: Appended) -> list[str]:
+        """The labels after a change of them; the same again when the same command comes a second time."""
+        if outcome.events and isinstance(edited := outcome.events[0].event, ExperimentEdited):
+            return list(edited.changes["labels"])
+        return (await self._experiments.state(_stream(experiment_id), at_least=1)).labels
 
     async def react(self, recorded: Recorded) -> None:
         """One fact of the log: a report on one of our trials, or an event of our own that others must hear of."""

@@ -13,9 +13,10 @@ from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import launch_warnings
 from resolute.api.handlers.placing import defaults_at
 from resolute.api.handlers.shown_secrets import experiment_for
+from resolute.api.projections.experiments import CONFIG_PATHS
 from resolute.api.routing import OWNERS, Route
 from resolute.api.views.experiments import row_of
-from resolute.config import MASK, changed, load_yaml, override, secrets_of
+from resolute.config import MASK, changed, load_yaml, override, secrets_of, value_at
 from resolute.config.without_effect import without_effect
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import ContinueExperiment
@@ -36,10 +37,19 @@ async def continue_experiment(call: Call) -> dict[str, Any]:
     fits = await check_resources(call, config.resources)
     sealed = await call.gateway.vault.sealed(config.merged, "", row["owner_id"], {})
     async with call.gateway.vault.unless_refused(sealed):
-        await call.send(ContinueExperiment(int(experiment_id), sealed.config))
+        await call.send(continuing(int(experiment_id), sealed.config, current))
     experiment = await experiment_for(call, int(experiment_id))
     told = without_effect(changes, call.gateway.settings.task_runtime)
     return {"experiment": experiment, **await launch_warnings(call, config, fits), "configWarnings": told}
+
+
+def continuing(experiment_id: int, config: dict[str, Any], before: dict[str, Any]) -> ContinueExperiment:
+    """The command, which says how `config` differs from `before`, the configuration that this gateway has read: what
+    is edited meanwhile and not overridden stays edited."""
+    overridden = [name for name, path in CONFIG_PATHS.items() if value_at(config, path) != value_at(before, path)]
+    added = sorted(set(config["labels"]) - set(before.get("labels") or ()))
+    said = tuple(name for name in overridden if name != "labels")
+    return ContinueExperiment(experiment_id, config, said, tuple(added))
 
 
 def _unmasked(changes: dict[str, Any], current: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import Forbidden, NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
+    AddLabel,
     ArchiveExperiment,
     CancelExperiment,
     DeleteExperiment,
@@ -27,6 +28,7 @@ from resolute.proto.experiment import (
     KillExperiment,
     MoveExperiment,
     PauseExperiment,
+    RemoveLabel,
     SearcherCommand,
     UnarchiveExperiment,
 )
@@ -195,21 +197,18 @@ async def _collect(call: Call, experiment_id: int) -> None:
 
 async def put_label(call: Call) -> dict[str, Any]:
     """Add a label."""
-    return await _labels(call, lambda labels, label: sorted({*labels, label}))
+    return await _labels(call, AddLabel)
 
 
 async def delete_label(call: Call) -> dict[str, Any]:
     """Take a label away."""
-    return await _labels(call, lambda labels, label: [known for known in labels if known != label])
+    return await _labels(call, RemoveLabel)
 
 
-async def _labels(call: Call, change: Callable[[list[str], str], list[str]]) -> dict[str, Any]:
-    experiment_id, label = call.int("experimentId"), call.path["label"]
-    labels = list((await row_of(call.gateway.read, experiment_id))["labels"])
-    changed = change(labels, label)
-    if changed != labels:
-        await call.send(EditExperiment(experiment_id, {"labels": changed}))
-    return {"labels": changed}
+async def _labels(call: Call, change: Callable[[int, str], SearcherCommand]) -> dict[str, Any]:
+    experiment_id = call.int("experimentId")
+    await row_of(call.gateway.read, experiment_id)
+    return {"labels": (await call.send(change(experiment_id, call.path["label"]))).data["labels"]}
 
 
 async def move_experiment(call: Call) -> dict[str, Any]:
