@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import resolute.checkpoint.shell as checkpoint
+from resolute.proto.message import Cause, Command, Reply
+from resolute.proto.pool import ChangeJob
 from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
 
@@ -411,3 +413,38 @@ async def test_the_queue_tells_what_waits_and_the_cluster_what_it_has(postgres_d
         assert len((await someone.get("/api/v1/tasks"))["allocationIdToSummary"]) == 2
         assert (await someone.get("/api/v1/agents"))["agents"] == []
         assert (await someone.call("POST", "/api/v1/agents/a/enable")).status == 403
+
+
+async def test_of_two_priorities_set_at_once_the_queue_goes_by_the_one_that_stays(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool learns of the first after the second, which the configuration has."""
+    async with running(postgres_dsn, services=True) as cluster:
+        ada, bob = [await cluster.nobody.login(name) for name in ("admin", "determined")]
+        job_id = (await submit(ada))["experiment"]["jobId"]
+
+        async def priority() -> Any:
+            return await cluster.gateway.read.value("SELECT coalesce(min(priority), -1) FROM read_v1.allocations")
+
+        await cluster.until(priority, 42)
+        on_its_way, second_is_done = asyncio.Event(), asyncio.Event()
+        request = cluster.bus.request
+
+        async def late(command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
+            if isinstance(command, ChangeJob) and cause.id.startswith("req-") and command.changes == {"priority": 10}:
+                on_its_way.set()
+                await second_is_done.wait()
+            return await request(command, cause, timeout_s)
+
+        monkeypatch.setattr(cluster.bus, "request", late)
+
+        async def put(someone: Client, value: int) -> None:
+            await someone.post("/api/v1/job-queues", {"updates": [{"jobId": job_id, "priority": value}]})
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(put(ada, 10))
+            await on_its_way.wait()
+            await put(bob, 20)
+            second_is_done.set()
+        assert await priority() == 20
+        assert (await ada.get("/api/v1/experiments/1"))["experiment"]["config"]["resources"]["priority"] == 20

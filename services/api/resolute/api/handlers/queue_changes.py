@@ -40,6 +40,11 @@ LEFT JOIN LATERAL (
     FROM read_v1.experiment_configs f WHERE f.experiment_id = e.id) s ON true
 WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
 
+RESOURCES = "SELECT config -> 'resources' FROM read_v1.experiment_configs WHERE experiment_id = $1"
+
+TOLD_AGAIN_MOST = 10
+"""How often the pool is told of one change, where others keep changing the same setting."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -172,12 +177,35 @@ async def _edit(call: Call, job: Job, changes: dict[str, Any], step: str) -> Non
     if job.experiment_id is not None:
         await call.send(EditExperiment(job.experiment_id, changes), step)
     if job.live:
+        await _tell_pool(call, job, changes, step)
+
+
+async def _tell_pool(call: Call, job: Job, changes: Mapping[str, Any], step: str) -> None:
+    """Let the pool go by `changes`, which the configuration has already.
+
+    Of two requests that change the same setting at once, the pool may learn of the earlier one last. So the
+    configuration is read again after the pool has answered, and the pool is told what it says by then. A request that
+    edits it later tells the pool later as well.
+    """
+    for turn in range(TOLD_AGAIN_MOST):
         try:
-            reply = await call.send(ChangeJob(job.pool, job.job_id, changes), f"{step}/queue")
+            reply = await call.send(ChangeJob(job.pool, job.job_id, dict(changes)), f"{step}/queue{turn or ''}")
         except NotFound:  # its last allocation ended meanwhile: the next will be asked for as its configuration says
             return
-        if not reply.position:  # the searcher's telling came first: what it changed shall be shown as well
-            await call.gateway.read.catch_up()
+        if job.experiment_id is None and reply.position:
+            return
+        await call.gateway.read.catch_up()
+        present = await _present(call, job, changes)
+        if present == changes:
+            return
+        changes = present
+
+
+async def _present(call: Call, job: Job, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the configuration says of the settings in `changes`; the same again where there is none."""
+    found = await call.gateway.read.value(RESOURCES, job.experiment_id)
+    resources = {} if found is None else orjson.loads(found)
+    return {name: resources.get(name, value) for name, value in changes.items()}
 
 
 async def _adopt(call: Call, job: Job, step: str) -> None:
