@@ -1,4 +1,4 @@
-"""Writes docs/reference/lifecycles.md: the tables of transitions, drawn. `python docs/lifecycles.py`."""
+"""Writes docs/reference/lifecycles.md: diagrams of the tables of transitions. `python docs/lifecycles.py`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
 
 def page() -> str:
     parts = [
-        "# Lives",
+        "# States of experiments, trials, allocations and the like",
         "",
-        "Drawn from the code's own tables by `python docs/lifecycles.py`; an event that a table does not know in a",
-        "state cannot be appended there. What leaves a state as it is, is listed below each picture.",
+        "Drawn by `python docs/lifecycles.py` from the tables in the code. If a table has no entry for an event in",
+        "some state, that event cannot be appended in that state. Events that do not change the state are listed",
+        "below each diagram.",
     ]
     for title, source, flow in LIVES:
         parts += ["", f"## {title}", "", f"The table is `FLOW` in {source}.", "", *_diagram(flow), *_loops(flow)]

@@ -1,4 +1,4 @@
-"""Writes docs/reference/master-config.md: each key of Determined's master.yaml, and what becomes of it here.
+"""Writes docs/reference/master-config.md: each key of Determined's master.yaml, and whether it works here.
 
 `python docs/master_config.py`. The keys of release 0.38.1 are in `master_keys.txt`, a line each.
 """
@@ -76,11 +76,11 @@ def page() -> str:
         [
             "# The master configuration, key by key",
             "",
-            "What becomes of each key of Determined 0.38.1's `master.yaml` when it is given to",
-            "`det deploy local cluster-up --master-config-path`. A key that works has its effect. A key that is",
-            "refused ends the start, with its name and what to do instead, unless it has a value that asks for what",
-            "the cluster does anyway. `null` says nothing. Made by `python docs/master_config.py` from the tables that",
-            "the program itself reads.",
+            "Whether each key of Determined 0.38.1's `master.yaml` works in a file for",
+            "`det deploy local cluster-up --master-config-path`. If the file has a key that is refused, the cluster",
+            "does not start, and the message names the key and says what to do instead; values that ask for what the",
+            "cluster does anyway are accepted. `null` counts as a missing key. Written by",
+            "`python docs/master_config.py` from the tables that the program itself reads.",
             "",
             "Resolute has three keys of its own: `scheduler.type: fifo`, `scheduler.fair_share_groups`, and a pool's",
             "`provider` with `type: local` ([elastic pools](../guide/elastic-pools.md)).",
