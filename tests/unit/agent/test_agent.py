@@ -127,6 +127,8 @@ class Scene:
     lines: dict[int, LogLine] = field(default_factory=dict)
     batches: list[int] = field(default_factory=list)
     refuse_line: str = ""
+    refused_lines: list[int] = field(default_factory=list)
+    """How many lines each refused batch held."""
     answer_after_s: float = 0
     grace_s: float = 60
     away: bool = False
@@ -201,6 +203,7 @@ class Scene:
             self.failing -= 1
             raise Failed("a bug of the gateway's")
         if any(self.refuse_line and line.text == self.refuse_line for line in batch.lines):
+            self.refused_lines.append(len(batch.lines))
             raise InvalidConfig("not this line")
         self.batches.append(len(batch.lines))
         self.lines.update({line.sequence: line for line in batch.lines})
@@ -460,6 +463,7 @@ async def test_a_line_that_is_refused_does_not_take_the_others_with_it(tmp_path:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.texts() == [*"abcdefghij"])
         assert [s.lines[n].sequence & 0xFFFF for n in sorted(s.lines)] == [0, 1, 2, 3, 4, 5, 6, 8, 9, 10]
+        assert s.refused_lines == [11, 1], "one batch did harm with the line, and then the line alone"
 
 
 @pytest.mark.parametrize("ended_meanwhile", [False, True])

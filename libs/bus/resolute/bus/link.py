@@ -167,9 +167,17 @@ class Link:
 
         return await self.keep(open_)
 
-    async def publish(self, subject: str, body: bytes, headers: Headers | None = None, reply: str = "") -> None:
+    async def answer(self, message: Msg, body: bytes, headers: Headers | None) -> None:
+        """Send the answer to a message over the connection that brought it, which may be one that is only just being
+        opened; over the present one where that is lost. Raises as `publish` does."""
+        brought_by = message._client
+        await self.publish(message.reply, body, headers, by=brought_by if brought_by.is_connected else None)
+
+    async def publish(
+        self, subject: str, body: bytes, headers: Headers | None = None, reply: str = "", by: Client | None = None
+    ) -> None:
         """Raises TooLarge for a message that the server would not take, and Unavailable."""
-        client = self.client
+        client = by or self.client
         # nats-py looks at the body alone. The server counts the headers too, and closes the connection.
         size_bytes = len(body) + envelope.size_bytes(headers)
         if size_bytes > client.max_payload:

@@ -207,10 +207,10 @@ class NatsBus:
 
     async def _reply(self, message: Msg, body: bytes, headers: envelope.Headers | None) -> None:
         try:
-            await self._link.publish(message.reply, body, headers)
+            await self._link.answer(message, body, headers)
         except TooLarge as error:  # told to the one who asked, who would otherwise wait for nothing, and ask again
             told = TooLarge(f"the answer of {message.subject} is too large: {error.message}")
-            await self._link.publish(message.reply, told.message.encode(), envelope.of_error(told))
+            await self._link.answer(message, told.message.encode(), envelope.of_error(told))
 
 
 class _Reader:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import structlog
 
 from resolute.bus import Bus, subjects
-from resolute.proto.errors import Failed, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, ResoluteError, TooLarge, Unavailable
 from resolute.proto.message import Reply
 from resolute.proto.pool import LogBatch, LogsStored, OpenSecrets, SecretsOpened, TaskReport
 from resolute.service import Patience
@@ -20,6 +21,14 @@ log_ = structlog.get_logger()
 ANSWER_S = 5.0
 FAILURES_MAX = 5
 """How often the gateway may fail over the same lines before they are what it fails over."""
+
+
+class Stored(Enum):
+    """What became of a batch of log lines."""
+
+    YES = "durable"
+    TOO_LARGE = "a smaller part may be taken"
+    REFUSED = "one of its lines at least will never be taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +65,23 @@ class Desk:
             opened: dict[str, Any] = box.opened(answer.sender, answer.box, token)
             return opened
 
-    async def store(self, batch: LogBatch) -> bool:
-        """Whether the lines are durable now; False when the gateway will not have them, however often they come."""
+    async def store(self, batch: LogBatch) -> Stored:
+        """Send the lines until they are durable, or the gateway will not have them, however often they come."""
         patience = Patience()
         failures = 0
         while True:
             try:
                 await self.bus.ask(subjects.agent(self.agent_id, "logs"), batch, LogsStored, ANSWER_S)
-                return True
+                return Stored.YES
             except Unavailable as error:
                 await patience.wait("log lines", error)
+            except TooLarge as error:
+                log_.info("log lines are sent in smaller parts", lines=len(batch.lines), why=error.message)
+                return Stored.TOO_LARGE
             except ResoluteError as error:
                 failures += isinstance(error, Failed)
                 if 0 < failures < FAILURES_MAX:
                     await patience.wait("log lines", error)
                     continue
                 log_.error("log lines refused", lines=len(batch.lines), why=error.message)
-                return False
+                return Stored.REFUSED

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from resolute.agent.desk import Desk
+from resolute.agent.desk import Desk, Stored
 from resolute.agent.ledger import Entry, Ledger
 from resolute.agent.log_lines import Tracebacks, last_words, read_lines
 from resolute.agent.runtime import (
@@ -64,6 +64,8 @@ class Task:
         self._begun = False
         self._asked_to_end = False
         self._tracebacks: Tracebacks = frozenset()
+        self._one_by_one_before = 0
+        """Lines before this one are sent one by one: they were in a batch that was refused."""
         self._ended = asyncio.Event()
 
     @property
@@ -203,15 +205,20 @@ class Task:
             pause_s = min(pause_s * 1.5, LOOK_S_TALKING if chunk.lines else LOOK_S_MAX)
 
     async def _hand_over(self, chunk: Chunk, limit: int) -> int:
-        """How many lines to try next: what is refused as a whole is tried in smaller parts, down to the culprit."""
+        """How many lines to try next. What is too large is tried in halves. The lines of a refused batch are tried one
+        by one, so that the line that did harm is sent in one batch with others only, and is the only one left out: a
+        batch that ends the gateway's process does so several times before it is refused."""
         first, agent_id = self.entry.lines, self._office.settings.id
         lines, tracebacks = read_lines(self.entry, agent_id, first, chunk.lines, self._tracebacks)
         stored = await self._office.desk.store(LogBatch(lines))
-        if not stored and len(lines) > 1:
-            return len(lines) // 2
+        if stored is not Stored.YES and len(lines) > 1:
+            if stored is Stored.TOO_LARGE:
+                return len(lines) // 2
+            self._one_by_one_before = first + len(lines)
+            return 1
         self._tracebacks = tracebacks
         self._write(replace(self.entry, mark=chunk.mark, lines=first + len(lines)))
-        return min(limit * 2, LINES_MAX)
+        return 1 if self.entry.lines < self._one_by_one_before else min(limit * 2, LINES_MAX)
 
     async def _close(self) -> None:
         """After the task's own lines the agent's, where the task's end needs a word. Said again, they are the same."""

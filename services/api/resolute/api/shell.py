@@ -261,7 +261,7 @@ async def _subscribed(gateway: Gateway) -> list[Subscription]:
     store = AgentLogs(gateway.read, gateway.store_lines, gateway.signals, gateway.freshness).store
     secrets = AgentSecrets(gateway.read, gateway.task_tokens, gateway.vault).open
     messages = (
-        AgentMessages("logs", LogBatch, store, _first_line),
+        AgentMessages("logs", LogBatch, store, _lines_of),
         AgentMessages("secrets", OpenSecrets, secrets, lambda question: sha256(question.token.encode()).hexdigest()),
     )
     subscriptions = [await bus.facts(gateway.signals.deliver)]
@@ -274,9 +274,10 @@ async def _subscribed(gateway: Gateway) -> list[Subscription]:
     return subscriptions
 
 
-def _first_line(batch: LogBatch) -> str:
-    """Which batch it is: an agent sends the same lines together until they are taken."""
-    return next((f"{line.task_id}/{line.rank}/{line.sequence}" for line in batch.lines), "")
+def _lines_of(batch: LogBatch) -> str:
+    """Which batch it is: an agent sends the same lines together until they are taken. The number of lines belongs to
+    it, so that a part of a refused batch, which begins at the same line, is judged for itself."""
+    return next((f"{line.task_id}/{line.rank}/{line.sequence}/{len(batch.lines)}" for line in batch.lines), "")
 
 
 async def _note_use(gateway: Gateway) -> None:
