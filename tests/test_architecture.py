@@ -21,6 +21,7 @@ import resolute.proto.catalog  # noqa: F401  (registers every event)
 from resolute.agent.runtimes import REGISTRY
 from resolute.proto import streams
 from resolute.proto.message import EVENTS as REGISTERED
+from resolute.proto.owners import OWNERS
 from resolute.proto.queue import ZERO_SLOTS, PolicyName, WaitRule
 from resolute.proto.states import (
     AfterStop,
@@ -257,6 +258,26 @@ def _agent_modules_of(stems: set[str]) -> set[str]:
     """The modules of the agent that these modules of the agent import."""
     names = {one.name for one in imports_of([file for file in sources("agent") if file.stem in stems])}
     return {name.split(".")[2] for name in names if name.startswith("resolute.agent.")}
+
+
+KINDS_OF_TASKS = ("trial", "experiment", "notebook", "tensorboard", *OWNERS)
+"""What the scheduler must not know of: kinds of tasks, what they are made of, and the services that own them."""
+
+
+@pytest.mark.parametrize("unit", ["scheduler", "scheduling"])
+def test_the_scheduler_knows_no_kind_of_task_and_no_owner_by_name(unit: str) -> None:
+    """It asks the owner that an allocation names, at the address which `resolute.proto.owners` has for it."""
+    assert "searcher" in KINDS_OF_TASKS
+    for file in sources(unit):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            named = [word for word in KINDS_OF_TASKS if word in line.lower()]
+            assert named == [], f"{file.relative_to(ROOT)}:{number} speaks of {named[0]}: {line.strip()}"
+
+
+def test_every_owner_of_tasks_is_a_service_that_answers_for_them() -> None:
+    for name, owner in OWNERS.items():
+        imported = {one.name for one in imports_of(sources(name))}
+        assert "resolute.proto.tasks.DescribeTask" in imported, f"{name} does not listen at {owner.subject}"
 
 
 EVENTS = {name: kind for name, kind in REGISTERED.items() if kind.__module__.startswith("resolute.proto.")}

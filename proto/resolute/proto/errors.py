@@ -89,6 +89,11 @@ class Unavailable(ResoluteError):
     http_status = 503
 
 
+class Unserved(Unavailable):
+    """No process listens at the address that was asked, so the message has reached nobody. On the bus and on the wire
+    it is an `Unavailable`."""
+
+
 class Failed(ResoluteError):
     """Another service met a bug of its own. It has not answered: who needs an answer asks again."""
 

@@ -8,12 +8,11 @@ Steps are cumulative batches since the trial's first run. States, outcomes and w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from resolute.proto import streams
-from resolute.proto.message import Command, Event, Json, Object
-from resolute.proto.needs import TaskNeeds
+from resolute.proto.message import Command, Event, Object
 from resolute.proto.states import AfterStop
 
 
@@ -621,37 +620,11 @@ class PreviewSearch(SearcherCommand):
 
 @dataclass(frozen=True, slots=True)
 class DescribeRun(SearcherCommand):
-    """Ask what a run needs to start; nothing is written. The reply's data is a TaskSpec, as JSON."""
+    """Ask what a run needs to start; nothing is written. The reply's data is a TaskSpec, as JSON.
+
+    Schedulers of release 0.1.0 ask so; later ones send `resolute.proto.tasks.DescribeTask` to the owner of the task.
+    """
 
     experiment_id: int
     trial_id: int
     allocation_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskSpec:
-    """Everything an agent needs to start one task, apart from its slots and its token."""
-
-    task_id: str
-    task_type: str
-    """TRIAL; later NOTEBOOK, SHELL, COMMAND, TENSORBOARD, GENERIC."""
-    allocation_id: str
-    experiment_id: int | None
-    trial_id: int | None
-    run_id: int
-    owner: str
-    config: Json
-    """The merged experiment configuration."""
-    hparams: Json
-    seed: int
-    steps_completed: int
-    checkpoint: str | None
-    target: int | None = None
-    """How far to train in all, in the unit of `searcher.max_length`; null where the search sets no targets."""
-    target_reached: bool = False
-    environment: dict[str, str] = field(default_factory=dict)
-    """Variables the user's configuration adds."""
-    agent_user: AgentUser | None = None
-    """Whom it runs as where the runtime can; None for whomever the agent or the image says."""
-    needs: TaskNeeds | None = None
-    """What it needs of its host; None where its owner is of an earlier release, and only the configuration says it."""

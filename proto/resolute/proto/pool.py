@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 from resolute.proto import streams
-from resolute.proto.experiment import TaskSpec
 from resolute.proto.message import Command, Event, Object
+from resolute.proto.tasks import TaskSpec
 
 
 class PoolEvent(Event):
@@ -141,6 +141,9 @@ class AllocationRequested(PoolEvent):
     """Where it takes any number of slots from this up to `slots`."""
     preemptible: bool = True
     """Whether it may be asked to make room for others, as a notebook may not."""
+    task_owner: str = ""
+    """The service that asked for it, by its name in `resolute.proto.owners`: it says what runs in the allocation. Empty
+    where a release before there were owners asked; `owner` is the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +420,22 @@ class RequestAllocation(SchedulerCommand):
     """Where any number of slots from this up to `slots` will do."""
     preemptible: bool = True
     """Whether it may be asked to make room for others, as a notebook may not."""
+    task_owner: str = ""
+    """The service that asked for it, by its name in `resolute.proto.owners`: it says what runs in the allocation. Empty
+    where a release before there were owners asked; `owner` is the person."""
+
+
+class TaskReference(TypedDict):
+    """The numbers by which the owner of a task knows it. They come with the request for an allocation; others pass them
+    on as they are, with every event from which the owner has to recognise the task."""
+
+    experiment_id: int | None
+    trial_id: int | None
+
+
+def reference_in(message: RequestAllocation | AllocationRequested) -> TaskReference:
+    """The reference that the owner gave with its request."""
+    return TaskReference(experiment_id=message.experiment_id, trial_id=message.trial_id)
 
 
 @dataclass(frozen=True, slots=True)

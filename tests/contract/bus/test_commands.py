@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from resolute import codec
 from resolute.bus import Bus, envelope, subjects
-from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable, Unserved
 from resolute.proto.message import Cause, Command, Reply
+from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import AgentHeartbeat, AgentOrders, EnableAgent, StopTask
+from resolute.proto.tasks import DescribeTask, TaskDescription
 
 ENABLE = EnableAgent(pool="default", agent_id="agent-1")
 CAUSE = Cause(id="rest-1", actor="user:ädmin", correlation_id="rest-1", traceparent="00-" + "a" * 32 + "-01")
@@ -45,8 +47,23 @@ async def test_an_error_reaches_the_one_who_asked_as_itself(bus: Bus, kind: type
 @pytest.mark.alone
 async def test_a_command_nobody_serves_is_unavailable_at_once(bus: Bus) -> None:
     async with asyncio.timeout(1):
-        with pytest.raises(Unavailable, match=r"nobody serves resolute\.cmd\.scheduler\.enable-agent"):
+        with pytest.raises(Unserved, match=r"nobody serves resolute\.cmd\.scheduler\.enable-agent"):
             await bus.request(ENABLE, CAUSE, timeout_s=30)
+        with pytest.raises(Unserved, match=r"nobody serves resolute\.task\.searcher\.describe"):
+            await bus.ask(SEARCHER.subject, DescribeTask("one", "task"), TaskDescription, timeout_s=30)
+
+
+async def test_a_question_about_a_task_is_answered_by_one_process_of_its_owner(bus: Bus) -> None:
+    async def refuse(question: DescribeTask) -> TaskDescription:
+        asked.append(question)
+        return TaskDescription(refusal="it is over")
+
+    asked: list[DescribeTask] = []
+    for _ in range(2):
+        await bus.listen(SEARCHER.subject, DescribeTask, refuse, queue="searcher")
+    question = DescribeTask("one", "task", 7, 9)
+    assert await bus.ask(SEARCHER.subject, question, TaskDescription) == TaskDescription(refusal="it is over")
+    assert asked == [question]
 
 
 async def test_a_service_that_does_not_answer_in_time_is_unavailable(bus: Bus) -> None:

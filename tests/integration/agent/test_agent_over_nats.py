@@ -14,12 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from resolute import codec
 from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.experiment import DescribeRun, TaskSpec
-from resolute.proto.message import Cause, Command, Event, Reply
+from resolute.proto.message import Cause, Command, Event
+from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import (
     AgentJoined,
     AgentLost,
@@ -30,6 +29,7 @@ from resolute.proto.pool import (
     LogLine,
     LogsStored,
 )
+from resolute.proto.tasks import DescribeTask, TaskDescription, TaskSpec
 from resolute.relay.relay import Relay
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduler.shell import serve
@@ -59,7 +59,7 @@ class Town:
         for _ in range(3):
             self.buses.append(await NatsBus.open(self.nats.url))
         scheduler, relay, others = self.buses
-        await others.serve("searcher", self._describe)
+        await others.listen(SEARCHER.subject, DescribeTask, self._describe, queue="searcher")
         await others.listen(subjects.agent("*", "logs"), LogBatch, self._store)
         ready = asyncio.Event()
         context = Context(self.log, scheduler, on_ready=lambda name: ready.set())
@@ -78,12 +78,10 @@ class Town:
         for bus in self.buses:
             await bus.close()
 
-    async def _describe(self, command: Command, cause: Cause) -> Reply:
-        assert isinstance(command, DescribeRun)
-        task = TaskSpec(
-            f"task-of-{command.allocation_id}", "TRIAL", command.allocation_id, 1, 1, 1, "ada", {}, {}, 7, 0, None
+    async def _describe(self, question: DescribeTask) -> TaskDescription:
+        return TaskDescription(
+            TaskSpec(question.task_id, "TRIAL", question.allocation_id, 1, 1, 1, "ada", {}, {}, 7, 0, None)
         )
-        return Reply(data=codec.dump(task))
 
     async def _store(self, batch: LogBatch) -> LogsStored:
         self.sent += len(batch.lines)

@@ -11,8 +11,8 @@ import pytest
 from determined import _info, util
 from resolute.agent.environment import Site, by_file, environment, harness_directory
 from resolute.config import masking, secrets
-from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Placement, Slot, StartTask
+from resolute.proto.tasks import TaskSpec
 
 SPEC = TaskSpec(
     task_id="7.f00d",

@@ -14,9 +14,9 @@ from resolute.agent.opening import opened
 from resolute.agent.registry import needs_in
 from resolute.bus import subjects
 from resolute.proto.errors import InvalidConfig
-from resolute.proto.experiment import TaskSpec
 from resolute.proto.needs import DeviceNeed, Feature, MountNeed, TaskNeeds, needs_of
 from resolute.proto.pool import AgentOrders, OpenSecrets, SecretsOpened, StartTask
+from resolute.proto.tasks import TaskSpec
 from resolute.service.sealing import DataKey, boxed, seal
 from tests.unit.agent.test_agent import Scene, scene, start
 from tests.unit.agent.test_environment import ORDER, SPEC

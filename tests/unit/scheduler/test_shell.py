@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import pytest
 
@@ -13,9 +14,10 @@ from resolute import codec
 from resolute.bus import MemoryBus, subjects
 from resolute.config.pools import ResourcePool
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.errors import Failed, NotFound
-from resolute.proto.experiment import DescribeRun, TaskSpec
+from resolute.proto.errors import Failed, InvalidConfig, NotFound
+from resolute.proto.experiment import DescribeRun
 from resolute.proto.message import Cause, Command, Event, Reply
+from resolute.proto.owners import OWNERS, SEARCHER, TaskOwner
 from resolute.proto.pool import (
     AgentHeartbeat,
     AgentHello,
@@ -23,13 +25,19 @@ from resolute.proto.pool import (
     AgentLost,
     AgentOrders,
     AllocationExited,
+    AllocationKillRequested,
+    AllocationRequested,
     AllocationWaits,
     KillAllocation,
     PoolRemoved,
     PoolRestored,
     PreemptAllocation,
+    SlotsAssigned,
+    StartTask,
     TaskReport,
 )
+from resolute.proto.streams import Service
+from resolute.proto.tasks import DescribeTask, TaskDescription, TaskSpec
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduler.shell import serve
 from resolute.service import Context, tokens
@@ -51,13 +59,16 @@ def pool(name: str) -> ResourcePool:
 
 @dataclass
 class Stage:
-    """A log that a relay feeds to the bus, a searcher that describes every run, and as many schedulers as wanted."""
+    """A log that a relay feeds to the bus, an owner that describes every task, and as many schedulers as wanted."""
 
     log: MemoryEventLog = field(default_factory=MemoryEventLog)
     bus: MemoryBus = field(default_factory=MemoryBus)
     orders: list[AgentOrders] = field(default_factory=list)
     running: list[asyncio.Task[None]] = field(default_factory=list)
-    describe: Callable[[DescribeRun], TaskSpec] = field(default=lambda command: spec(command.allocation_id))
+    asked: list[DescribeTask] = field(default_factory=list)
+    describe: Callable[[DescribeTask], TaskDescription] = field(
+        default=lambda question: TaskDescription(spec(question.allocation_id))
+    )
 
     async def restart(self, settings: SchedulerSettings) -> None:
         self.running[-1].cancel()
@@ -80,9 +91,9 @@ class Stage:
                 position = recorded.position
             await self.log.wait_beyond(position, 1)
 
-    async def searcher(self, command: Command, cause: Cause) -> Reply:
-        assert isinstance(command, DescribeRun)
-        return Reply(data=codec.dump(self.describe(command)))
+    async def owner(self, question: DescribeTask) -> TaskDescription:
+        self.asked.append(question)
+        return self.describe(question)
 
     async def request(self, command: Command) -> Reply:
         return await self.bus.request(command, Cause(f"test/{len(self.log._all)}/{type(command).__name__}"))
@@ -104,6 +115,9 @@ class Stage:
     def happened(self, *kinds: type[Event]) -> list[tuple[str, type[Event]]]:
         return [(r.stream, type(r.event)) for r in self.log._all if isinstance(r.event, kinds)]
 
+    def started(self) -> list[StartTask]:
+        return [start for order in self.orders for start in order.start]
+
     def exits(self) -> list[AllocationExited]:
         return [r.event for r in self.log._all if isinstance(r.event, AllocationExited)]
 
@@ -113,9 +127,11 @@ def spec(allocation_id: str) -> TaskSpec:
 
 
 @asynccontextmanager
-async def staged(settings: SchedulerSettings = SETTINGS) -> AsyncIterator[Stage]:
+async def staged(settings: SchedulerSettings = SETTINGS, described: bool = True) -> AsyncIterator[Stage]:
+    """`described`: whether an owner of tasks is there from the beginning."""
     stage = Stage()
-    await stage.bus.serve("searcher", stage.searcher)
+    if described:
+        await stage.bus.listen(SEARCHER.subject, DescribeTask, stage.owner, queue="searcher")
 
     async def order(message: AgentOrders) -> None:
         stage.orders.append(message)
@@ -179,29 +195,93 @@ async def test_a_kill_reaches_the_agent_at_once():
         await stage.until(lambda: any(order.stop for order in stage.orders))
 
 
-async def test_what_the_searcher_will_not_describe_is_ended_not_left_holding_slots():
+async def test_what_the_owner_will_not_describe_is_ended_not_left_holding_slots():
     async with staged() as stage:
-
-        def gone(command: DescribeRun) -> TaskSpec:
-            raise NotFound("no trial 1")
-
-        stage.describe = gone
+        stage.describe = lambda question: TaskDescription(refusal="no trial 1")
         await stage.hello(hello())
         await stage.request(asks("one"))
         await stage.until(lambda: any(order.stop for order in stage.orders))
+        killed = next(r.event for r in stage.log._all if isinstance(r.event, AllocationKillRequested))
+        assert killed.reason == "it cannot be started: no trial 1"
 
 
-async def test_a_searcher_that_fails_to_describe_a_run_is_asked_again():
+async def test_the_owner_that_an_allocation_names_is_asked_with_its_own_numbers(monkeypatch: pytest.MonkeyPatch):
+    async def notebooks(question: DescribeTask) -> TaskDescription:
+        asked.append(question)
+        return TaskDescription(replace(spec(question.allocation_id), task_type="NOTEBOOK"))
+
+    asked: list[DescribeTask] = []
+    other = TaskOwner(Service.CHECKPOINT)
+    monkeypatch.setitem(cast(dict[str, TaskOwner], OWNERS), other.service, other)
+    async with staged(with_pools("default")) as stage:
+        await stage.bus.listen(other.subject, DescribeTask, notebooks)
+        await stage.hello(hello())
+        await stage.request(replace(asks("one"), task_owner=other.service.value))
+        await stage.request(replace(asks("two"), experiment_id=7, trial_id=9))
+        await stage.until(lambda: len(stage.started()) == 2)
+        assert asked == [DescribeTask("one", "task-of-one", 1, 1)]
+        assert stage.asked == [DescribeTask("two", "task-of-two", 7, 9)]
+        assert {order.spec.allocation_id: order.spec.task_type for order in stage.started()} == {
+            "one": "NOTEBOOK",
+            "two": "TRIAL",
+        }
+
+
+async def test_an_owner_that_no_table_lists_is_refused_by_name_and_waited_for_where_it_is_recorded():
+    async with staged(with_pools("default")) as stage:
+        with pytest.raises(InvalidConfig, match="task_owner: found 'pods'; one of searcher would do"):
+            await stage.request(replace(asks("one"), task_owner="pods"))
+        recorded = AllocationRequested(
+            "one", "task-of-one", "POD", "job", "a pod", "ada", 1, 42, 1.0, None, 60, task_owner="pods"
+        )
+        version = sum(found.stream == "pool-default" for found in stage.log._all)
+        await stage.log.append("pool-default", [recorded], expected_version=version, cause=Cause("a later release"))
+        await stage.hello(hello())
+        await stage.until(lambda: bool(stage.happened(SlotsAssigned)))
+        answer = await stage.hello(hello())
+        assert (answer.start, answer.stop) == ((), ())
+        assert stage.asked == []
+
+
+async def test_an_owner_of_the_last_release_is_asked_in_its_own_words():
+    async def last_release(command: Command, cause: Cause) -> Reply:
+        assert isinstance(command, DescribeRun)
+        commands.append(command)
+        return Reply(data={k: v for k, v in codec.dump(spec(command.allocation_id)).items() if k != "needs"})
+
+    commands: list[DescribeRun] = []
+    async with staged(with_pools("default"), described=False) as stage:
+        await stage.bus.serve("searcher", last_release)
+        await stage.hello(hello())
+        await stage.request(replace(asks("one"), experiment_id=7, trial_id=9))
+        await stage.until(lambda: len(stage.started()) == 1)
+        assert commands == [DescribeRun(7, 9, "one")]
+        assert (stage.started()[0].spec.allocation_id, stage.started()[0].spec.needs) == ("one", None)
+
+
+async def test_while_no_process_of_the_owner_is_there_the_allocation_waits_for_it():
+    async with staged(with_pools("default"), described=False) as stage:
+        await stage.hello(hello())
+        await stage.request(replace(asks("one"), experiment_id=7, trial_id=9))
+        await stage.until(lambda: bool(stage.happened(SlotsAssigned)))
+        answer = await stage.hello(hello())
+        assert (answer.start, answer.stop) == ((), ())
+        await stage.bus.listen(SEARCHER.subject, DescribeTask, stage.owner)
+        answer = await stage.hello(hello())
+        assert [order.spec.allocation_id for order in answer.start] == ["one"]
+
+
+async def test_an_owner_that_fails_to_describe_a_task_is_asked_again():
     async with staged() as stage:
 
-        def broken(command: DescribeRun) -> TaskSpec:
+        def broken(question: DescribeTask) -> TaskDescription:
             raise Failed("a bug")
 
         stage.describe = broken
         await stage.hello(hello())
         await stage.request(asks("one"))
         assert (await stage.hello(hello())).start == ()
-        stage.describe = lambda command: spec(command.allocation_id)
+        stage.describe = lambda question: TaskDescription(spec(question.allocation_id))
         answer = await stage.hello(hello())
         assert ([order.spec.allocation_id for order in answer.start], answer.stop) == (["one"], ())
 

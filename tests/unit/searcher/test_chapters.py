@@ -15,7 +15,6 @@ from resolute.proto.experiment import (
     CancelExperiment,
     ContinueExperiment,
     DeleteExperiment,
-    DescribeRun,
     EditExperiment,
     ExperimentContinued,
     ExperimentEnded,
@@ -81,7 +80,7 @@ def test_a_single_trial_goes_on_with_other_hyperparameters_where_they_are_descri
     continued = next(event for event in story.last if isinstance(event, TrialContinued))
     assert continued.hparams == {"kept": before["kept"], "lr": 0.5, "added": 2}
     assert story.experiment.trial(1).hparams == continued.hparams
-    described = describe(story.experiment, DescribeRun(ID, 1, story.experiment.trial(1).allocation_id or ""))
+    described = describe(story.experiment, 1, story.experiment.trial(1).allocation_id or "")
     assert described.hparams == continued.hparams
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from resolute.proto.experiment import AgentUser, DescribeRun, TrialEnded, TrialRunEnded
+from resolute.proto.experiment import AgentUser, TrialEnded, TrialRunEnded
 from resolute.search import wishes
 from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, config, created, exited, given, submission
@@ -37,4 +37,4 @@ def test_a_task_runs_as_its_owners_agent_user() -> None:
     ada = AgentUser("ada", 1001, "science", 2001)
     events = wishes.create(replace(submission(config()), agent_user=ada), EXPERIMENT, iter(range(1, 9)))
     story = given(events)
-    assert describe(story.experiment, DescribeRun(EXPERIMENT, 1, story.allocation(1))).agent_user == ada
+    assert describe(story.experiment, 1, story.allocation(1)).agent_user == ada

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from resolute import codec
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Refused
@@ -29,7 +31,16 @@ from resolute.proto.experiment import (
     TrialRunRequested,
 )
 from resolute.proto.message import Cause, Command, Event, Reply
-from resolute.proto.pool import AllocationExited, ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
+from resolute.proto.owners import SEARCHER
+from resolute.proto.pool import (
+    AllocationExited,
+    ChangeJob,
+    KillAllocation,
+    PreemptAllocation,
+    RequestAllocation,
+    reference_in,
+)
+from resolute.proto.tasks import DescribeTask, TaskDescription
 from resolute.searcher.shell import Searcher, serve
 from resolute.service import Context
 from tests.unit.searcher.story import config, submission
@@ -196,6 +207,30 @@ async def test_a_run_is_described_as_it_stands_and_refused_once_it_is_over() -> 
         assert spec["hparams"]["global_batch_size"] == 32
         with pytest.raises(Refused, match="it is over"):
             await house.ask(DescribeRun(1, 1, "another"), "q-2")
+
+
+async def test_the_searcher_answers_for_the_allocations_that_it_asked_for() -> None:
+    async with a_house() as house:
+
+        async def ask(question: DescribeTask) -> TaskDescription:
+            return await house.bus.ask(SEARCHER.subject, question, TaskDescription)
+
+        await house.ask(submission(config(environment={"image": "an-image"})), "cmd-1")
+        await house.until(lambda: bool(house.asked))
+        (request,) = house.asked
+        assert isinstance(request, RequestAllocation)
+        assert request.task_owner == SEARCHER.service == "searcher"
+        question = DescribeTask(request.allocation_id, request.task_id, **reference_in(request))
+        former = (await house.ask(DescribeRun(1, 1, request.allocation_id), "q-1")).data
+        spec = (await ask(question)).spec
+        assert spec is not None
+        assert codec.dump(spec) == former, "a scheduler of the last release is given the same"
+        assert spec.needs is not None
+        assert spec.needs.images["cpu"] == "an-image"
+        assert (await ask(replace(question, allocation_id="another"))).refusal.endswith("it is over; trial is ACTIVE")
+        assert "99" in (await ask(replace(question, trial_id=99))).refusal
+        assert (await ask(replace(question, experiment_id=99))).spec is None
+        assert (await ask(replace(question, trial_id=None))).refusal.endswith("belongs to no trial")
 
 
 async def test_a_queue_setting_that_is_edited_is_told_to_the_scheduler() -> None:

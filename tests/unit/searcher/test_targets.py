@@ -12,7 +12,6 @@ from resolute.proto.experiment import (
     ActivateExperiment,
     CancelExperiment,
     CompleteOperation,
-    DescribeRun,
     ExperimentEnded,
     ExperimentStopping,
     KillTrial,
@@ -70,7 +69,7 @@ def test_a_trial_of_a_search_by_length_is_told_how_far_to_train() -> None:
     (target,) = [event for event in created() if isinstance(event, TrialTargetSet)]
     assert target == TrialTargetSet(1, 100)
     story = given(created())
-    spec = describe(story.experiment, DescribeRun(EXPERIMENT, 1, story.allocation(1)))
+    spec = describe(story.experiment, 1, story.allocation(1))
     assert (spec.target, spec.target_reached) == (100, False)
 
 
@@ -90,7 +89,7 @@ def test_a_trial_may_say_itself_that_it_has_reached_its_target() -> None:
     story = given(created()).starts(1).when(completion(1, 100, 0.5)).then(TrialTargetReached(1, 1, 100, 0.5))
     story.when(completion(1, 100, 0.5)).then()
     story = story.when(validation(1, 100, 0.5)).then(TrialValidated(1, 1, 100, 0.5))
-    spec = describe(story.experiment, DescribeRun(EXPERIMENT, 1, story.allocation(1)))
+    spec = describe(story.experiment, 1, story.allocation(1))
     assert (spec.target, spec.target_reached) == (100, True)
 
 

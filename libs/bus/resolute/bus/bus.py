@@ -51,7 +51,8 @@ class Bus(Protocol):
         ...
 
     async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
-        """Send a dataclass and wait for one of kind `answer`. Raises Unavailable, or the error answered."""
+        """Send a dataclass and wait for one of kind `answer`. Raises Unavailable (Unserved when nobody listens),
+        or the error answered."""
         ...
 
     async def listen(

@@ -28,7 +28,7 @@ from nats.aio.msg import Msg
 
 from resolute.bus import envelope
 from resolute.bus.envelope import Headers
-from resolute.proto.errors import InvalidConfig, TooLarge, Unavailable
+from resolute.proto.errors import InvalidConfig, TooLarge, Unavailable, Unserved
 
 log_ = structlog.get_logger()
 
@@ -191,7 +191,8 @@ class Link:
             raise Unavailable(f"the bus is away: {error}") from error
 
     async def ask(self, subject: str, body: bytes, headers: Headers | None, timeout_s: float) -> Msg:
-        """Send and wait for one answer. Raises Unavailable: at once when nobody listens or the connection breaks."""
+        """Send and wait for one answer. Raises Unavailable: at once when nobody listens (Unserved) or the
+        connection breaks."""
         token = str(next(self._tokens))
         waiting: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
         self._waiting[token] = waiting
@@ -204,7 +205,7 @@ class Link:
         finally:
             del self._waiting[token]
         if not answer.data and answer.headers and answer.headers.get("Status") == NO_RESPONDERS:
-            raise Unavailable(f"nobody serves {subject}")
+            raise Unserved(f"nobody serves {subject}")
         return answer
 
     async def close(self) -> None:

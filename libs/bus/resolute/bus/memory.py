@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from resolute import codec
 from resolute.bus import subjects
 from resolute.bus.bus import CommandHandler
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import ResoluteError, Unavailable, Unserved
 from resolute.proto.message import Cause, Command, Recorded, Reply
 
 T = TypeVar("T")
@@ -137,7 +137,7 @@ class MemoryBus:
         """As a request over a network: it may be lost on the way there, or its answer on the way back."""
         listeners = self._choose(subject)
         if not listeners:
-            raise Unavailable(f"nobody serves {subject}")
+            raise Unserved(f"nobody serves {subject}")
         try:
             async with asyncio.timeout(timeout_s):
                 if self.weather.lost():

@@ -1,7 +1,8 @@
 """Subjects: the addresses of the bus. One grammar, in one place.
 
 `resolute.cmd.<service>.<verb>` for commands, `resolute.evt.<category>.<id>.<Type>` for facts,
-`resolute.agent.<agent>.<what>` for the conversation with one agent.
+`resolute.agent.<agent>.<what>` for the conversation with one agent, `resolute.task.<service>.describe` for the question
+what to run in an allocation (`resolute.proto.owners`).
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.proto import pool
+from resolute.proto import pool, tasks
 from resolute.proto.message import COMMANDS, EVENTS, Command, Event, Reply, verb
+from resolute.proto.owners import OWNERS, TaskOwner
 
 VERSION = "0.1.0"
 
@@ -35,7 +36,7 @@ CONVERSATION = (
 def conversation_kinds() -> list[type]:
     """The messages of the conversation, and what commands are answered with."""
     kinds = [kind for exchange in CONVERSATION for kind in (exchange.message, exchange.answer) if kind is not None]
-    return list(dict.fromkeys([*kinds, Reply]))
+    return list(dict.fromkeys([*kinds, Reply, tasks.DescribeTask, tasks.TaskDescription]))
 
 
 def document(summaries: Mapping[str, str]) -> dict[str, Any]:
@@ -51,11 +52,13 @@ def document(summaries: Mapping[str, str]) -> dict[str, Any]:
             "messages": _refer("#/components/messages", [kind.__name__ for kind in conversation_kinds()]),
         },
         **{f"agent-{exchange.what}": _agent_channel(exchange) for exchange in CONVERSATION},
+        **{f"describe-task-{name}": _owner_channel(owner) for name, owner in OWNERS.items()},
     }
     operations = {
         **{f"publish-{name}": _publish(name) for name, _ in events},
         **{f"decide-{name}": _receive(name, name, "Reply") for name, _ in commands},
         **{f"hear-agent-{exchange.what}": _converse(exchange) for exchange in CONVERSATION},
+        **{f"describe-task-{name}": _describe(name) for name in OWNERS},
     }
     return {
         "asyncapi": "3.0.0",
@@ -122,6 +125,15 @@ def _agent_channel(exchange: Exchange) -> dict[str, Any]:
         "parameters": {"agent": {"description": "the agent's id, as one token"}},
         "messages": _refer("#/components/messages", [exchange.message.__name__]),
     }
+
+
+def _owner_channel(owner: TaskOwner) -> dict[str, Any]:
+    return {"address": owner.subject, "messages": _refer("#/components/messages", [tasks.DescribeTask.__name__])}
+
+
+def _describe(owner: str) -> dict[str, Any]:
+    operation = _receive(f"describe-task-{owner}", tasks.DescribeTask.__name__, tasks.TaskDescription.__name__)
+    return {"summary": f"Answered by the {owner}, for allocations that it asked for.", **operation}
 
 
 def _publish(name: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from resolute.proto.pool import (
     ResourcesExited,
     ResourcesStarted,
     SlotsAssigned,
+    reference_in,
 )
 from resolute.proto.queue import WaitRule
 from resolute.proto.states import AllocationOutcome
@@ -220,8 +221,7 @@ def ended(allocation: Allocation, outcome: AllocationOutcome, exit_code: int | N
         exit_code=exit_code,
         reason=reason,
         task_id=request.task_id,
-        experiment_id=request.experiment_id,
-        trial_id=request.trial_id,
+        **reference_in(request),
     )
 
 

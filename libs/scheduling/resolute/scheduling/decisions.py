@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from resolute.proto.errors import InvalidConfig, NotFound, Refused, refuse
 from resolute.proto.message import Event
+from resolute.proto.owners import OWNERS, owner_named
 from resolute.proto.pool import (
     AcknowledgePreemption,
     AgentDisabled,
@@ -42,6 +43,7 @@ from resolute.proto.pool import (
     SlotEnabled,
     SlotsAssigned,
     TaskReport,
+    reference_in,
 )
 from resolute.proto.queue import PRIORITY_DEFAULT, WaitRule
 from resolute.proto.states import AllocationOutcome, ShareNews
@@ -236,17 +238,19 @@ def _request(story: Story, wish: RequestAllocation, default_priority: int) -> No
             weight=chosen.get("weight", wish.weight),
             max_slots=chosen.get("max_slots", wish.max_slots),
             preemption_timeout_s=wish.preemption_timeout_s,
-            experiment_id=wish.experiment_id,
-            trial_id=wish.trial_id,
+            **reference_in(wish),
             single_agent=wish.single_agent,
             blocked_agents=tuple(sorted(set(wish.blocked_agents))),
             slots_min=None if wish.slots_min == wish.slots else wish.slots_min,
             preemptible=wish.preemptible,
+            task_owner=wish.task_owner,
         )
     )
 
 
 def _check(wish: RequestAllocation) -> None:
+    if owner_named(wish.task_owner) is None:
+        raise InvalidConfig(f"task_owner: found {wish.task_owner!r}; one of {', '.join(OWNERS)} would do")
     if wish.slots < 0:
         raise InvalidConfig(f"slots: found {wish.slots}; 0 or more would do")
     if wish.slots_min is not None and not 1 <= wish.slots_min <= wish.slots:
@@ -406,7 +410,7 @@ def _agent(story: Story, pool: str, agent_id: str) -> Agent:
 
 
 def _clear(story: Story, allocation_ids: Iterable[str], reason: str) -> None:
-    """Ends them now: their trials go on elsewhere from their last checkpoint, and it counts as no failure."""
+    """Ends them now: their tasks go on elsewhere from their last checkpoint, and it counts as no failure."""
     for allocation_id in dict.fromkeys(allocation_ids):
         _kill(story, story.pool.allocations[allocation_id], reason)
 

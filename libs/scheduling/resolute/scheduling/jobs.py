@@ -1,4 +1,4 @@
-"""A job in its pool: all allocations of one experiment together, their place in the queue and what they hold."""
+"""A job in its pool: all allocations with one job id together, their place in the queue and what they hold."""
 
 from __future__ import annotations
 

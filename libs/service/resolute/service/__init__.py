@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.service.aggregates import Aggregates
-from resolute.service.commands import AgentMessages, listen_to_agents, serve_commands
+from resolute.service.commands import AgentMessages, Question, listen_to_agents, serve_commands
 from resolute.service.context import Context, utc_now
 from resolute.service.follower import Follower, Patience
 from resolute.service.reactions import Reactions
@@ -15,6 +15,7 @@ __all__ = [
     "Context",
     "Follower",
     "Patience",
+    "Question",
     "Reactions",
     "Snapshots",
     "listen_to_agents",

@@ -31,11 +31,26 @@ class AgentMessages(Generic[T]):
     """The same whenever the same message is sent again. It is written to the database, so it holds no secret."""
 
 
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """A question of one kind that another service asks, and asks again until it is answered."""
+
+    subject: str
+    kind: type[T]
+    handle: Callable[[T], Awaitable[Any]]
+    key: Callable[[T], str]
+    """The same whenever the same question is asked again. It is written to the database, so it holds no secret."""
+
+
 async def serve_commands(
-    context: Context, service: str, handle: CommandHandler, messages: Sequence[AgentMessages[Any]] = ()
+    context: Context,
+    service: str,
+    handle: CommandHandler,
+    messages: Sequence[AgentMessages[Any]] = (),
+    questions: Sequence[Question[Any]] = (),
 ) -> Subscription:
-    """Handle the commands of `service`, as `Bus.serve` does, and `messages` of agents, which replicas of the service
-    share, until the subscription is closed."""
+    """Handle the commands of `service`, as `Bus.serve` does, `messages` of agents and `questions` of other services,
+    until the subscription is closed. Replicas of the service share them."""
     careful = Careful(context.log, service)
 
     async def carefully(command: Command, cause: Cause) -> Reply:
@@ -46,6 +61,9 @@ async def serve_commands(
     try:
         serving.add(await context.bus.serve(service, carefully))
         await _listen(context, service, serving, messages)
+        for one in questions:
+            answer = _answering(careful, one)
+            serving.add(await context.bus.listen(one.subject, one.kind, answer, queue=service))
     except BaseException:
         await serving.close()
         raise
@@ -84,6 +102,14 @@ async def _listen(context: Context, service: str, serving: _Serving, messages: S
     for one in messages:
         handle = _carefully(serving.careful, one)
         serving.add(await context.bus.listen(subjects.agent("*", one.what), one.kind, handle, queue=service))
+
+
+def _answering(careful: Careful, question: Question[T]) -> Callable[[T], Awaitable[Any]]:
+    async def handle(message: T) -> Any:
+        key = question.key(message)[:KEY_CHARS_MAX]
+        return await careful.handle(question.kind.__name__, key, lambda: question.handle(message))
+
+    return handle
 
 
 def _carefully(careful: Careful, messages: AgentMessages[T]) -> Callable[[T], Awaitable[Any]]:

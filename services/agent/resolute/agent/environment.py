@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from resolute.agent.settings import AgentSettings, cores
 from resolute.agent.slots import device_kind
 from resolute.proto.errors import InvalidConfig
-from resolute.proto.experiment import TaskSpec
 from resolute.proto.pool import Slot, StartTask
+from resolute.proto.tasks import TaskSpec
 
 BOOTSTRAP = ("-m", "determined.exec.prep")
 """Behind the interpreter: how every task starts."""

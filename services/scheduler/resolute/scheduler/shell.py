@@ -15,9 +15,9 @@ from resolute import codec
 from resolute.bus import subjects
 from resolute.eventlog import Appended
 from resolute.proto import streams
-from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
-from resolute.proto.experiment import DescribeRun, TaskSpec
+from resolute.proto.errors import Failed, NotFound, Refused, ResoluteError, Unavailable, Unserved
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.proto.owners import TaskOwner, owner_named
 from resolute.proto.pool import (
     AgentHeartbeat,
     AgentHello,
@@ -30,7 +30,9 @@ from resolute.proto.pool import (
     RequestAllocation,
     StartTask,
     TaskReport,
+    reference_in,
 )
+from resolute.proto.tasks import DescribeTask, TaskDescription, TaskSpec
 from resolute.scheduler import orders, reactions
 from resolute.scheduler.leases import Leases
 from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
@@ -210,7 +212,7 @@ class Scheduler:
                 self._leases.forget(other, hello.agent_id)
 
     async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
-        """The order to start one share; None while the searcher cannot say what to run, or says that it must not."""
+        """The order to start one share; None while its owner cannot say what to run, or says that nothing is to run."""
         try:
             spec = await self._describe(allocation)
         except (Unavailable, Failed) as error:
@@ -231,17 +233,34 @@ class Scheduler:
         )
 
     async def _describe(self, allocation: Allocation) -> TaskSpec:
-        """What the allocation runs: the same for all of its life, so it is asked once."""
+        """What the allocation runs: the same for all of its life, so its owner is asked once.
+
+        Raises Unavailable or Failed while the owner does not answer, and Refused with the owner's reason.
+        """
         found = self._specs.get(allocation.id)
         if found is None:
             request = allocation.request
-            if request.experiment_id is None or request.trial_id is None:
-                raise NotFound(f"task {request.task_id} of type {request.task_type} belongs to no trial")
-            question = DescribeRun(request.experiment_id, request.trial_id, allocation.id)
-            reply = await self._context.bus.request(question, Cause(f"describe/{uuid4()}"), DESCRIBE_TIMEOUT_S)
-            found = codec.load(TaskSpec, reply.data)
+            owner = owner_named(request.task_owner)
+            if owner is None:
+                raise Unavailable(f"this release knows no owner of tasks that is named {request.task_owner!r}")
+            answer = await self._ask(owner, DescribeTask(allocation.id, request.task_id, **reference_in(request)))
+            if answer.spec is None:
+                raise Refused(answer.refusal)
+            found = answer.spec
             _keep(self._specs, allocation.id, found)
         return found
+
+    async def _ask(self, owner: TaskOwner, question: DescribeTask) -> TaskDescription:
+        """In an upgrade the only processes of the owner may be of the last release, which is asked in its own words."""
+        bus = self._context.bus
+        try:
+            return await bus.ask(owner.subject, question, TaskDescription, DESCRIBE_TIMEOUT_S)
+        except Unserved:
+            if owner.former_question is None:
+                raise
+            asked = owner.former_question(question)
+            reply = await bus.request(asked, Cause(f"describe/{uuid4()}"), DESCRIBE_TIMEOUT_S)
+            return TaskDescription(codec.load(TaskSpec, reply.data))
 
     # ------------------------------------------------------------ reactions
 

@@ -8,19 +8,19 @@ from typing import Any
 from resolute.proto.checkpoint import DeleteExperimentCheckpoints
 from resolute.proto.errors import Refused
 from resolute.proto.experiment import (
-    DescribeRun,
     ExperimentContinued,
     ExperimentDeletionRequested,
     ExperimentEdited,
-    TaskSpec,
     TrialRunRequested,
     TrialStopRequested,
 )
 from resolute.proto.message import Command, Event
 from resolute.proto.needs import needs_of
+from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
 from resolute.proto.queue import JobSetting
 from resolute.proto.states import StopHow
+from resolute.proto.tasks import TaskSpec
 from resolute.search.experiment import Experiment
 from resolute.search.settings import QUEUE_FIELDS
 
@@ -91,21 +91,22 @@ def request_allocation(event: TrialRunRequested, experiment: Experiment) -> Requ
         trial_id=event.trial_id,
         single_agent=settings.single_agent,
         blocked_agents=event.blocked_agents,
+        task_owner=SEARCHER.service.value,
     )
 
 
-def describe(experiment: Experiment, command: DescribeRun) -> TaskSpec:
+def describe(experiment: Experiment, trial_id: int, allocation_id: str) -> TaskSpec:
     """What the run needs to start now: its latest checkpoint may be newer than the request for the run.
 
     Raises NotFound for an unknown trial, Refused for a run that is over.
     """
-    trial = experiment.trial(command.trial_id)
-    if trial.allocation_id != command.allocation_id:
-        raise Refused(f"cannot describe the run {command.allocation_id}: it is over; trial is {trial.state.name}")
+    trial = experiment.trial(trial_id)
+    if trial.allocation_id != allocation_id:
+        raise Refused(f"cannot describe the run {allocation_id}: it is over; trial is {trial.state.name}")
     return TaskSpec(
         task_id=trial.task_id,
         task_type=TASK_TYPE,
-        allocation_id=command.allocation_id,
+        allocation_id=allocation_id,
         experiment_id=experiment.experiment_id,
         trial_id=trial.trial_id,
         run_id=trial.run_id,

@@ -15,7 +15,7 @@ from resolute.proto.checkpoint import (
     CheckpointDeletionRequested,
     CheckpointFilesRemoved,
 )
-from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, NotFound, Refused, ResoluteError, Unavailable
 from resolute.proto.experiment import (
     AddLabel,
     ContinueExperiment,
@@ -35,8 +35,10 @@ from resolute.proto.experiment import (
     TrialTargetSet,
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.proto.states import AllocationOutcome, ExperimentState
+from resolute.proto.tasks import DescribeTask, TaskDescription
 from resolute.search import chapters, derive, reports, wishes
 from resolute.search.decide import News, decide
 from resolute.search.experiment import Experiment, evolve
@@ -46,7 +48,7 @@ from resolute.search.settings import Settings
 from resolute.searcher.apart import Apart
 from resolute.searcher.ids import Draw, NeedIds
 from resolute.searcher.reactions import concerns_no_other_service, describe, react
-from resolute.service import Aggregates, Context, Follower, Reactions, Snapshots, serve_commands
+from resolute.service import Aggregates, Context, Follower, Question, Reactions, Snapshots, serve_commands
 from resolute.whatif.searches.preview import preview
 
 NAME = "searcher"
@@ -55,7 +57,8 @@ NAME = "searcher"
 async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
     searcher = Searcher(context)
-    subscription = await serve_commands(context, NAME, searcher.handle)
+    described = Question(SEARCHER.subject, DescribeTask, searcher.describe, lambda question: question.allocation_id)
+    subscription = await serve_commands(context, NAME, searcher.handle, questions=(described,))
     # Removing the files of a big experiment takes long, and nobody else shall wait for it.
     following = (
         Reactions(NAME, context.log, searcher.react, Apart(), turn=context.turn),
@@ -86,7 +89,7 @@ class Searcher:
                 return await self._continue(command, cause)
             case DescribeRun():
                 experiment = await self._experiments.state(_stream(command.experiment_id))
-                return Reply(data=codec.dump(describe(experiment, command)))
+                return Reply(data=codec.dump(describe(experiment, command.trial_id, command.allocation_id)))
             case PreviewSearch():  # plays the whole search, while others want to be served
                 return Reply(data=await asyncio.to_thread(preview, command.config, command.seed))
         experiment_id = getattr(command, "experiment_id", None)
@@ -106,6 +109,16 @@ class Searcher:
         if outcome.events and isinstance(edited := outcome.events[0].event, ExperimentEdited):
             return list(edited.changes["labels"])
         return (await self._experiments.state(_stream(experiment_id), at_least=1)).labels
+
+    async def describe(self, question: DescribeTask) -> TaskDescription:
+        """What to run in an allocation of ours; a refusal where nothing is to run there any more."""
+        if question.experiment_id is None or question.trial_id is None:
+            return TaskDescription(refusal=f"task {question.task_id} belongs to no trial")
+        experiment = await self._experiments.state(_stream(question.experiment_id))
+        try:
+            return TaskDescription(describe(experiment, question.trial_id, question.allocation_id))
+        except (NotFound, Refused) as error:
+            return TaskDescription(refusal=error.message)
 
     async def react(self, recorded: Recorded) -> None:
         """One fact of the log: a report on one of our trials, or an event of our own that others must hear of."""
