@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.checkpoint import registry
-from resolute.directory import sessions, users, workspaces
+from resolute.directory import sessions, user_settings, users, workspaces
 from resolute.scheduling import allocation
 from resolute.scheduling.elastic import fleet
 from resolute.search import experiment, trial
@@ -22,6 +22,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Instances of elastic pools", "`libs/scheduling/resolute/scheduling/elastic/fleet.py`", fleet.FLOW),
     ("Checkpoints", "`services/checkpoint/resolute/checkpoint/registry.py`", registry.FLOW),
     ("Users", "`services/directory/resolute/directory/users.py`", users.FLOW),
+    ("Settings of users", "`services/directory/resolute/directory/user_settings.py`", user_settings.FLOW),
     ("Sessions", "`services/directory/resolute/directory/sessions.py`", sessions.FLOW),
     ("Workspaces", "`services/directory/resolute/directory/workspaces.py`", workspaces.FLOW),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from resolute.checkpoint import registry, story
-from resolute.directory import sessions, users, workspaces
+from resolute.directory import sessions, user_settings, users, workspaces
 from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
 from resolute.scheduling import pool
@@ -19,6 +19,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "pool": ((pool.Pool, pool.evolve),),
     "checkpoints": ((registry.Registry, registry.evolve),),
     "user": ((sessions.Sessions, sessions.evolve),),
+    "settings": ((user_settings.Settings, user_settings.evolve),),
     streams.USER_DIRECTORY: ((users.Users, users.evolve),),
     "workspace": ((workspaces.Workspaces, workspaces.evolve),),
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -19,9 +20,12 @@ import orjson
 
 from resolute.eventlog import MemoryEventLog
 from resolute.eventlog.lines import for_programs
+from resolute.proto.experiment import TrialMetadataChanged
+from resolute.proto.identity import UserSetting, UserSettingsChanged, UserSettingsReset
 from resolute.proto.message import Cause, Event, Recorded
 from resolute.proto.secrets import SecretsForgotten, WrappingKeyRotated
 from tests.histories.fold import summary_of
+from tests.unit.searcher.story import created
 
 RELEASE = "0.1.0"
 HERE = Path(__file__).parent
@@ -43,17 +47,36 @@ BY_OPERATORS: dict[str, tuple[Event, ...]] = {
 """What no simulated cluster tells: facts of commands that somebody types on the host, by stream."""
 
 
+def _by_people() -> dict[str, tuple[Event, ...]]:
+    """What users and the code of trials keep: settings of the web app, and metadata."""
+    mode = UserSetting("mode", "settings-theme", "dark")
+    return {
+        "settings-2": (
+            UserSettingsChanged(2, (mode, UserSetting("columns", "", "[]")), carried_over=True),
+            UserSettingsChanged(2, (UserSetting("mode", "settings-theme", "light"),)),
+            UserSettingsReset(2),
+            UserSettingsChanged(2, (mode,)),
+        ),
+        "experiment-1": (
+            *created(activate=False),
+            TrialMetadataChanged(1, {"dataset": "2026-01", "folds": [1, 2]}, carried_over=True),
+            TrialMetadataChanged(1, {"dataset": "2026-02", "notes": {"by": "ada", "score": 0.5}}),
+        ),
+    }
+
+
 def main() -> None:
     from tests.simulation.stories import tell
 
     for name, seed in SEEDS.items():
         asyncio.run(_record(name, tell(seed).events))
-    asyncio.run(_record("typed-by-operators", asyncio.run(_typed())))
+    asyncio.run(_record("typed-by-operators", asyncio.run(_typed(BY_OPERATORS))))
+    asyncio.run(_record("settings-and-metadata", asyncio.run(_typed(_by_people()))))
 
 
-async def _typed() -> list[Recorded]:
+async def _typed(streams: Mapping[str, Sequence[Event]]) -> list[Recorded]:
     log = MemoryEventLog(now=lambda: datetime(2026, 11, 22, tzinfo=UTC))
-    for stream, events in BY_OPERATORS.items():
+    for stream, events in streams.items():
         for version, event in enumerate(events):
             cause = Cause(f"req-{stream}-{version}", "ada of the host", f"req-{stream}-{version}")
             await log.append(stream, [event], expected_version=version, cause=cause)

@@ -180,6 +180,16 @@ class TrialLogRemoved(ExperimentEvent):
     """For how many days after its end the trial's log was to be kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class TrialMetadataChanged(ExperimentEvent):
+    """What a trial's own code, or a person, says of the trial in a document of any form: the whole of it."""
+
+    trial_id: int
+    metadata: Object
+    carried_over: bool = False
+    """Whether it comes from the table of a release that recorded no changes of metadata."""
+
+
 # ---------------------------------------------------------------- what a search decided at an event
 
 
@@ -531,6 +541,17 @@ class SetTrialLogRetention(SearcherCommand):
     trial_id: int
     days: int
     """After the trial has ended; -1 keeps its log for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTrialMetadata(SearcherCommand):
+    """Replace the metadata of a trial. With `carried_over`, they come from the table of an earlier release: metadata
+    that were changed since are left as they are."""
+
+    experiment_id: int
+    trial_id: int
+    metadata: Object
+    carried_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ class UserEvent(Event):
     category: ClassVar[str] = streams.USER.name
 
 
+class SettingsEvent(Event):
+    __slots__ = ()
+    category: ClassVar[str] = streams.SETTINGS.name
+
+
 class WorkspaceEvent(Event):
     __slots__ = ()
     category: ClassVar[str] = streams.WORKSPACE.name
@@ -68,6 +73,33 @@ class SessionOpened(UserEvent):
 class SessionClosed(UserEvent):
     user_id: int
     session_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserSetting:
+    """One setting that the web app keeps for a user: a text, under a key and a path."""
+
+    key: str
+    storage_path: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettingsChanged(SettingsEvent):
+    """Written to a stream of the user's own, `settings-7`, as UserSettingsReset is. `settings` are those with a new
+    value; the others stay."""
+
+    user_id: int
+    settings: tuple[UserSetting, ...]
+    carried_over: bool = False
+    """Whether they come from the table of a release that recorded no changes of settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserSettingsReset(SettingsEvent):
+    """The user has no settings any more."""
+
+    user_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +192,21 @@ class CloseSessions(DirectoryCommand):
 
     user_id: int
     session_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeUserSettings(DirectoryCommand):
+    """With `carried_over`, the settings come from the table of an earlier release: those that the user has changed
+    since are left as they are."""
+
+    user_id: int
+    settings: tuple[UserSetting, ...]
+    carried_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResetUserSettings(DirectoryCommand):
+    user_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,13 @@ USER = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+SETTINGS = Category(
+    name="settings",
+    holds="the settings of the web app that one user keeps",
+    key="the user's number",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 WORKSPACE = Category(
     name="workspace",
     holds="all workspaces and their projects, in `workspace-directory`",
@@ -105,7 +112,8 @@ SECRETS = Category(
 )
 
 CATEGORIES: Mapping[str, Category] = {
-    category.name: category for category in (EXPERIMENT, SUBMISSION, POOL, CHECKPOINTS, CLAIM, USER, WORKSPACE, SECRETS)
+    category.name: category
+    for category in (EXPERIMENT, SUBMISSION, POOL, CHECKPOINTS, CLAIM, USER, SETTINGS, WORKSPACE, SECRETS)
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resolute.proto.experiment import TrialLogRemoved, TrialLogRetentionSet
+from resolute.proto.experiment import TrialLogRemoved, TrialLogRetentionSet, TrialMetadataChanged
 from resolute.proto.message import Event
 from resolute.proto.states import TrialState
 from resolute.search import experiment, methods, trial
@@ -16,8 +16,8 @@ from resolute.search.experiment import Experiment
 from resolute.search.flow import arrow
 from tests.property.searcher.walks import PickySearch, Walk
 
-OF_ITS_LOG = (TrialLogRetentionSet, TrialLogRemoved)
-"""What happens to the lines of a trial, which changes no state of the trial's."""
+BESIDE_ITS_LIFE = (TrialLogRetentionSet, TrialLogRemoved, TrialMetadataChanged)
+"""What happens to the lines and to the metadata of a trial, which changes no state of the trial's."""
 
 WALKS = 700
 STEPS = 60
@@ -29,7 +29,7 @@ def walked(events: list[Event]) -> Iterator[Any]:
     for event in events:
         yield arrow(experiment.FLOW, state.state, event)
         trial_id = getattr(event, "trial_id", None)
-        if trial_id is not None and not isinstance(event, OF_ITS_LOG):
+        if trial_id is not None and not isinstance(event, BESIDE_ITS_LIFE):
             before = state.trials[trial_id].state if trial_id in state.trials else TrialState.ABSENT
             yield arrow(trial.FLOW, before, event)
         experiment.evolve(state, event)

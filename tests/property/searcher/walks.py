@@ -16,6 +16,7 @@ from resolute.proto.experiment import (
     AddLabel,
     ArchiveExperiment,
     CancelExperiment,
+    ChangeTrialMetadata,
     CompleteOperation,
     ConfirmDeleted,
     ContinueExperiment,
@@ -199,6 +200,7 @@ def logs(trials: Sequence[Trial]) -> list[Message]:
     return [
         *(SetTrialLogRetention(EXPERIMENT, trial_id, 7) for trial_id in latest),
         *(RecordLogRemoved(EXPERIMENT, trial_id, 20, 7) for trial_id in latest),
+        *(ChangeTrialMetadata(EXPERIMENT, one.trial_id, {"after": one.metadata}) for one in trials[-1:]),
     ]
 
 

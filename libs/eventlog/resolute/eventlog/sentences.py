@@ -103,6 +103,14 @@ def _changes(data: Data) -> str:
     return ", ".join(f"{name} to {brief(value)}" for name, value in data["changes"].items())
 
 
+def _were_changed(data: Data) -> str:
+    return "were carried over from an earlier release" if data.get("carried_over") else "were changed"
+
+
+def _settings(data: Data) -> str:
+    return f"the settings {', '.join(one['key'] for one in data['settings'])}"
+
+
 def _kept(days: int) -> str:
     return "for ever" if days < 0 else "for 1 day" if days == 1 else f"for {days} days"
 
@@ -138,6 +146,7 @@ WORDS: Mapping[str, Say] = {
         f"trial {d['trial_id']} printed {d['line']!r}, which log policy {d['policy']!r} looks for"
     ),
     "TrialLogRetentionSet": lambda d: f"the log of trial {d['trial_id']} was to be kept {_kept(d['days'])}",
+    "TrialMetadataChanged": lambda d: f"the metadata of trial {d['trial_id']} {_were_changed(d)}",
     "TrialLogRemoved": lambda d: (
         f"the log of trial {d['trial_id']} was removed, {d['lines']} lines: it was to be kept "
         f"{_kept(d['retention_days'])} after the trial's end"
@@ -200,6 +209,8 @@ WORDS: Mapping[str, Say] = {
     "PasswordChanged": lambda d: f"user {d['user_id']} was given {'a blank' if d['blank'] else 'another'} password",
     "SessionOpened": lambda d: f"user {d['user_id']} signed in, with session {d['session_id']}",
     "SessionClosed": lambda d: f"session {d['session_id']} of user {d['user_id']} was closed",
+    "UserSettingsChanged": lambda d: f"{_settings(d)} of user {d['user_id']} {_were_changed(d)}",
+    "UserSettingsReset": lambda d: f"all settings of user {d['user_id']} were taken away",
     "WorkspaceCreated": lambda d: f"workspace {d['workspace_id']} ({d['name']}) was created",
     "WorkspaceChanged": lambda d: f"workspace {d['workspace_id']} was changed: {_changes(d)}",
     "ProjectCreated": lambda d: f"project {d['project_id']} ({d['name']}) was created in workspace {d['workspace_id']}",

@@ -11,6 +11,7 @@ from resolute.proto.experiment import (
     AddLabel,
     ArchiveExperiment,
     CancelExperiment,
+    ChangeTrialMetadata,
     CompleteOperation,
     ConfirmDeleted,
     ContinueExperiment,
@@ -33,7 +34,7 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.proto.states import ExperimentState
-from resolute.search import chapters, reports, trial_logs, wishes
+from resolute.search import chapters, reports, trial_logs, trial_metadata, wishes
 from resolute.search.experiment import Experiment
 from resolute.search.operations import TrialIds, with_decisions
 from resolute.search.reports import CloseTrial, CoverTarget
@@ -126,6 +127,8 @@ def _grant(wish: SearcherCommand, experiment: Experiment) -> list[Event]:
             return wishes.move(experiment, project_id)
         case SetTrialLogRetention():
             return trial_logs.set_retention(experiment, wish)
+        case ChangeTrialMetadata(trial_id=trial_id):
+            return trial_metadata.change(experiment.trial(trial_id), wish)
         case RecordLogRemoved():
             return trial_logs.removed(experiment, wish)
     raise NotFound(f"the searcher does not decide {type(wish).__name__}")

@@ -32,13 +32,14 @@ from resolute.proto.experiment import (
     TrialEnded,
     TrialLogRemoved,
     TrialLogRetentionSet,
+    TrialMetadataChanged,
     TrialRunRequested,
     TrialTargetSet,
 )
 from resolute.proto.message import Event
 from resolute.proto.states import FINISHED, RUNNING, STOPPING, End, StopAs
 from resolute.proto.states import ExperimentState as State
-from resolute.search import settings, trial
+from resolute.search import settings, trial, trial_metadata
 from resolute.search.flow import Flow, loops, step
 from resolute.search.methods import SearchMethod, Told, method_for
 from resolute.search.settings import Settings
@@ -77,6 +78,7 @@ FLOW: Flow[State] = {
     **loops(FINISHED, ExperimentArchived, ExperimentUnarchived),
     **loops((*RUNNING, *STOPPING, *FINISHED), ExperimentEdited, ExperimentMoved),
     **loops((*RUNNING, *STOPPING, *FINISHED), TrialLogRetentionSet, TrialLogRemoved),
+    **loops((*RUNNING, *STOPPING, *FINISHED, State.DELETING, State.DELETE_FAILED), TrialMetadataChanged),
     **loops(RUNNING, TrialCreated, TrialTargetSet, SearchOperationsPosted, SearchProgressed),
     **loops((State.ACTIVE,), TrialRunRequested, TrialContinued),
     **loops((*RUNNING, *STOPPING), *trial.OF_OPEN_TRIALS),
@@ -164,6 +166,8 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
             experiment.project_id = project_id
         case ExperimentEdited(changes=changes):
             _edit(experiment, changes)
+        case TrialMetadataChanged(trial_id=trial_id):
+            trial_metadata.keep(experiment.trials[trial_id], event)
         case SearchOperationsPosted():
             experiment.method.evolve(event)
         case SearchProgressed(progress=progress):

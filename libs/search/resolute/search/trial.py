@@ -140,6 +140,10 @@ class Trial:
     """Why a failure is its last, however many restarts are left."""
     blocked_agents: tuple[str, ...] = ()
     """Where its next runs do not go."""
+    metadata: str = ""
+    """A digest of them; empty where there are none."""
+    metadata_carried_over: bool = False
+    """Whether they come from an earlier release, and were not changed since."""
 
     @property
     def checkpoint(self) -> str | None:

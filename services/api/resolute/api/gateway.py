@@ -15,6 +15,7 @@ from resolute.api import access, bodies, schemas, wire
 from resolute.api.blobs import Blobs
 from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
+from resolute.api.earlier_rows import EarlierRows
 from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
@@ -103,6 +104,7 @@ class Gateway:
         self.log_removal = LogRemoval(removals, self.logs, self.read, context.bus, policy, context.now)
         self.forget_deleted = ForgetDeleted(context.log, self.log_removal, self.vault)
         self.search_events = SearchEvents(context.log)
+        self.earlier_rows = EarlierRows(pool, self.read, context.bus)
         self.trials: dict[int, KnownTrial] = {}
 
     async def who(self, request: web.Request) -> Principal | None:

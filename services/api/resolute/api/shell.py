@@ -28,7 +28,7 @@ from resolute.api.table import ROUTES
 from resolute.api.versions import drop_unused, note_use
 from resolute.bus import Subscription
 from resolute.eventlog.migrate import migrate
-from resolute.proto.errors import InvalidConfig, Refused, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, Refused, Unavailable
 from resolute.proto.pool import LogBatch, OpenSecrets
 from resolute.service import AgentMessages, Context, Follower, Patience, Reactions, listen_to_agents
 
@@ -39,6 +39,8 @@ log_ = structlog.get_logger()
 SWEEP_EVERY_S = 3600.0
 
 NOTE_USE_EVERY_S = 60.0
+
+CARRY_OVER_EVERY_S = 60.0
 
 IDLE_S = 20.0
 """A connection to the database that nothing used for this long is closed: each is a process of Postgres with 15 to 20
@@ -89,6 +91,7 @@ async def _follow(gateway: Gateway) -> None:
         tasks.create_task(_sweep(gateway))
         tasks.create_task(gateway.log_removal.keep_to_schedule())
         tasks.create_task(_note_use(gateway))
+        tasks.create_task(_carry_over(gateway))
         tasks.create_task(_watch_lag(gateway))
         context.on_ready("api")
 
@@ -288,6 +291,14 @@ async def _note_use(gateway: Gateway) -> None:
             await note_use(gateway.pool, gateway.read.schema, gateway.read.shown)
             await drop_unused(gateway.pool, gateway.read.schema, await gateway.context.log.head(), unused_for)
         await asyncio.sleep(NOTE_USE_EVERY_S)
+
+
+async def _carry_over(gateway: Gateway) -> None:
+    """Into the log, what an earlier release keeps in its tables. While a service is away, the rows wait."""
+    while True:
+        with suppress(Unavailable, Failed):
+            await gateway.earlier_rows.carry_over()
+        await asyncio.sleep(CARRY_OVER_EVERY_S)
 
 
 async def _sweep(gateway: Gateway) -> None:

@@ -14,10 +14,12 @@ from resolute.api.blobs import Content
 from resolute.api.body_kinds import CHECKPOINT_FILES, SHARE
 from resolute.api.call import Call
 from resolute.api.measures.gathering import PEERS_MAX, UUID_MAX
+from resolute.api.measures.metrics import json_text
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
+from resolute.api.views.trials import metadata_of
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
-from resolute.proto.experiment import ReportEarlyExit
+from resolute.proto.experiment import ChangeTrialMetadata, ReportEarlyExit
 from resolute.proto.pool import AcknowledgePreemption
 from resolute.proto.states import EarlyExit
 
@@ -184,17 +186,18 @@ async def runner_metadata(call: Call) -> dict[str, Any]:
 
 async def get_run_metadata(call: Call) -> dict[str, Any]:
     trial = await lookup.trial(call.gateway, call.int("runId"))
+    recorded = await call.gateway.read.value("SELECT metadata FROM read_v1.trials WHERE id = $1", trial.trial_id)
     summary = await call.gateway.measured.summaries([trial.trial_id], trial.metric, trial.smaller_is_better)
-    return {"metadata": summary[trial.trial_id].metadata or {}}
+    return {"metadata": metadata_of(recorded, summary[trial.trial_id]) or {}}
 
 
 async def post_run_metadata(call: Call) -> dict[str, Any]:
-    trial_id = call.int("runId")
-    await lookup.trial(call.gateway, trial_id)
+    trial = await lookup.trial(call.gateway, call.int("runId"))
     metadata = call.body.get("metadata")
     if not isinstance(metadata, dict):
         raise InvalidConfig("metadata: expected an object")
-    await call.gateway.measured.note(trial_id, metadata=metadata)
+    as_kept = orjson.loads(json_text(metadata))
+    await call.send(ChangeTrialMetadata(trial.experiment_id, trial.trial_id, as_kept))
     return {"metadata": metadata}
 
 

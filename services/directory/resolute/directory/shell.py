@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from resolute.directory import sessions, users, workspaces
+from resolute.directory import sessions, user_settings, users, workspaces
 from resolute.directory.sessions import Sessions
+from resolute.directory.user_settings import Settings
 from resolute.directory.users import Users
 from resolute.directory.workspaces import Workspaces
 from resolute.eventlog import Appended, EventLog
@@ -15,6 +16,7 @@ from resolute.proto.identity import (
     ActivateUsers,
     ChangePassword,
     ChangeUser,
+    ChangeUserSettings,
     ChangeWorkspace,
     CloseSessions,
     CreateProject,
@@ -22,6 +24,7 @@ from resolute.proto.identity import (
     CreateWorkspace,
     OpenSession,
     ProjectCreated,
+    ResetUserSettings,
     UserCreated,
     WorkspaceCreated,
 )
@@ -32,8 +35,9 @@ NAME = "directory"
 
 SEED = Cause("seed", actor="system", correlation_id="seed")
 
-USERS_WITH_SESSIONS_KEPT = 100
-"""Of so many users the sessions stay folded; of others they are read from the log when they are asked for."""
+USERS_KEPT = 100
+"""Of so many users the sessions and the settings stay folded; of others they are read from the log when they are asked
+for."""
 
 
 async def serve(context: Context) -> None:
@@ -60,7 +64,8 @@ async def _seeded(directory: Directory) -> None:
 class Directory:
     def __init__(self, log: EventLog) -> None:
         self._users = Aggregates(log, Users, users.evolve)
-        self._sessions = Aggregates(log, Sessions, sessions.evolve, keep=USERS_WITH_SESSIONS_KEPT)
+        self._sessions = Aggregates(log, Sessions, sessions.evolve, keep=USERS_KEPT)
+        self._settings = Aggregates(log, Settings, user_settings.evolve, keep=USERS_KEPT)
         self._workspaces = Aggregates(log, Workspaces, workspaces.evolve)
 
     async def seed(self) -> None:
@@ -81,6 +86,11 @@ class Directory:
                 )
             case OpenSession() | CloseSessions():
                 return _reply(await self._on_sessions(command, cause))
+            case ChangeUserSettings() | ResetUserSettings():
+                stream = streams.SETTINGS.stream(command.user_id)
+                return _reply(
+                    await self._settings.execute(stream, lambda found: user_settings.decide(command, found), cause)
+                )
             case CreateWorkspace() | ChangeWorkspace() | CreateProject():
                 return _reply(
                     await self._workspaces.execute(

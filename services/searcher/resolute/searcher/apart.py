@@ -10,6 +10,7 @@ from resolute.proto.experiment import (
     TrialCheckpointed,
     TrialCreated,
     TrialEnded,
+    TrialMetadataChanged,
     TrialRunEnded,
     TrialRunRequested,
     TrialRunStarted,
@@ -28,6 +29,7 @@ ONLY_TOLD = (
     TrialEnded,
     TrialValidated,
     TrialCheckpointed,
+    TrialMetadataChanged,
     TrialTargetReached,
 )
 """Events of ours that nobody here reacts to."""

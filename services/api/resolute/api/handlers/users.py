@@ -11,7 +11,17 @@ from resolute.api.views.listing import Where, listed, order_by, pattern
 from resolute.api.views.users import SELECT, user_json, user_of
 from resolute.api.wire import loads
 from resolute.proto.errors import InvalidConfig, NotFound
-from resolute.proto.identity import SESSIONS_MAX, ActivateUsers, ChangePassword, ChangeUser, CloseSessions, CreateUser
+from resolute.proto.identity import (
+    SESSIONS_MAX,
+    ActivateUsers,
+    ChangePassword,
+    ChangeUser,
+    ChangeUserSettings,
+    CloseSessions,
+    CreateUser,
+    ResetUserSettings,
+    UserSetting,
+)
 
 SORT = {
     "SORT_BY_DISPLAY_NAME": "display_name",
@@ -32,6 +42,15 @@ FIELDS = {
     "remote": "remote",
     "agentUserGroup": "agent_user_group",
 }
+
+# Those of an earlier release besides, until they are carried over into the log.
+SETTINGS = """SELECT key, storage_path, value FROM read_v1.user_settings WHERE user_id = $1
+UNION ALL
+SELECT key, storage_path, value FROM api.user_settings o
+WHERE user_id = $1 AND NOT carried_over AND NOT EXISTS (
+    SELECT FROM read_v1.user_settings n
+    WHERE n.user_id = o.user_id AND n.key = o.key AND n.storage_path = o.storage_path)
+ORDER BY key, storage_path"""
 
 ADMINS_ONLY = ("body.username", "body.admin", "body.active", "body.remote", "body.agentUserGroup")
 
@@ -153,30 +172,26 @@ async def patch_users(call: Call) -> dict[str, Any]:
 
 async def get_settings(call: Call) -> dict[str, Any]:
     """One's own settings of the web app."""
-    rows = await call.gateway.read.rows(
-        "SELECT key, storage_path, value FROM api.user_settings WHERE user_id = $1 ORDER BY key, storage_path",
-        call.principal.user_id,
-    )
+    rows = await call.gateway.read.rows(SETTINGS, call.principal.user_id)
     return {"settings": [{"key": r["key"], "storagePath": r["storage_path"], "value": r["value"]} for r in rows]}
 
 
 async def post_settings(call: Call) -> dict[str, Any]:
     """Keep some of one's own settings."""
-    for setting in call.body.get("settings") or []:
-        await call.gateway.read.value(
-            "INSERT INTO api.user_settings (user_id, key, storage_path, value) VALUES ($1, $2, $3, $4) "
-            "ON CONFLICT (user_id, key, storage_path) DO UPDATE SET value = EXCLUDED.value",
-            call.principal.user_id,
-            str(setting.get("key") or ""),
-            str(setting.get("storagePath") or ""),
-            str(setting.get("value") or ""),
-        )
+    settings = tuple(
+        UserSetting(str(one.get("key") or ""), str(one.get("storagePath") or ""), str(one.get("value") or ""))
+        for one in call.body.get("settings") or []
+    )
+    if settings:
+        await call.send(ChangeUserSettings(call.principal.user_id, settings))
     return {}
 
 
 async def reset_settings(call: Call) -> dict[str, Any]:
     """Forget one's own settings."""
-    await call.gateway.read.value("DELETE FROM api.user_settings WHERE user_id = $1", call.principal.user_id)
+    user_id = call.principal.user_id
+    await call.send(ResetUserSettings(user_id))
+    await call.gateway.earlier_rows.forget_settings(user_id)
     return {}
 
 

@@ -66,6 +66,7 @@ class TrialSummary:
     progress: float | None = None
     runner_state: str = ""
     metadata: dict[str, Any] | None = None
+    """As a release kept them that did not record them in the log; see `earlier_rows.py`."""
 
 
 INSERT = """
@@ -118,11 +119,10 @@ DELETE_SOME = """DELETE FROM measures.metrics WHERE trial_id = $1 AND (kind, ste
     SELECT kind, steps, run_id FROM measures.metrics WHERE trial_id = $1 LIMIT $2)"""
 
 NOTE = """
-INSERT INTO measures.trial_notes (trial_id, progress, runner_state, metadata) VALUES ($1, $2, $3, $4)
+INSERT INTO measures.trial_notes (trial_id, progress, runner_state) VALUES ($1, $2, $3)
 ON CONFLICT (trial_id) DO UPDATE SET
     progress = coalesce(EXCLUDED.progress, measures.trial_notes.progress),
-    runner_state = coalesce(EXCLUDED.runner_state, measures.trial_notes.runner_state),
-    metadata = coalesce(EXCLUDED.metadata, measures.trial_notes.metadata)
+    runner_state = coalesce(EXCLUDED.runner_state, measures.trial_notes.runner_state)
 """
 
 COLUMNS = """
@@ -188,8 +188,8 @@ class MetricStore:
             [row.run_id for row in rows],
             [row.kind for row in rows],
             [row.steps for row in rows],
-            [_json(row.metrics) for row in rows],
-            [None if row.batch_metrics is None else _json(row.batch_metrics) for row in rows],
+            [json_text(row.metrics) for row in rows],
+            [None if row.batch_metrics is None else json_text(row.batch_metrics) for row in rows],
             [row.reported_at for row in rows],
         )
         with outages():
@@ -295,18 +295,10 @@ class MetricStore:
             self._summaries.popitem(last=False)
         return found
 
-    async def note(
-        self,
-        trial_id: int,
-        *,
-        progress: float | None = None,
-        runner_state: str | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
+    async def note(self, trial_id: int, *, progress: float | None = None, runner_state: str | None = None) -> None:
         """Keep what a trial says of itself; what is left out stays as it was."""
-        document = None if metadata is None else _json(metadata)
         with outages():
-            await self._pool.execute(NOTE, trial_id, progress, runner_state, document)
+            await self._pool.execute(NOTE, trial_id, progress, runner_state)
 
     async def delete_some(self, trial_id: int, limit: int) -> int:
         """Delete up to `limit` of the trial's reports, whose experiment was deleted; answers how many went."""
@@ -344,7 +336,7 @@ def _loads(document: Any) -> Any:
     return orjson.loads(document) if isinstance(document, str) else document
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """JSON as jsonb can hold it: with the three numbers it lacks as strings, which is how the wire writes them."""
     text = orjson.dumps(value).decode()
     if "null" in text:  # what orjson makes of NaN; few documents have one, and only those are walked

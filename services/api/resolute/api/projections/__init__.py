@@ -10,7 +10,7 @@ from resolute.api.projections.statement import Statement
 from resolute.proto import streams
 from resolute.proto.message import Recorded
 
-VERSION = 3
+VERSION = 4
 """Raise it by one with every change of what the projections or `tables.sql` make of the log, and with nothing else:
 gateways of this version grow tables of their own beside those of other versions. `test_projection_version.py` fails
 when the outcome is no longer that in `outcome.json`."""
@@ -25,6 +25,7 @@ DDL = Path(__file__).with_name("tables.sql")
 
 BY_CATEGORY: Mapping[str, tuple[Callable[[Recorded], list[Statement]], ...]] = {
     streams.USER.name: (identity.project,),
+    streams.SETTINGS.name: (identity.project,),
     streams.WORKSPACE.name: (identity.project,),
     streams.EXPERIMENT.name: (experiments.project, trials.project),
     streams.POOL.name: (pools.project,),

@@ -1,16 +1,18 @@
-"""Users, workspaces and projects: event -> rows."""
+"""Users, their settings, workspaces and projects: event -> rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from resolute.api.projections.statement import Statement, document, insert, update
+from resolute.api.projections.statement import Statement, document, insert, statement, update
 from resolute.proto.identity import (
     PasswordChanged,
     ProjectCreated,
     SessionOpened,
     UserChanged,
     UserCreated,
+    UserSettingsChanged,
+    UserSettingsReset,
     WorkspaceChanged,
     WorkspaceCreated,
 )
@@ -23,6 +25,12 @@ WORKSPACE_DOCUMENTS = frozenset({"agent_user_group", "checkpoint_storage"})
 
 DIRECTORY = ("directory",)
 """Names are unique over all of them, so their order matters among all of them."""
+
+
+SET = """INSERT INTO read_v1.user_settings (user_id, key, storage_path, value) VALUES ($1, $2, $3, $4)
+ON CONFLICT (user_id, key, storage_path) DO UPDATE SET value = EXCLUDED.value"""
+
+RESET = "DELETE FROM read_v1.user_settings WHERE user_id = $1"
 
 
 def project(recorded: Recorded) -> list[Statement]:
@@ -54,6 +62,11 @@ def project(recorded: Recorded) -> list[Statement]:
             ]
         case SessionOpened(user_id=user_id):
             return [_user(user_id, last_auth_at=recorded.recorded_at)]
+        case UserSettingsChanged(user_id=user_id, settings=settings):
+            touches = _settings_of(user_id)
+            return [statement(SET, user_id, one.key, one.storage_path, one.value, touches=touches) for one in settings]
+        case UserSettingsReset(user_id=user_id):
+            return [statement(RESET, user_id, touches=_settings_of(user_id))]
         case WorkspaceCreated(workspace_id=workspace_id, name=name, owner_id=owner_id, immutable=immutable):
             return [insert("workspaces", DIRECTORY, id=workspace_id, name=name, owner_id=owner_id, immutable=immutable)]
         case WorkspaceChanged(workspace_id=workspace_id, changes=changes):
@@ -75,6 +88,10 @@ def project(recorded: Recorded) -> list[Statement]:
                 )
             ]
     return []
+
+
+def _settings_of(user_id: int) -> tuple[str, ...]:
+    return (f"user_settings:{user_id}",)
 
 
 def _user(user_id: int, **columns: Any) -> Statement:

@@ -22,6 +22,14 @@ CREATE TABLE read_v1.users (
     modified_at timestamptz NOT NULL
 );
 
+CREATE TABLE read_v1.user_settings (         -- of the web app
+    user_id int NOT NULL,
+    key text NOT NULL,
+    storage_path text NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (user_id, key, storage_path)
+);
+
 CREATE TABLE read_v1.workspaces (
     id int PRIMARY KEY,
     name text NOT NULL,
@@ -108,7 +116,8 @@ CREATE TABLE read_v1.trials (
     log_retention_days int,           -- its own; null where the experiment decides
     logs_removed_at timestamptz,      -- what was printed before is deleted, for it was kept for
     logs_removed_after_days int,      -- so many days after the trial's end,
-    logs_removed_lines bigint         -- and was so many lines
+    logs_removed_lines bigint,        -- and was so many lines
+    metadata jsonb                    -- what its own code keeps with it
 );
 CREATE INDEX trials_experiment ON read_v1.trials (experiment_id, id);
 CREATE UNIQUE INDEX trials_task ON read_v1.trials (task_id);

@@ -10,6 +10,7 @@ from resolute.proto.experiment import (
     TrialLogPolicyMatched,
     TrialLogRemoved,
     TrialLogRetentionSet,
+    TrialMetadataChanged,
     TrialRunEnded,
     TrialRunRequested,
     TrialRunStarted,
@@ -121,6 +122,8 @@ def project(recorded: Recorded) -> list[Statement]:
             return [update("trials", "id", trial_id, log_policy_matched=policy)]
         case TrialLogRetentionSet(trial_id=trial_id, days=days):
             return [update("trials", "id", trial_id, log_retention_days=days)]
+        case TrialMetadataChanged(trial_id=trial_id, metadata=metadata):
+            return [update("trials", "id", trial_id, metadata=document(metadata))]
         case TrialLogRemoved() as removed:
             return [_log_removed(removed, recorded)]
         case TrialEnded(trial_id=trial_id, outcome=outcome, reason=reason):

@@ -118,9 +118,17 @@ def _trial_json(row: asyncpg.Record, summary: TrialSummary) -> dict[str, Any]:
         shown["logsRemovedAt"] = timestamp(row["logs_removed_at"])  # not of Determined's wire either
     if row["log_policy_matched"] is not None:
         shown["logPolicyMatched"] = row["log_policy_matched"]
-    if summary.metadata is not None:
-        shown["metadata"] = summary.metadata
+    if (metadata := metadata_of(row["metadata"], summary)) is not None:
+        shown["metadata"] = metadata
     return {key: value for key, value in shown.items() if key != "searcherMetricValue" or value is not None}
+
+
+def metadata_of(recorded: str | None, summary: TrialSummary) -> dict[str, Any] | None:
+    """As the log has them; else those of an earlier release that are not carried over into the log yet."""
+    if recorded is None:
+        return summary.metadata
+    metadata: dict[str, Any] = orjson.loads(recorded)
+    return metadata
 
 
 def _workload(stored: Stored | None) -> dict[str, Any] | None:
