@@ -157,7 +157,7 @@ class Nats:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def wait_for(look: Callable[[], object], *, what: str, within_s: float = 60.0) -> object:
+def wait_for(look: Callable[[], object], *, what: str, within_s: float = 120.0) -> object:
     """The first truthy thing that `look` finds; an error naming `what` when there is none in time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

@@ -81,7 +81,7 @@ class Neighbours(Background):
 
     def _send_half(self) -> None:
         """Half a request, after which nothing comes."""
-        connection = socket.create_connection((self._host, self._port), timeout=1.0)
+        connection = socket.create_connection((self._host, self._port), timeout=5.0)
         self._half_sent.append(connection)
         connection.sendall(b"POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
         self.sent["half a request"] += 1

@@ -22,7 +22,7 @@ from resolute.proto.pool import EnableAgent
 from tests.servers import Nats
 
 ENABLE, CAUSE = EnableAgent("default", "agent-1"), Cause("test")
-BUSES, ROUNDS, RESETS_S, BACK_S = 6, 2, 1.0, 30
+BUSES, ROUNDS, RESETS_S, BACK_S = 6, 2, 1.0, 50
 AGES_S = (0, 0.0005, 0.001, 0.002, 0.004, 0.01, 0.03)
 """At which age a connection is reset: a handshake takes about 3 ms."""
 

@@ -185,4 +185,4 @@ async def test_an_agent_cannot_ask_itself_for_leave_to_answer_in_a_services_ear(
 async def test_a_stranger_is_not_let_in(server: Nats) -> None:
     for credentials in (None, roles.service_credentials(roles.new_key().seed)):
         with pytest.raises(Unavailable, match="Authorization Violation"):
-            await opened(server, credentials, timeout_s=2)
+            await opened(server, credentials, timeout_s=4)

@@ -147,6 +147,6 @@ async def test_services_are_discovered_with_statistics(bus: NatsBus) -> None:
 
     await bus.serve("scheduler", handle)
     await bus.request(ENABLE, CAUSE)
-    answer = await bus._link.client.request("$SRV.STATS.scheduler", timeout=2)
+    answer = await bus._link.client.request("$SRV.STATS.scheduler", timeout=30)
     assert b'"handled": 1' in answer.data
     assert b"resolute.cmd.scheduler.enable-agent" in answer.data

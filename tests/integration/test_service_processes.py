@@ -40,7 +40,7 @@ class Process:
 
     def get(self, path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(self.health + path, timeout=5) as answer:
+            with urllib.request.urlopen(self.health + path, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -94,14 +94,14 @@ async def texts_of(runtime: TaskRuntime, launch: Launch) -> list[str]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not condition():  # noqa: ASYNC110  (it is about other processes)
             await asyncio.sleep(0.01)
 
 
 async def until_it_says(runtime: TaskRuntime, launch: Launch, text: str = "") -> str:
     """Wait for a line that holds `text`."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while True:
             for found in await texts_of(runtime, launch):
                 if text in found:
@@ -110,7 +110,7 @@ async def until_it_says(runtime: TaskRuntime, launch: Launch, text: str = "") ->
 
 
 async def ended(runtime: TaskRuntime, launch: Launch) -> Exit:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         return await runtime.exit(launch.resources_id)
 
 
@@ -242,7 +242,7 @@ async def test_one_that_does_not_listen_is_killed_when_its_time_is_up(runtime: T
     asked = time.monotonic()
     await runtime.signal(launch.resources_id, signal.SIGTERM)
     assert (await ended(runtime, launch)).code == 137
-    assert 0.4 < time.monotonic() - asked < 20
+    assert 0.4 < time.monotonic() - asked < 40
 
 
 async def test_killing_does_not_wait(runtime: TaskRuntime):
@@ -389,7 +389,7 @@ class Slow(Engine):
 
     def owned(self, labels: Mapping[str, str]) -> list[tuple[str, Mapping[str, str]]]:
         self.was_asked.set()
-        assert self.may_say.wait(30)
+        assert self.may_say.wait(90)
         return super().owned(labels)
 
 

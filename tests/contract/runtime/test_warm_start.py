@@ -90,7 +90,7 @@ def master() -> Iterator[Master]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not condition():  # noqa: ASYNC110  (it is about other processes)
             await asyncio.sleep(0.01)
 
@@ -147,7 +147,7 @@ class Host:
         return await self.end(launch)
 
     async def end(self, launch: Launch) -> tuple[int | None, list[str]]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             code = (await self.runtime.exit(launch.resources_id)).code
         return code, await self.said(launch)
 

@@ -39,6 +39,15 @@ from tests.unit.scheduler.stories import asks
 
 COUNTS = "import time\nfor n in range({lines}): print('INFO: line', n, flush=True); time.sleep({pause})\n"
 
+WAITS_AT_10 = """
+import os, time
+for n in range(20):
+    print('INFO: line', n, flush=True)
+    while n == 10 and not os.path.exists('{folder}/go-on'):
+        time.sleep(0.02)
+"""
+"""Counts too, and in the middle waits until the test has done what it does to the agent."""
+
 
 @dataclass
 class Town:
@@ -176,34 +185,36 @@ async def test_a_task_runs_and_all_it_says_is_stored_before_its_end_is_known(tow
 
 
 async def test_an_agent_killed_outright_finds_its_task_again_which_never_notices(town: Town):
-    town.program(COUNTS.format(lines=100, pause=0.03))
+    town.program(WAITS_AT_10.format(folder=town.folder))
     agent = town.agent()
     await town.request(asks("one"))
     await town.until(lambda: len(town.lines) > 5)
     pids = town.pids()
     agent.kill()
     agent.wait()
+    (town.folder / "go-on").touch()
     town.agent()
     event = await town.exit()
     assert (event.outcome, event.exit_code) == ("exited", 0)
-    assert town.texts() == [f"line {n}" for n in range(100)]
+    assert town.texts() == [f"line {n}" for n in range(20)]
     assert len(pids) == 1
     assert not town.events(AgentLost)
     assert len(town.events(AgentJoined)) == 1
 
 
 async def test_an_end_that_comes_while_there_is_no_agent_is_told_by_the_next(town: Town):
-    town.program(COUNTS.format(lines=10, pause=0.05) + "raise SystemExit(4)")
+    town.program(WAITS_AT_10.format(folder=town.folder) + "raise SystemExit(4)")
     agent = town.agent()
     await town.request(asks("one"))
     await town.until(lambda: len(town.lines) > 1)
     ((_, command),) = town.pids()
     agent.kill()
     agent.wait()
+    (town.folder / "go-on").touch()
     await town.until(lambda: not psutil.pid_exists(command))
     town.agent()
     assert (await town.exit()).exit_code == 4
-    assert town.texts() == [*(f"line {n}" for n in range(10)), "the task ended with exit code 4"]
+    assert town.texts() == [*(f"line {n}" for n in range(20)), "the task ended with exit code 4"]
 
 
 async def test_nats_gone_and_wiped_costs_no_line_and_no_exit(town: Town):

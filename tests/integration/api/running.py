@@ -151,4 +151,4 @@ async def running(
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         with suppress(TimeoutError):
-            await asyncio.wait_for(pool.close(), 5)
+            await asyncio.wait_for(pool.close(), 30)

@@ -111,7 +111,9 @@ async def test_a_trial_that_waits_for_its_target_hears_of_it_at_once(
             await cluster.ask(PostOperations(experiment_id, (train,)), f"train to {length}")
             assert (await asyncio.wait_for(waiting, PATIENCE_S))["op"] == {"validateAfter": {"length": str(length)}}
             took_s.append(time.perf_counter() - asked_at)
-        assert min(took_s) < 0.5, took_s  # milliseconds; a machine that is busy with other things holds some of them up
+        # Milliseconds; a machine that is busy with other things holds some of them up. Who heard no news would look by
+        # himself after 5 s.
+        assert min(took_s) < 2, took_s
 
 
 def told_by(trial_id: int, body: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ async def test_credentials_that_are_no_text_are_refused_as_wrong_ones(base: str)
 
 def status_of(base: str, request: Request, headers: dict[str, bytes]) -> int:
     where, (method, path, body) = urlsplit(base), request
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=20)
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
     try:
         connection.putrequest(method, path, skip_host="Host" in headers)
         for name, value in headers.items():

@@ -52,7 +52,7 @@ async def town(
     postgres_dsn: str, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Town]:
     """Two gateways, and a running trial whose agent will be taken for lost soon after it falls silent."""
-    monkeypatch.setenv("RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S", "1.5")
+    monkeypatch.setenv("RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S", "3")
     async with (
         whole(postgres_dsn, nats_url, tmp_path) as cluster,
         another_gateway(cluster, nats_url) as other,

@@ -88,7 +88,7 @@ async def test_a_line_that_waits_for_its_turn_gets_its_id_after_those_of_the_tur
     async with pool.acquire() as connection, connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(7_201_100)")
         waiting = asyncio.create_task(store.add([line(1, "second")]))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not await connection.fetchval(waiters):
                 pass
         await connection.execute(

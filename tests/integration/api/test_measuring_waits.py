@@ -44,9 +44,9 @@ async def test_a_wish_for_its_slots_reaches_a_waiting_trial_at_once(
             took_s.append(time.perf_counter() - asked_at)
             signals = f"/api/v1/allocations/{allocation_id}/signals"
             await trial.post(f"{signals}/ack_preemption", {"allocationId": allocation_id})
-        assert min(took_s) < 0.25, (
-            took_s
-        )  # milliseconds; a machine that is busy with other things holds some of them up
+        # Milliseconds; a machine that is busy with other things holds some of them up. Who heard no news would look by
+        # himself after 5 s.
+        assert min(took_s) < 2, took_s
         assert len(await cluster.told(PreemptionAcknowledged)) == 3
 
 

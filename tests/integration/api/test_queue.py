@@ -148,7 +148,7 @@ async def test_the_queue_stands_in_the_order_it_is_served(cluster: Whole) -> Non
     [gpu] = (await cluster.user.get("/api/v1/job-queues/stats", resourcePools="gpu"))["results"]
     assert gpu["stats"] == {"queuedCount": 3, "scheduledCount": 1}
     [today] = gpu["aggregates"]
-    assert 0 <= today["seconds"] < 5, "one was given its slots, and it hardly waited"
+    assert 0 <= today["seconds"] < 60, "one was given its slots, and it hardly waited"
 
 
 async def test_people_change_the_queue(cluster: Whole) -> None:

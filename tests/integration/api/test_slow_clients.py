@@ -19,15 +19,15 @@ from resolute.api.edge.limits import ConnectionLimits
 from resolute.deploy import certificates
 from tests.integration.api.running import Client, Running, running
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 QUICK = ConnectionLimits(
-    header_timeout_s=0.4,
-    stranger_body_timeout_s=0.4,
-    rate_window_s=0.4,
-    stranger_idle_timeout_s=0.4,
-    idle_timeout_s=30,
-    handshake_timeout_s=0.4,
+    header_timeout_s=1.0,
+    stranger_body_timeout_s=1.0,
+    rate_window_s=1.0,
+    stranger_idle_timeout_s=1.0,
+    idle_timeout_s=60,
+    handshake_timeout_s=2.0,
 )
 
 HEAD = b"GET /info HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -101,7 +101,7 @@ async def test_a_head_that_does_not_end_is_answered_and_closed(postgres_dsn: str
     async with gateway(postgres_dsn) as cluster, connected(cluster, HEAD + b"X-Slow: ") as client:
         status, message = refused(await client.rest())
         assert status == 408
-        assert "head of the request was not whole within 0.4 s" in message
+        assert "head of the request was not whole within 1 s" in message
 
 
 async def test_a_head_that_comes_byte_by_byte_gets_no_more_time(postgres_dsn: str) -> None:

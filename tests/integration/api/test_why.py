@@ -144,7 +144,7 @@ async def test_preempted_by_a_job_of_higher_priority(dsn: str, nats_url: str, tm
 
 
 async def test_lost_with_its_host(dsn: str, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S", "0.5")
+    monkeypatch.setenv("RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S", "2")
     async with whole(dsn, nats_url, tmp_path) as cluster:
         agent = await cluster.agent()
         async with agent.alive():

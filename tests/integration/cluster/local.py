@@ -22,7 +22,7 @@ from tests.ports import free_port
 ROOT = Path(__file__).parents[3]
 
 
-def until(what: str, holds: Callable[[], Any], within_s: float = 60) -> Any:
+def until(what: str, holds: Callable[[], Any], within_s: float = 120) -> Any:
     """Poll until `holds()` is true, and answer it; fails saying what did not come to pass."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -74,7 +74,7 @@ class LocalCluster:
     def _run(self, program: str, *args: str, check: bool) -> str:
         entry = f"import sys; from resolute.cli.main import {program}; sys.argv[0] = '{program}'; sys.exit({program}())"
         done = subprocess.run(
-            [sys.executable, "-c", entry, *args], env=self.env, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", entry, *args], env=self.env, capture_output=True, text=True, timeout=300, check=False
         )
         if check and done.returncode != 0:
             raise AssertionError(
@@ -141,7 +141,7 @@ class LocalCluster:
         lines = answer if isinstance(answer, list) else [answer]
         return "".join(line["result"]["message"].rstrip("\n") + "\n" for line in lines)
 
-    def ended(self, experiment_id: int, within_s: float = 120) -> str:
+    def ended(self, experiment_id: int, within_s: float = 300) -> str:
         """Wait for the experiment's end; its state. It is asked for once: another gateway may be a moment behind."""
 
         def outcome() -> str:

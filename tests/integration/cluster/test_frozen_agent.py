@@ -69,7 +69,11 @@ def test_nothing_of_a_run_is_taken_after_its_agent_was_given_up(cluster: LocalCl
 
 def where(cluster: LocalCluster, trial_id: int) -> tuple[int, int]:
     """The process of the agent that the trial runs on, and the trial's own."""
-    [said] = [line for line in cluster.logs(trial_id).splitlines() if "begins after step" in line]
+
+    def begins() -> list[str]:
+        return [line for line in cluster.logs(trial_id).splitlines() if "begins after step" in line]
+
+    [said] = until("the line is in the log, which the agent ships now and then", begins)
     task = int(said.rpartition(" ")[2])
     lines = cluster.get(f"/api/v1/trials/{trial_id}/logs?limit=1&sources=task")
     name = (lines if isinstance(lines, dict) else lines[0])["result"]["agentId"]

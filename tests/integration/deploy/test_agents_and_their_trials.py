@@ -93,20 +93,20 @@ def test_trials_end_with_the_cluster_and_go_on_when_it_is_up_again(running: Loca
     (tmp_path / "const.yaml").write_text(CONFIG)
     submitted = running.experiment("create", str(tmp_path / "const.yaml"), str(tmp_path))
     assert "Created experiment 1" in submitted
-    first = wait_for(lambda: trials(running), what="the trial", within_s=60)
+    first = wait_for(lambda: trials(running), what="the trial", within_s=180)
     assert isinstance(first, list)
     assert running.det("cluster-down").returncode == 0
     assert not any(processes.lives(process) for process in first)
     assert trials(running) == []
     assert running.up("--agents", "1", "--slots", "1").returncode == 0
-    wait_for(lambda: trials(running), what="the trial to run again", within_s=90)
+    wait_for(lambda: trials(running), what="the trial to run again", within_s=180)
     (trial,) = running.session().get("/api/v1/experiments/1/trials")["trials"]
     assert trial["restarts"] == 0, "going down with the cluster is no failure of the trial"
     said = running.experiment("logs", "1")
     assert "its cluster or its agent was taken down" in said
     assert "ERROR" not in said
     running.experiment("kill", "1")
-    wait_for(lambda: not trials(running), what="the end of the trial", within_s=60)
+    wait_for(lambda: not trials(running), what="the end of the trial", within_s=180)
 
 
 def test_a_trial_that_a_dead_supervisor_left_behind_ends_with_the_database_it_was_in(
@@ -116,7 +116,7 @@ def test_a_trial_that_a_dead_supervisor_left_behind_ends_with_the_database_it_wa
         join(running, "agent-1")
     (tmp_path / "const.yaml").write_text(CONFIG)
     running.experiment("create", str(tmp_path / "const.yaml"), str(tmp_path))
-    left = wait_for(lambda: trials(running), what="the trial", within_s=60)
+    left = wait_for(lambda: trials(running), what="the trial", within_s=180)
     assert isinstance(left, list)
     running.kill_supervisor()
     assert all(processes.lives(process) for process in left)

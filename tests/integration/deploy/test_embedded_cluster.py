@@ -44,7 +44,7 @@ class Local:
         words = ["deploy", "local", command, "--cluster-name", "test", "--data-dir", str(self.places.root), *args]
         det = str(Path(sys.executable).parent / "det")
         return subprocess.run(
-            [det, *words], capture_output=True, text=True, timeout=120, check=False, env={**self.env, **env}
+            [det, *words], capture_output=True, text=True, timeout=300, check=False, env={**self.env, **env}
         )
 
     def up(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -55,7 +55,7 @@ class Local:
         """What `det experiment …` prints."""
         det = [str(Path(sys.executable).parent / "det"), "-m", f"http://127.0.0.1:{self.port}", "-u", "determined"]
         done = subprocess.run(
-            [*det, "experiment", *words], capture_output=True, text=True, timeout=120, check=False, env=self.env
+            [*det, "experiment", *words], capture_output=True, text=True, timeout=300, check=False, env=self.env
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -148,7 +148,7 @@ def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
 def scraped(url: str, token: str = "", path: str = "/metrics") -> str:
     """What a monitoring system reads."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    with urlopen(Request(f"{url}{path}", headers=headers), timeout=10) as answer:
+    with urlopen(Request(f"{url}{path}", headers=headers), timeout=60) as answer:
         return str(answer.read().decode())
 
 
@@ -223,7 +223,7 @@ def test_everything_that_is_killed_comes_back(running: Local) -> None:
         if name == "nats":
             shutil.rmtree(running.places.nats)
         wait_for(lambda: running.pid(name) not in (0, killed), what=f"{name} to be started again")  # noqa: B023
-        wait_for(running.answers, what=f"an answer after {name} was killed", within_s=60)
+        wait_for(running.answers, what=f"an answer after {name} was killed", within_s=180)
         assert f"before {name}" in running.workspaces()
 
 
@@ -335,9 +335,9 @@ def test_one_who_does_not_wait_still_gets_what_was_asked_for(local: Local) -> No
     words += ["--data-dir", str(local.places.root), "--master-port", str(local.port)]
     words += ["--initial-user-password", "Correct-Horse-7"]
     det = str(Path(sys.executable).parent / "det")
-    subprocess.run([det, *words], check=True, timeout=120, env=local.env)
+    subprocess.run([det, *words], check=True, timeout=300, env=local.env)
     assert "Correct-Horse-7" not in local.places.plan.read_text()
-    wait_for(local.listens, what="the gateway", within_s=60)
+    wait_for(local.listens, what="the gateway", within_s=180)
     with pytest.raises(CliError):
         local.session()
 
@@ -358,7 +358,7 @@ def test_services_may_be_processes_of_their_own(local: Local) -> None:
     killed = local.pid("api")
     os.kill(killed, signal.SIGKILL)
     wait_for(lambda: local.pid("api") not in (0, killed), what="the gateway's restart")
-    wait_for(local.answers, what="an answer", within_s=60)
+    wait_for(local.answers, what="an answer", within_s=180)
 
 
 def resident_bytes(local: Local) -> int:

@@ -63,7 +63,7 @@ def test_its_tasks_run_its_hook_and_are_whom_it_says(local: Local, tmp_path: Pat
     (tmp_path / "hooked.yaml").write_text(EXPERIMENT.format(file=shown / "it"))
     (tmp_path / "context").mkdir()
     local.experiment("create", str(tmp_path / "hooked.yaml"), str(tmp_path / "context"))
-    wait_for((shown / "it").exists, what="a trial whose cluster has a hook", within_s=60)
+    wait_for((shown / "it").exists, what="a trial whose cluster has a hook", within_s=180)
     hooked, uid = (shown / "it").read_text().split()
     assert hooked == "by-the-cluster"
     if os.geteuid() == 0:

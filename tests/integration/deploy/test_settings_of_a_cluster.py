@@ -68,11 +68,11 @@ def answer_to(connection: socket.socket) -> bytes:
 
 def test_a_gateway_with_a_certificate_speaks_tls_and_nothing_else(local: Local) -> None:
     assert local.places.description.stat().st_mode & 0o077 == 0
-    with socket.create_connection(("127.0.0.1", local.port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", local.port), timeout=60) as plain:
         plain.sendall(b"GET /api/v1/master HTTP/1.1\r\nHost: gateway\r\n\r\n")
         assert not answer_to(plain).startswith(b"HTTP/")
     secure = http.client.HTTPSConnection(
-        "127.0.0.1", local.port, timeout=10, context=ssl._create_unverified_context()
+        "127.0.0.1", local.port, timeout=60, context=ssl._create_unverified_context()
     )  # fmt: skip
     secure.request("GET", "/api/v1/master")
     assert json.loads(secure.getresponse().read())["version"]
@@ -88,9 +88,9 @@ def test_a_trial_reaches_the_gateway_over_tls_and_finds_no_secret_of_the_shell(l
     login = {"DET_USER": "determined", "DET_PASS": "Correct-Horse-7", "DET_MASTER_CERT_FILE": "noverify"}
     subprocess.run(
         [*det, "experiment", "create", str(tmp_path / "env.yaml"), str(tmp_path / "context")],
-        check=True, timeout=120, env={**local.env, **login},
+        check=True, timeout=300, env={**local.env, **login},
     )  # fmt: skip
-    wait_for((shown / "env").exists, what="a trial over TLS", within_s=60)
+    wait_for((shown / "env").exists, what="a trial over TLS", within_s=180)
     found = (shown / "env").read_text()
     assert SECRET not in found
     assert "WANDB_MODE=offline" in found

@@ -93,7 +93,7 @@ class Attacked(Local):
         det = [str(Path(sys.executable).parent / "det"), "-m", f"http://127.0.0.1:{self.port}"]
         subprocess.run(
             [*det, "experiment", "create", str(self.folder / f"{user}.yaml"), str(context)],
-            check=True, timeout=120, env={**self.env, "DET_USER": user, "DET_PASS": ""},
+            check=True, timeout=300, env={**self.env, "DET_USER": user, "DET_PASS": ""},
         )  # fmt: skip
 
     def pids(self) -> set[str]:
@@ -104,9 +104,9 @@ class Attacked(Local):
     def attack(self) -> dict[str, Any]:
         """What the attacker found, while the victim ran."""
         self.submit("admin", VICTIM)
-        wait_for((self.found / "victim").exists, what="the victim", within_s=60)
+        wait_for((self.found / "victim").exists, what="the victim", within_s=180)
         self.submit("determined", ATTACK.read_text())
-        wait_for((self.found / "attack.json").exists, what="the attack", within_s=60)
+        wait_for((self.found / "attack.json").exists, what="the attack", within_s=180)
         found = json.loads((self.found / "attack.json").read_text())
         assert isinstance(found, dict)
         return found
@@ -132,7 +132,7 @@ class AttackedOfAUser(Attacked):
         if POSTGRES_USER is not None:
             whole = [sys.executable, "-c", AS_ANOTHER, POSTGRES_USER, str(self.folder), *whole]
         return subprocess.run(
-            whole, capture_output=True, text=True, timeout=120, check=False, env={**self.env, **env}
+            whole, capture_output=True, text=True, timeout=300, check=False, env={**self.env, **env}
         )  # fmt: skip
 
 

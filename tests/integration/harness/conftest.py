@@ -52,7 +52,7 @@ class Task:
         )
         return self.process
 
-    def run(self, *words: str, within_s: float = 60) -> tuple[int, str]:
+    def run(self, *words: str, within_s: float = 240) -> tuple[int, str]:
         """Exit code and everything printed."""
         process = self.start(*words)
         output, _ = process.communicate(timeout=within_s)

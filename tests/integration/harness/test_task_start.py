@@ -123,7 +123,7 @@ def test_user_code_begins_soon(master, task, tgz):
         _, output = task({"entrypoint": "python3 train.py"}).run()
         took.append(float(output) - started)
     # Generous for a machine that others use too; where it is quiet this takes about 0.06 s.
-    assert min(took) < 0.5
+    assert min(took) < 1.5
 
 
 def test_the_info_files_are_for_this_user_alone(master, task, tgz):

@@ -54,9 +54,9 @@ def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_tha
 
     slow = {**CONFIG, "hyperparameters": {"global_batch_size": 4, "pause_s": 0.04}}
     process = task(slow).start()
-    until(lambda: len(master.checkpoints()) >= 2, 60)
+    until(lambda: len(master.checkpoints()) >= 2, 120)
     master.preempt()
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     assert len(master.posted("/signals/ack_preemption")) == 1
     preempted_at = steps_of(master.checkpoints()[-1])
     assert preempted_at < 300
@@ -65,9 +65,9 @@ def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_tha
     master.start()
 
     process = task(slow, DET_LATEST_CHECKPOINT=master.checkpoints()[-1]["uuid"]).start()
-    until(lambda: steps_of(master.checkpoints()[-1]) >= preempted_at + 20, 60)
+    until(lambda: steps_of(master.checkpoints()[-1]) >= preempted_at + 20, 120)
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
+    process.wait(120)
     killed_at = steps_of(master.checkpoints()[-1])
     assert killed_at < 300
 
@@ -84,12 +84,12 @@ def steps_of(checkpoint: dict) -> int:
 def test_a_gateway_that_restarts_in_the_middle_goes_unnoticed(master, task, tgz, until):
     master.context = tgz({"model_def.py": SMALL})
     process = task(CONFIG).start()
-    until(lambda: len(master.metrics("training")) >= 5, 60)
+    until(lambda: len(master.metrics("training")) >= 5, 120)
     master.stop()
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(1)
     master.start()
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=240)
     assert process.returncode == 0, output
     assert [steps for steps, _ in master.metrics("training")] == list(range(10, 301, 10))
 
@@ -98,7 +98,7 @@ def test_two_slots_train_one_model(master, task, tgz):
     master.context = tgz({"model_def.py": SMALL})
     config = {**CONFIG, "resources": {"slots_per_trial": 2}}
     config["searcher"] = {"name": "single", "metric": "loss", "max_length": {"batches": 20}}
-    code, output = task(config, DET_SLOT_IDS="[0, 1]").run(within_s=100)
+    code, output = task(config, DET_SLOT_IDS="[0, 1]").run()
     assert code == 0, output
     assert "[rank=1] " in output
     assert [steps for steps, _ in master.metrics("training")] == [10, 20]
@@ -121,7 +121,7 @@ def test_two_machines_train_one_model(master, task, tgz):
             one.env[name] = str(one.folder / folder)
         one.start()
         machines.append(one.process)
-    outputs = [process.communicate(timeout=110)[0] for process in machines]
+    outputs = [process.communicate(timeout=240)[0] for process in machines]
     assert [process.returncode for process in machines] == [0, 0], outputs
     assert [steps for steps, _ in master.metrics("training")] == [10, 20]
     assert [steps_of(one) for one in master.checkpoints()] == [20]
@@ -152,7 +152,7 @@ def test_the_digits_example_is_read_above_95_percent(master, task, example):
     pytest.importorskip("sklearn")
     master.context = example("mnist_pytorch")
     config = yaml.safe_load((EXAMPLES / "mnist_pytorch" / "const.yaml").read_text())
-    code, output = task(config).run(within_s=110)
+    code, output = task(config).run()
     assert code == 0, output
     assert "deprecated" not in output, "a newcomer's first experiment is written in the present way"
     validations = master.metrics("validation")

@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 
-import pytest
-
 # Only its last words: all of it is the first process of a container, and kills whatever else it sees.
 LAST_WORDS = """
 from resolute.agent import contained
@@ -29,12 +27,11 @@ def test_the_end_is_said_again_until_somebody_has_heard_it() -> None:
         for _ in range(3):
             assert re.fullmatch(rb"[0-9.]+ x 3 0\n", shim.stdout.readline())
         shim.send_signal(signal.SIGURG)
-        assert shim.wait(30) == 0
+        assert shim.wait(60) == 0
 
 
-@pytest.mark.timeout(30)
 def test_one_that_was_told_to_end_does_not_wait_for_ever() -> None:
     with last_words(asked=True) as shim:
         assert shim.stdout is not None
         assert re.fullmatch(rb"[0-9.]+ x 3 1\n", shim.stdout.read())
-        assert shim.wait(30) == 0
+        assert shim.wait(60) == 0

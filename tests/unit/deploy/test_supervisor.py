@@ -57,11 +57,11 @@ def supervised(tmp_path: Path) -> Iterator[Supervised]:
     yield supervised
     if supervised.process is not None and supervised.process.poll() is None:
         supervised.process.terminate()
-        supervised.process.wait(15)
+        supervised.process.wait(60)
 
 
 def until(look: Callable[[], object], what: str) -> Any:
-    return wait_for(look, what=what, within_s=10)
+    return wait_for(look, what=what, within_s=60)
 
 
 def child(name: str, *argv: str, **kwargs: Any) -> Child:
@@ -112,7 +112,7 @@ def test_everything_stops_when_the_supervisor_is_told_to_even_the_stubborn(super
     pids = [until(lambda name=name: supervised.pid(name), f"the start of {name}") for name in ("mild", "stubborn")]
     until(lambda: "deaf" in (supervised.folder / "stubborn").read_text(), "a process that does not listen")
     process.terminate()
-    assert process.wait(15) == 0
+    assert process.wait(60) == 0
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert "stubborn did not stop within 1 s and is killed" in supervised.log()
     assert supervised.status() == {}
@@ -133,7 +133,7 @@ def test_a_second_supervisor_of_the_same_cluster_is_refused(supervised: Supervis
     supervised.start(child("one"))
     until(lambda: supervised.pid("one"), "the first")
     argv = [sys.executable, "-m", "resolute.deploy.supervisor", "plan", "status", "lock"]
-    second = subprocess.run(argv, cwd=supervised.folder, capture_output=True, text=True, timeout=10, check=False)
+    second = subprocess.run(argv, cwd=supervised.folder, capture_output=True, text=True, timeout=60, check=False)
     assert second.returncode == 1
     assert "another supervisor holds lock" in second.stdout
 

@@ -56,7 +56,7 @@ class Waiting:
             self.outcome = error
 
     def ended(self) -> str | Exception | None:
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         return self.outcome
 
@@ -89,7 +89,10 @@ def test_the_second_waits_for_the_first_and_says_so(
     assert str(second.ended()).startswith("second (pid ")
 
 
-def test_who_does_not_wait_long_says_nothing(places: Places, said: Callable[[], str]) -> None:
+def test_who_does_not_wait_long_says_nothing(
+    places: Places, said: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "PATIENCE_S", 60.0)
     with turn(places, "first"):
         second = Waiting(places)
     assert str(second.ended()).startswith("second (pid ")

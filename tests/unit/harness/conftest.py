@@ -53,13 +53,13 @@ class Master:
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self._thread.start()
-        assert ready.wait(10)
+        assert ready.wait(60)
 
     def stop(self) -> None:
         assert self._loop is not None
         assert self._thread is not None
         self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(10)
+        self._thread.join(60)
 
     def _run(self, ready: threading.Event) -> None:
         asyncio.run(self._serve(ready))
@@ -167,7 +167,7 @@ class Master:
         return [body for body in self.posted("/checkpoints") if body["state"] == "STATE_COMPLETED"]
 
 
-def until(condition: Callable[[], object], within_s: float = 20.0) -> None:
+def until(condition: Callable[[], object], within_s: float = 60.0) -> None:
     """Wait for a condition, with a deadline."""
     deadline = time.monotonic() + within_s
     while not condition():

@@ -23,7 +23,7 @@ def session(master):
 
 def asked(preempt: core.PreemptContext) -> bool:
     """Poll until the answer is yes, as a training loop does; False when it never is."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if preempt.should_preempt():
             return True
@@ -136,7 +136,7 @@ def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(on
 
 @pytest.mark.alone
 def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, monkeypatch):
-    monkeypatch.setattr(_metrics, "DECISION_S", 1.0)
+    monkeypatch.setattr(_metrics, "DECISION_S", 5.0)
     master = on_cluster(searcher=SEARCHED)
     with core.init() as context:
         assert not context.preempt.should_preempt()
@@ -147,8 +147,8 @@ def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, mon
             started = time.monotonic()
             assert not context.preempt.should_preempt()
             waited.append(time.monotonic() - started)
-        assert waited[0] > 0.9
-        assert max(waited[1:]) < 0.7
+        assert waited[0] > 4.9
+        assert max(waited[1:]) < 4.5
         master.answers["/metrics/batch"] = (200, {"stop": True})
         master.start()
         until(context.preempt.should_preempt)

@@ -39,7 +39,7 @@ def test_a_hook_may_leave_something_running(run_hook, tmp_path):
     began_at = time.monotonic()
     run_hook(f"sleep 30 & echo $! > {tmp_path}/pid; export FROM_HOOK=yes")
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
-    assert time.monotonic() - began_at < 15
+    assert time.monotonic() - began_at < 25
     assert os.environ["FROM_HOOK"] == "yes"
 
 

@@ -12,7 +12,7 @@ import pytest
 from determined.common import api
 from determined.common.api._retry import ONCE, RetryPolicy, policy_of, seconds_of
 
-QUICK = RetryPolicy(give_up_after_s=5.0, pause_s=0.01)
+QUICK = RetryPolicy(give_up_after_s=60.0, pause_s=0.01)
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def test_a_session_that_had_been_let_in_and_is_not_known_asks_again(master, sess
 
 def test_a_session_that_stays_unknown_is_told_so_in_the_end(master, session, monkeypatch):
     session.get("/api/v1/me")
-    monkeypatch.setattr("determined.common.api._session.READMISSION_S", 0.2)
-    master.statuses = [401] * 100
+    monkeypatch.setattr("determined.common.api._session.READMISSION_S", 4.0)
+    master.statuses = [401] * 1000
     with pytest.raises(api.errors.UnauthenticatedException):
         session.get("/api/v1/me")
-    assert 0 < len(master.statuses) < 99
+    assert 0 < len(master.statuses) < 999
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_task_whose_run_was_given_up_ends_at_once_and_says_why(master):
     """Whatever its main thread is busy with; what it had printed is kept."""
     said = {"error": {"error": "allocation 1.1 was given up: agent-1 was silent for 60 s"}}
     master.answers["/metrics"] = (410, said)
-    done = subprocess.run([sys.executable, "-c", GIVEN_UP, master.url], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", GIVEN_UP, master.url], capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stdout) == (76, "training")
     assert done.stderr.splitlines()[-1] == (
         "ERROR: the cluster gave this run up, and this process ends: "
@@ -150,7 +150,7 @@ def test_closing_breaks_off_a_long_poll_in_another_thread(master, session):
     while not master.calls:
         time.sleep(0.005)
     session.close()
-    assert ended.wait(5)
+    assert ended.wait(30)
     thread.join()
 
 

@@ -43,10 +43,12 @@ from resolute.scheduler.shell import serve
 from resolute.service import Context, tokens
 from tests.unit.scheduler.stories import asks, hello
 
-SETTINGS = SchedulerSettings(agent_reconnect_wait_s=0.4, tick_s=0.02)
-
-PATIENT = 60.0
+PATIENT = 600.0
 """An agent that says nothing for a whole test is not lost."""
+
+SETTINGS = SchedulerSettings(agent_reconnect_wait_s=PATIENT, tick_s=0.02)
+SOON_LOST = SchedulerSettings(agent_reconnect_wait_s=0.4, tick_s=0.02)
+"""For tests of what becomes of an agent that falls silent."""
 
 
 def with_pools(*names: str) -> SchedulerSettings:
@@ -80,7 +82,7 @@ class Stage:
         context = Context(self.log, self.bus, on_ready=lambda name: ready.set(), secret=b"secret")
         task = asyncio.create_task(serve(context, settings))
         self.running.append(task)
-        await asyncio.wait_for(ready.wait(), 5)
+        await asyncio.wait_for(ready.wait(), 60)
         return task
 
     async def relay(self) -> None:
@@ -108,7 +110,7 @@ class Stage:
         return await self.bus.ask(subjects.agent("a1", "report"), report, Reply)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110  (the condition may be about anything)
                 await asyncio.sleep(0.005)
 
@@ -287,7 +289,7 @@ async def test_an_owner_that_fails_to_describe_a_task_is_asked_again():
 
 
 async def test_an_agent_that_falls_silent_is_lost_and_one_that_beats_is_not():
-    async with staged() as stage:
+    async with staged(SOON_LOST) as stage:
         await stage.hello(hello())
         await stage.request(asks("one"))
         for _ in range(30):
@@ -320,8 +322,8 @@ async def test_two_schedulers_at_once_never_give_a_slot_twice():
 
 
 async def test_an_agent_that_only_another_scheduler_has_heard_is_lost_though_that_one_is_gone():
-    async with staged() as stage:
-        await stage.scheduler()
+    async with staged(SOON_LOST) as stage:
+        await stage.scheduler(SOON_LOST)
         await stage.hello(hello())
         await stage.request(asks("one"))
         first = stage.running[1]
@@ -404,5 +406,5 @@ async def test_work_for_a_pool_that_never_was_waits_and_can_be_withdrawn():
 async def test_an_agent_lost_in_a_pool_that_is_away_is_lost():
     async with staged(with_pools("main", "other")) as stage:
         await running_in_main(stage)
-        await stage.restart(SETTINGS)
+        await stage.restart(SOON_LOST)
         await stage.until(lambda: [one.outcome for one in stage.exits()] == ["lost"])

@@ -67,7 +67,7 @@ class House:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Until it `holds`, looked at after every event."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not holds():
                 await self.log.wait_beyond(await self.log.head(), 0.01)
 

@@ -41,7 +41,7 @@ class Reader:
         self.grown.set()
 
     async def has_seen(self, position: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(self.seen) < position:
                 self.grown.clear()
                 await self.grown.wait()

@@ -22,7 +22,7 @@ async def test_a_connection_that_brings_no_whole_request_is_closed(
     port = await site.open("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(first)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await reader.read() == b""
     writer.close()
     await site.close()
@@ -35,7 +35,7 @@ async def asked(site: HealthSite, host: str, path: str, **headers: str) -> int:
     """The status of the answer."""
 
     def ask() -> int:
-        connection = HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request("GET", path, headers=headers)
             return connection.getresponse().status

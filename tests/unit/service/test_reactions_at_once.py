@@ -60,7 +60,7 @@ async def test_they_do_overlap() -> None:
     both = asyncio.Barrier(2)
 
     async def react(recorded: Recorded) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await both.wait()
 
     await Reactions("reader", log, react, about).handle(await happen(log, [1, 2]))
@@ -119,7 +119,7 @@ async def test_one_that_hangs_keeps_the_place_and_its_own_thing_only_and_ends_wi
 
     reactions = Reactions("reader", log, react, about)
     handling = asyncio.create_task(reactions.handle(await happen(log, [1, 2, 1, 2])))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await all_else.wait()
     handling.cancel()
     with pytest.raises(asyncio.CancelledError):
