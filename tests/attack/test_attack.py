@@ -28,7 +28,7 @@ def test_the_short_attack_has_every_kind_of_blow() -> None:
     assert {blow.kind for blow in blows(SEED, BLOWS)} == set(Kind)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_a_cluster_that_is_struck_all_the_time_loses_and_doubles_nothing(cluster: LocalCluster) -> None:
     outcome = attack(cluster, SEED, BLOWS)
     assert not outcome.faults, f"seed {SEED}: {outcome}"

@@ -16,7 +16,7 @@ JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 0
 """Processes that tell stories: one for each core, unless other workers run tests beside this one, which need a core."""
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_everything_ends_and_every_promise_is_kept() -> None:
     told = list(tell_all(range(SEEDS), jobs=JOBS))
     arrows.WALKED.update(arrow for one in told for arrow in one.arrows)

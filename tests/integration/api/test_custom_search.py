@@ -69,7 +69,7 @@ async def killed_after(cluster: Whole, folder: Path, config: Path, events: int) 
     await process.wait()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 async def test_a_search_outlives_the_deaths_of_its_client(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
     folder, config = tmp_path / "searcher", tmp_path / "config.yaml"
     config.write_text(CONFIG.replace("entrypoint: python3 train.py", "entrypoint: 'true'"))

@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.cluster.local import ROOT, LocalCluster, local_cluster
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 PAGE = ROOT / "docs" / "guide" / "getting-started.md"
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)

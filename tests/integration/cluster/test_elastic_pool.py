@@ -14,7 +14,7 @@ import pytest
 from tests.integration.cluster.local import LocalCluster, until
 from tests.integration.cluster.test_kill_anything import MODEL, SEARCH, STEPS
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 IDLE_S = 12
 """More than a killed scheduler may take to be back on a busy machine: an agent that waits for it is idle, and stays."""

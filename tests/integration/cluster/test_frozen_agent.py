@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 MODEL = Path(__file__).parent / "deaf"
 MASTER = "resource_pools: [{pool_name: default, agent_reconnect_wait: 6s}]"

@@ -10,7 +10,7 @@ import pytest
 from resolute.deploy import commands, postgres_files
 from tests.integration.cluster.local import LocalCluster, local_cluster
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 PLANTED = ("hunter2-token-in-the-clear", "hunter2-data-in-the-clear", "hunter2-registry-in-the-clear")
 

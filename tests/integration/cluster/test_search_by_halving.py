@@ -16,7 +16,7 @@ import yaml
 
 from tests.integration.cluster.local import ROOT, LocalCluster, local_cluster
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 MODEL = Path(__file__).parent / "searched"
 SLOTS = 2

@@ -12,7 +12,7 @@ import pytest
 from resolute.deploy.places import Places
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 MODEL = Path(__file__).parent / "model"
 

@@ -11,7 +11,7 @@ from tests.integration.cluster.local import local_cluster
 from tests.integration.cluster.test_kill_anything import MODEL, SEARCH
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_real_log_is_told_again_and_then_otherwise(tmp_path: Path) -> None:
     with local_cluster(tmp_path, slots=2) as cluster:
         first = cluster.create({**SEARCH, "name": "first"}, MODEL)

@@ -17,7 +17,7 @@ from tests import needs
 from tests.integration.cluster.local import until
 from tests.integration.compose.composed import Composed, composed
 
-pytestmark = [needs.docker, needs.compose, pytest.mark.timeout(480)]
+pytestmark = [needs.docker, needs.compose, pytest.mark.timeout(900)]
 
 MODEL = Path(__file__).parents[1] / "cluster" / "model"
 IMAGE = "python:3.11-slim-bookworm"

@@ -14,14 +14,14 @@ from resolute.api.settings import ApiSettings, load
 from tests import needs
 from tests.integration.cluster.local import ROOT
 
-pytestmark = [needs.compose, pytest.mark.timeout(60)]
+pytestmark = [needs.compose, pytest.mark.timeout(600)]
 
 
 def services(**told: str) -> dict[str, Any]:
     """The compose file's services, when these variables are set and no others of ours."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("RESOLUTE_", "COMPOSE_"))}
     command = [*needs.COMPOSE, "-f", str(ROOT / "compose" / "compose.yaml"), "config"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env={**plain, **told})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={**plain, **told})
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = yaml.safe_load(done.stdout)["services"]
     return found

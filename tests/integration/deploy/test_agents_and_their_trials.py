@@ -13,7 +13,7 @@ from resolute.deploy import cluster, processes
 from tests.integration.deploy.test_embedded_cluster import Local
 from tests.servers import wait_for
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 CONFIG = """
 name: patient

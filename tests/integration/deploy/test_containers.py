@@ -41,7 +41,7 @@ def left_of(cluster: LocalCluster, *what: str) -> list[str]:
 
 
 @needs.docker
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_cluster_that_goes_down_takes_its_containers_along_and_its_trial_goes_on_when_it_is_back(
     cluster: LocalCluster,
 ) -> None:
@@ -58,7 +58,7 @@ def test_a_cluster_that_goes_down_takes_its_containers_along_and_its_trial_goes_
 
 
 @needs.docker
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_where_tasks_reach_the_gateway_a_blank_password_opens_nothing(cluster: LocalCluster) -> None:
     address = json.loads((cluster.data / "cluster.json").read_text())["task_host"]
     body = json.dumps({"username": "admin", "password": ""}).encode()
@@ -70,7 +70,7 @@ def test_where_tasks_reach_the_gateway_a_blank_password_opens_nothing(cluster: L
 
 
 @needs.docker
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_an_agent_of_containers_is_taken_away_with_what_it_runs_and_finds_it_again_when_it_is_back(
     cluster: LocalCluster,
 ) -> None:
@@ -90,7 +90,7 @@ def test_an_agent_of_containers_is_taken_away_with_what_it_runs_and_finds_it_aga
 
 
 @needs.docker
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_cluster_for_others_runs_containers_too(tmp_path: Path) -> None:
     flags = ("--runtime", "docker", "--initial-user-password", "Correct-Horse-7")
     cluster = LocalCluster(tmp_path, separate=False, slots=1, agents=1, flags=flags)

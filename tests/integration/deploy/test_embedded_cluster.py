@@ -27,7 +27,7 @@ from tests.integration.deploy import dashboard
 from tests.ports import free_port
 from tests.servers import wait_for
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 class Local:

@@ -15,7 +15,7 @@ from tests.integration.cluster.local import ROOT
 
 
 @needs.docker
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(900)
 def test_four_ranks_in_two_containers_end_with_what_they_learnt_as_the_last_line(tmp_path: Path) -> None:
     example = tmp_path / "example"
     shutil.copytree(ROOT / "examples" / "mnist_pytorch", example, ignore=shutil.ignore_patterns("__pycache__"))

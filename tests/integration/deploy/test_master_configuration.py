@@ -14,7 +14,7 @@ from resolute.cli.session import Session
 from tests.integration.deploy.test_embedded_cluster import Local
 from tests.servers import Postgres, wait_for
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 EXPERIMENT = """
 name: hooked

@@ -18,7 +18,7 @@ from resolute.deploy.places import Places
 from resolute.deploy.postgres_files import Programs
 from tests.servers import POSTGRES_USER, wait_for
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(600)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgres as another user")
 TRUST = "local all all trust\n"
 

@@ -17,7 +17,7 @@ from resolute.deploy import cluster, processes, system_users
 from tests.integration.deploy.test_embedded_cluster import Local
 from tests.servers import POSTGRES_USER, wait_for
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 NAMESPACES = (
     subprocess.run(

@@ -25,7 +25,7 @@ from tests.integration.docker.hosts import IMAGE
 
 pytestmark = [
     needs.docker,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(900),
     pytest.mark.skipif(
         os.getuid() != 0 or not shutil.which("dockerd"), reason="a second daemon needs root and dockerd"
     ),

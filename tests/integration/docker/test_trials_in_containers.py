@@ -13,7 +13,7 @@ from tests import needs
 from tests.integration.cluster.local import LocalCluster, until
 from tests.integration.docker.hosts import IMAGE, Host, docker
 
-pytestmark = [needs.docker, pytest.mark.timeout(240)]
+pytestmark = [needs.docker, pytest.mark.timeout(900)]
 
 Site = tuple[LocalCluster, Host]
 MODEL = Path(__file__).parents[1] / "cluster" / "model"

@@ -26,7 +26,7 @@ from tests.integration.docker.hosts import IMAGE, Host, docker
 from tests.integration.docker.registry import Registry, registry
 from tests.integration.docker.test_trials_in_containers import MODEL, experiment
 
-pytestmark = [needs.docker, pytest.mark.timeout(120)]
+pytestmark = [needs.docker, pytest.mark.timeout(600)]
 
 OWNER = containers.owner("a1", f"refused-{uuid.uuid4()}")
 PLAIN = Container(IMAGE, OWNER, network="none")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.together("gangs")
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [pytest.param("horovod_script", marks=needs.horovod), "torch_ddp_script"])
 def test_an_example_learns_the_digits_on_four_slots(gangs: Gangs, name: str) -> None:
     config = yaml.safe_load((EXAMPLES / name / "const.yaml").read_text())

@@ -19,7 +19,7 @@ import pytest
 from tests import needs
 from tests.integration.gangs.conftest import Gangs, Line, commands, environ
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.together("gangs")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.together("gangs")]
 
 HOROVOD = "python3 -m determined.launch.horovod"
 TORCH = "python3 -m determined.launch.torch_distributed"

@@ -58,7 +58,7 @@ def _may_make_networks() -> bool:
 
 pytestmark = [
     needs.horovod,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not _may_make_networks(), reason="making networks takes root and the program `ip` (iproute2)"),
 ]
 

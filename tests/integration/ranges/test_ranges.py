@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 MODEL = Path(__file__).parent / "model"
 MASTER = "resource_pools: [{pool_name: default, agent_reconnect_wait: 4s}]"

@@ -31,7 +31,7 @@ from tests.integration.cluster.searches import MODEL, STEPS, stepwise
 from tests.ports import free_port
 from tests.releases import extract
 
-pytestmark = [needs.history, pytest.mark.timeout(400)]
+pytestmark = [needs.history, pytest.mark.timeout(900)]
 
 SEARCH = stepwise("upgraded", step_s=0.1, trials=6)
 METRICS = "/api/v1/trials/metrics/validation_metrics?trialIds=1"

@@ -40,7 +40,7 @@ def tried(cluster: LocalCluster, experiment_id: int) -> list[float]:
     return sorted(trial["hparams"]["x"] for trial in cluster.trials(experiment_id))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_search_ends_the_same_when_one_of_each_dies_for_good(cluster: LocalCluster, undisturbed: list[float]) -> None:
     chance = random.Random("replicas")
     victims = [f"{service}-{chance.choice((1, 2))}" for service in chance.sample(SERVICES, len(SERVICES))]
@@ -71,6 +71,6 @@ def check_promises(cluster: LocalCluster, experiment_id: int, undisturbed: list[
     assert "whole" in cluster.resolute("log", "verify")
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_what_is_left_tells_it_all_again_the_same(cluster: LocalCluster) -> None:
     assert "same" in cluster.resolute("replay", "--check")

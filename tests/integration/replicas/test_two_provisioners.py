@@ -11,7 +11,7 @@ from tests.integration.cluster.local import until
 from tests.integration.cluster.test_elastic_pool import ElasticCluster
 from tests.integration.cluster.test_kill_anything import MODEL, SEARCH, STEPS
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 
 class TwoSchedulers(ElasticCluster):

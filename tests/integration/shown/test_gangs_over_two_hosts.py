@@ -21,7 +21,7 @@ from tests.integration.cluster.local import LocalCluster, processes_with, until
 from tests.integration.docker.hosts import docker
 from tests.integration.shown.two_hosts import FarHost, TwoHosts, agents, two_hosts
 
-pytestmark = [needs.docker, needs.horovod, pytest.mark.timeout(600)]
+pytestmark = [needs.docker, needs.horovod, pytest.mark.timeout(1800)]
 
 MODEL = Path(__file__).parent / "model"
 BATCHES = 160

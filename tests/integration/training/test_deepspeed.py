@@ -13,7 +13,7 @@ from tests.integration.training.conftest import Start
 from tests.integration.training.ranks import started
 from tests.unit.harness.conftest import Master
 
-pytestmark = [pytest.mark.timeout(300), needs.deepspeed]
+pytestmark = [pytest.mark.timeout(900), needs.deepspeed]
 
 EXAMPLE = pathlib.Path(__file__).parents[3] / "examples" / "deepspeed_toy"
 CONFIG: dict[str, Any] = yaml.safe_load((EXAMPLE / "const.yaml").read_text())

@@ -13,7 +13,7 @@ from tests import needs
 from tests.integration.training import model
 from tests.integration.training.ranks import started
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 TOLERANCE = 1e-5
 

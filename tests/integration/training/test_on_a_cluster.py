@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from tests import needs
 from tests.integration.cluster.local import ROOT, LocalCluster, local_cluster, until
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(900)
 
 HOROVOD = "python3 -m determined.launch.horovod --trial slow:Slow"
 TORCH = "python3 -m determined.launch.torch_distributed -- --trial slow:Slow"

@@ -14,7 +14,7 @@ from tests.integration.training.conftest import Start
 from tests.integration.training.ranks import started
 from tests.unit.harness.conftest import Master, until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 HERE = pathlib.Path(__file__).parent
 ROOT = str(pathlib.Path(__file__).parents[3])
