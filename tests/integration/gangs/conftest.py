@@ -54,7 +54,7 @@ class Gangs:
         return self.end(self.start(entrypoint, **config))
 
     def end(self, experiment_id: int) -> tuple[str, int, list[Line]]:
-        state = self.cluster.ended(experiment_id, 180)
+        state = self.cluster.ended(experiment_id, 300)
         (trial,) = self.cluster.trials(experiment_id)
         return state, trial["restarts"], self.log(trial["id"])
 
@@ -68,9 +68,9 @@ class Gangs:
     def share(self, experiment_id: int, rank: int) -> list[int]:
         """Wait until the gang counts, and find the processes of the container that this rank is in, its launcher first:
         were it the last to die, it could still tell of the others."""
-        (trial,) = until("the trial is there", lambda: self.cluster.trials(experiment_id), 60)
-        until("the ranks count", lambda: "counting on" in self.cluster.logs(trial["id"]), 90)
-        wrapper = until("the rank is found", lambda: list(self._wrappers(rank)), 30)[0]
+        (trial,) = until("the trial is there", lambda: self.cluster.trials(experiment_id), 180)
+        until("the ranks count", lambda: "counting on" in self.cluster.logs(trial["id"]), 180)
+        wrapper = until("the rank is found", lambda: list(self._wrappers(rank)), 180)[0]
         name = next(one for one in environ(wrapper) if one.startswith(b"DET_RESOURCES_ID="))
         share = {pid: words for pid, words in commands() if name in environ(pid) and b"shim.py" not in b" ".join(words)}
         return sorted(share, key=lambda pid: not any(word.startswith(b"determined.launch.h") for word in share[pid]))

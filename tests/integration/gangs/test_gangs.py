@@ -68,7 +68,7 @@ def test_horovod_ranks_on_two_agents_fail_together_and_go_on_from_their_checkpoi
         *["INFO: around: it ended with 0"] * 2,
     ]
     print(f"a rank that raises ends its gang in {seconds_to_die(lines):.2f} s")
-    assert seconds_to_die(lines) < 20
+    assert seconds_to_die(lines) < 45
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_however_a_rank_dies_the_gang_ends_with_its_code(gangs: Gangs, launcher:
     assert last_lines_of_launchers(lines) == [f"ERROR: rank 2 on an agent ended with {told}"] * 2
     assert len(texts(lines, "INFO: counting on from 5")) == 4
     print(f"{launcher}: {death} of a rank ends its gang in {seconds_to_die(lines):.2f} s")
-    assert seconds_to_die(lines) < 20
+    assert seconds_to_die(lines) < 45
 
 
 def test_a_gang_on_three_agents_fails_together_and_then_ends_well(gangs: Gangs) -> None:
@@ -105,7 +105,7 @@ def test_a_rank_that_finds_its_hyperparameters_invalid_ends_its_gang_which_is_no
     assert reason.startswith("ERROR: rank 2 on an agent ended with exit code 1: ")
     assert reason.endswith("InvalidHP: seven is too many")
     assert len(texts(lines, "INFO: counting on")) == 4
-    assert seconds_to_die(lines) < 20
+    assert seconds_to_die(lines) < 45
 
 
 @needs.horovod
@@ -126,7 +126,7 @@ def test_a_container_that_is_killed_is_missed_by_the_others(gangs: Gangs, rank: 
     assert reason in last_lines_of_launchers(lines)
     missed_s = next(line.at for line in lines if "is gone" in line.text) - killed_at
     print(f"a container that is killed is missed within {missed_s:.2f} s")
-    assert missed_s < 20
+    assert missed_s < 45
 
 
 def _token(share: Sequence[int]) -> bytes:

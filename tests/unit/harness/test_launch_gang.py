@@ -78,7 +78,7 @@ def test_who_cannot_reach_whom_is_told_with_port_and_addresses():
 
 
 def test_an_address_where_another_container_answers_does_not_count(monkeypatch):
-    monkeypatch.setattr("determined.launch._preflight.PATIENCE_S", 0.5)
+    monkeypatch.setattr("determined.launch._preflight.PATIENCE_S", 2.5)
     secret = b"of this gang"
     listeners = [Listener(rank, 3, secret) for rank in range(3)]
     stranger = Listener(1, 3, b"of another gang")
