@@ -42,8 +42,8 @@ class Life:
 
     async def send(self, resources_id: str) -> Reply:
         """Raises Unavailable where the process dies. Unlike the bus in memory, this does not stop the handler."""
-        report = TaskReport("agent-1", "default", "allocation", resources_id, "exited")
-        asked = asyncio.create_task(self.bus.ask(subjects.agent("agent-1", "report"), report, Reply, timeout_s=60))
+        subject = subjects.agent("agent-1", "report")
+        asked = asyncio.create_task(self.bus.ask(subject, reported(resources_id), Reply, timeout_s=60))
         self.died.clear()
         died = asyncio.create_task(self.died.wait())
         await asyncio.wait({asked, died}, return_when=asyncio.FIRST_COMPLETED)
@@ -120,3 +120,32 @@ async def test_a_message_that_gets_no_turn_is_sent_again_and_no_death_counts_aga
     with pytest.raises(SetAside):
         await life.send(POISON)
     assert await life.send(GOOD) == Reply(position=1)
+
+
+async def test_processes_that_die_while_an_answer_waits_for_other_services_are_not_counted_against_the_message() -> (
+    None
+):
+    log, bus, asked = MemoryEventLog(), MemoryBus(), asyncio.Event()
+
+    async def handle(report: TaskReport) -> str:
+        return report.resources_id
+
+    async def answer(resources_id: str) -> Reply:
+        if resources_id == POISON:
+            asked.set()
+            await asyncio.Event().wait()
+        return Reply(position=1)
+
+    await log.begin_attempt("scheduler/alive", 0, "of the last process, which died")
+    reports = AgentMessages("report", TaskReport, handle, lambda report: report.resources_id, answer)
+    await listen_to_agents(Context(log, bus), "scheduler", [reports])
+    subject = subjects.agent("agent-1", "report")
+    waiting = asyncio.create_task(bus.ask(subject, reported(POISON), Reply, timeout_s=60))
+    UNANSWERED.add(waiting)
+    await asyncio.wait_for(asked.wait(), 60)
+    assert {consumer for consumer, *_ in log._attempts} == {"scheduler/alive"}
+    assert await bus.ask(subject, reported(GOOD), Reply, timeout_s=60) == Reply(position=1)
+
+
+def reported(resources_id: str) -> TaskReport:
+    return TaskReport("agent-1", "default", "allocation", resources_id, "exited")

@@ -29,6 +29,9 @@ class AgentMessages(Generic[T]):
     handle: Callable[[T], Awaitable[Any]]
     key: Callable[[T], str]
     """The same whenever the same message is sent again. It is written to the database, so it holds no secret."""
+    answer: Callable[[Any], Awaitable[Any]] | None = None
+    """Makes the answer of what `handle` found, where that needs questions to other services. A process that ends
+    meanwhile did not end of this message, and no other message waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,9 @@ def _answering(careful: Careful, question: Question[T]) -> Callable[[T], Awaitab
 def _carefully(careful: Careful, messages: AgentMessages[T]) -> Callable[[T], Awaitable[Any]]:
     async def handle(message: T) -> Any:
         key = messages.key(message)[:KEY_CHARS_MAX]
-        return await careful.handle(
+        found = await careful.handle(
             messages.kind.__name__, key, lambda: messages.handle(message), alone=True, turn_s=AGENT_TURN_S
         )
+        return found if messages.answer is None else await messages.answer(found)
 
     return handle

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TypeVar, cast
 from uuid import uuid4
@@ -98,27 +99,24 @@ class Scheduler:
         await self._grant_leases()
         bus = self._context.bus
         messages = (
-            AgentMessages("hello", AgentHello, self._hello, lambda hello: hello.agent_id),
+            AgentMessages("hello", AgentHello, self._hello, lambda hello: hello.agent_id, self._described),
             AgentMessages("report", TaskReport, self._report, lambda report: f"{report.resources_id}/{report.what}"),
         )
-        subscriptions = [
-            await serve_commands(self._context, "scheduler", self._command, messages),
-            # Every replica hears every heartbeat: each keeps leases of its own.
-            await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat),
-        ]
         reacting = Reactions(
             "scheduler-orders", self._context.log, self._react, reactions.about, turn=self._context.turn
         )
-        try:
+        async with AsyncExitStack() as stack:
+            served = await serve_commands(self._context, "scheduler", self._command, messages)
+            stack.push_async_callback(served.close)
+            # Every replica hears every heartbeat: each keeps leases of its own.
+            heard = await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat)
+            stack.push_async_callback(heard.close)
             async with asyncio.TaskGroup() as group:
                 group.create_task(Follower(reacting, self._context.log, bus).run())
                 group.create_task(self._tick())
                 for provisioner in self._provisioners.values():
                     group.create_task(provisioner.run())
                 self._context.on_ready("scheduler")
-        finally:
-            for subscription in subscriptions:
-                await subscription.close()
 
     # ------------------------------------------------------------ which pools there are
 
@@ -192,13 +190,19 @@ class Scheduler:
 
     # ------------------------------------------------------------ agents
 
-    async def _hello(self, hello: AgentHello) -> AgentOrders:
+    async def _hello(self, hello: AgentHello) -> tuple[str, orders.Plan]:
+        """The agent's pool, and what the pool wants of the agent."""
         await self._must_know(hello.pool, hello)
         await self._leave_others(hello)
         await self._decide(hello.pool, hello, Cause(f"hello/{uuid4()}", actor=f"agent:{hello.agent_id}"))
         self._leases.hear(hello.pool, hello.agent_id, _now_s())
-        plan = orders.plan(await self._pools.state(_stream(hello.pool)), hello.agent_id, frozenset(hello.running))
-        described = [await self._start(hello.pool, allocation, share) for allocation, share in plan.start]
+        state = await self._pools.state(_stream(hello.pool))
+        return hello.pool, orders.plan(state, hello.agent_id, frozenset(hello.running))
+
+    async def _described(self, found: tuple[str, orders.Plan]) -> AgentOrders:
+        """The answer to a hello: what is to be started is described by its owner, who may have to be waited for."""
+        pool_name, plan = found
+        described = [await self._start(pool_name, allocation, share) for allocation, share in plan.start]
         start = [order for order in described if order is not None]
         start = start[: orders.that_fit([len(codec.to_bytes(order)) for order in start])]
         return AgentOrders(tuple(start), plan.stop, plan.keep, complete=True)
@@ -259,7 +263,8 @@ class Scheduler:
             if owner.former_question is None:
                 raise
             asked = owner.former_question(question)
-            reply = await bus.request(asked, Cause(f"describe/{uuid4()}"), DESCRIBE_TIMEOUT_S)
+            # The same cause each time, by which an owner whose processes die of the question knows it again.
+            reply = await bus.request(asked, Cause(f"describe/{question.allocation_id}"), DESCRIBE_TIMEOUT_S)
             return TaskDescription(codec.load(TaskSpec, reply.data))
 
     # ------------------------------------------------------------ reactions
