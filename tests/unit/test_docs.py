@@ -95,6 +95,17 @@ def test_a_term_of_the_glossary_names_the_modules_where_it_lives(term: str, mean
     assert meaning.endswith((".", "…")), f"{term}: its meaning is no sentence"
 
 
+def test_no_page_holds_both_sides_of_a_merge() -> None:
+    pages = [
+        *PAGES,
+        *(ROOT / "services").rglob("*.md"),
+        *(ROOT / "libs").rglob("*.md"),
+        *(ROOT / "tests").rglob("*.md"),
+    ]
+    unmerged = [page for page in pages if re.search("^(<{7}|>{7}) ", page.read_text(), re.M)]
+    assert unmerged == []
+
+
 def test_the_words_of_make_are_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     for page in PAGES:
