@@ -8,16 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from resolute import codec
 from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.message import Cause, Command, Event
+from resolute.proto.experiment import DescribeRun
+from resolute.proto.message import Cause, Command, Event, Reply
+from resolute.proto.needs import TaskNeeds
 from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import (
     AgentJoined,
@@ -34,6 +38,8 @@ from resolute.relay.relay import Relay
 from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduler.shell import serve
 from resolute.service import Context
+from tests import needs
+from tests.releases import extract
 from tests.servers import Nats
 from tests.unit.scheduler.stories import asks
 
@@ -59,6 +65,7 @@ class Town:
     """A machine that is busy may take long to start the agent that follows one that was killed."""
     log: MemoryEventLog = field(default_factory=MemoryEventLog)
     lines: dict[tuple[str, int, int], LogLine] = field(default_factory=dict)
+    owner_of_the_last_release: bool = False
     sent: int = 0
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
     serving: list[asyncio.Task[None]] = field(default_factory=list)
@@ -68,7 +75,10 @@ class Town:
         for _ in range(3):
             self.buses.append(await NatsBus.open(self.nats.url))
         scheduler, relay, others = self.buses
-        await others.listen(SEARCHER.subject, DescribeTask, self._describe, queue="searcher")
+        if self.owner_of_the_last_release:
+            await others.serve("searcher", self._describe_run)
+        else:
+            await others.listen(SEARCHER.subject, DescribeTask, self._describe, queue="searcher")
         await others.listen(subjects.agent("*", "logs"), LogBatch, self._store)
         ready = asyncio.Event()
         context = Context(self.log, scheduler, on_ready=lambda name: ready.set())
@@ -88,9 +98,14 @@ class Town:
             await bus.close()
 
     async def _describe(self, question: DescribeTask) -> TaskDescription:
-        return TaskDescription(
-            TaskSpec(question.task_id, "TRIAL", question.allocation_id, 1, 1, 1, "ada", {}, {}, 7, 0, None)
-        )
+        return TaskDescription(replace(spec(question.allocation_id), needs=TaskNeeds()))
+
+    async def _describe_run(self, command: Command, cause: Cause) -> Reply:
+        """What the last release answers to what it is asked: it knows no needs."""
+        assert isinstance(command, DescribeRun)
+        answer = codec.dump(spec(command.allocation_id))
+        del answer["needs"]
+        return Reply(data=answer)
 
     async def _store(self, batch: LogBatch) -> LogsStored:
         self.sent += len(batch.lines)
@@ -104,7 +119,8 @@ class Town:
         interpreter.write_text(f'#!/bin/sh\nexec {sys.executable} -S "{self.folder}/program.py"\n')
         interpreter.chmod(0o755)
 
-    def agent(self, *arguments: str, name: str = "a1") -> subprocess.Popen[bytes]:
+    def agent(self, *arguments: str, name: str = "a1", python_path: str = "") -> subprocess.Popen[bytes]:
+        """`python_path`: where another release is found; empty for this one."""
         settings = {
             "ID": name,
             "SLOTS": "2",
@@ -117,6 +133,8 @@ class Town:
             "GRACE_S": "1",
         }
         environment = {**os.environ, **{f"RESOLUTE_AGENT_{name}": value for name, value in settings.items()}}
+        if python_path:
+            environment["PYTHONPATH"] = python_path
         with (self.folder / "agent.log").open("ab") as log:
             command = [sys.executable, "-m", "resolute.agent", *arguments]
             self.agents.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
@@ -151,15 +169,30 @@ class Town:
         return [tuple(map(int, path.read_text().split())) for path in self.folder.glob("work/*/tasks/*/pid")]
 
 
-@pytest.fixture
-async def town(nats_server: Nats, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Town]:
-    """With a parameter: so many seconds after its last heartbeat an agent is lost."""
-    made = Town(nats_server, tmp_path, getattr(request, "param", Town.reconnect_wait_s))
+def spec(allocation_id: str) -> TaskSpec:
+    return TaskSpec(f"task-of-{allocation_id}", "TRIAL", allocation_id, 1, 1, 1, "ada", {}, {}, 7, 0, None)
+
+
+@asynccontextmanager
+async def opened(made: Town) -> AsyncIterator[Town]:
     await made.open()
     try:
         yield made
     finally:
         await made.close()
+
+
+@pytest.fixture
+async def town(nats_server: Nats, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Town]:
+    """With a parameter: so many seconds after its last heartbeat an agent is lost."""
+    async with opened(Town(nats_server, tmp_path, getattr(request, "param", Town.reconnect_wait_s))) as made:
+        yield made
+
+
+@pytest.fixture
+async def town_with_an_owner_of_the_last_release(nats_server: Nats, tmp_path: Path) -> AsyncIterator[Town]:
+    async with opened(Town(nats_server, tmp_path, owner_of_the_last_release=True)) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -170,6 +203,29 @@ def no_task_outlives_its_test(tmp_path: Path) -> Iterator[None]:
             os.kill(int(path.read_text().split()[0]), signal.SIGABRT)
         except ProcessLookupError:
             continue
+
+
+@needs.history
+async def test_an_agent_of_the_last_release_runs_what_this_scheduler_orders(town: Town, tmp_path: Path):
+    town.program(COUNTS.format(lines=3, pause=0))
+    town.agent(python_path=extract(tmp_path / "last-release"))
+    await town.request(asks("one"))
+    event = await town.exit()
+    assert (event.outcome, event.exit_code) == ("exited", 0)
+    assert town.texts() == [f"line {n}" for n in range(3)]
+
+
+async def test_an_agent_runs_what_it_is_ordered_in_the_words_of_the_last_release(
+    town_with_an_owner_of_the_last_release: Town,
+):
+    """The scheduler asks as the last release asked, and its order says no needs, as an order of that release."""
+    town = town_with_an_owner_of_the_last_release
+    town.program(COUNTS.format(lines=3, pause=0))
+    town.agent()
+    await town.request(asks("one"))
+    event = await town.exit()
+    assert (event.outcome, event.exit_code) == ("exited", 0)
+    assert town.texts() == [f"line {n}" for n in range(3)]
 
 
 async def test_a_task_runs_and_all_it_says_is_stored_before_its_end_is_known(town: Town):
