@@ -321,6 +321,11 @@ class JobMoved(PoolEvent):
     """That of the neighbour, which the job adopts."""
 
 
+NUMBERED = (AllocationRequested, SlotsAssigned)
+"""Events that each take the next number of the pool's queue: 1, 2, 3 …. A job's position is the number of its first
+request, until it is moved; see `resolute.proto.queue.OrderKey`."""
+
+
 # ---------------------------------------------------------------- events: instances of an elastic pool
 
 

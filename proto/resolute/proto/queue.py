@@ -57,6 +57,30 @@ class PolicyName(StrEnum):
     FIFO = "fifo"
 
 
+class OrderKey(StrEnum):
+    """What the jobs of a queue are compared by, in this sequence; the smallest comes first."""
+
+    SHARE = "share"
+    """The slots that the job holds by its weight; where users share a pool, the slots of all jobs of its user."""
+    PRIORITY = "priority"
+    """Of the job's latest request, unless a person changed it."""
+    POSITION = "position"
+    """The number of the job's first request, unless a person moved it. Jobs at one position go by their ids."""
+
+
+def order_of(policy: str, *, slots: bool) -> tuple[OrderKey, ...]:
+    """By what the waiting jobs of a pool are served, one after another. `slots`: whether the jobs need any.
+
+    Under fair share this says who holds least; how far each is below its share, which moves with what others hold and
+    want, is known to the scheduler alone.
+    """
+    if not slots or policy == PolicyName.PRIORITY:
+        return (OrderKey.PRIORITY, OrderKey.POSITION)
+    if policy == PolicyName.FAIR_SHARE:
+        return (OrderKey.SHARE, OrderKey.POSITION)
+    return (OrderKey.POSITION,)
+
+
 ZERO_SLOTS = "zero_slots"
 """The rule by which work that needs no slots is placed, whatever the policy."""
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from resolute.proto.message import Event, Object
 from resolute.proto.pool import (
+    NUMBERED,
     AgentDisabled,
     AgentEnabled,
     AgentJoined,
@@ -192,6 +193,8 @@ def happen(draft: Pool, event: Event) -> Event:
 def _fold(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
     """`rules`: of what the event does not say."""
     pool.fleet = fleet.evolve(pool.fleet, event)
+    if isinstance(event, NUMBERED):
+        pool.arrivals += 1
     match event:
         case AgentJoined(agent_id=agent_id):
             _put_agent(pool, joined(pool.agents.get(agent_id), agent_id, event.slots, event.host, event.version))
@@ -280,7 +283,6 @@ def _allocation_id(event: Event) -> str:
 
 
 def _request(pool: Pool, event: AllocationRequested) -> None:
-    pool.arrivals += 1
     allocation = Allocation(event, allocations.FLOW[State.ABSENT, type(event)], pool.arrivals)
     assert allocation.id not in pool.allocations, f"{allocation.id} was requested twice"
     pool.allocations[allocation.id] = allocation
@@ -300,7 +302,6 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned, rules: Fir
         agent = pool.agents[placement.agent_id]
         _put_agent(pool, hold(agent, placement.resources_id, allocation.id, placement.slot_ids))
     request = pool.allocations[allocation.id].request
-    pool.arrivals += 1
     pool.given += request.slots
     job = replace(job, slots_held=job.slots_held + request.slots)
     _put_job(pool, request.job_id, job)

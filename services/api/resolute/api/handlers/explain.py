@@ -11,7 +11,8 @@ from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.shown_states import AllocationState
 from resolute.api.views import explain
-from resolute.api.views.jobs import job_json, job_of, policies, selecting
+from resolute.api.views.jobs import job_json, job_of, selecting
+from resolute.api.views.queue_order import policies
 from resolute.api.views.standing import Line, Waits
 from resolute.proto.errors import NotFound
 from resolute.proto.queue import WaitRule
@@ -29,7 +30,7 @@ async def explain_job(call: Call) -> dict[str, Any]:
     rows = await read.rows(explain.ALLOCATIONS, job_id)
     if experiment is None and not rows:
         raise NotFound(f"job {job_id} not found; `det job list` shows those there are")
-    jobs = await read.rows(selecting("WHERE q.job_id = $3"), *policies(settings), job_id)
+    jobs = await read.rows(selecting("WHERE q.job_id = $4"), *policies(settings), job_id)
     live = [row["task_id"] for row in rows if row["ended_at"] is None]
     before = {row["task_id"]: row for row in await read.rows(explain.PREVIOUS, live)}
     known = [*rows, *before.values()]

@@ -9,9 +9,10 @@ from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.handlers.queue_changes import applied, read_changes
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.views.jobs import COUNT, WAITED, job_json, policies, selecting
+from resolute.api.views.jobs import COUNT, WAITED, job_json, selecting
 from resolute.api.views.listing import Where, state_names
 from resolute.api.views.pools import POOLS, stats_json
+from resolute.api.views.queue_order import policies
 
 STATES = ("QUEUED", "SCHEDULED", "SCHEDULED_BACKFILLED")
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from resolute.api.projections.statement import Statement, document, insert, statement, update
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.proto.message import Recorded
+from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import (
+    NUMBERED,
     AgentDisabled,
     AgentEnabled,
     AgentJoined,
@@ -29,7 +30,7 @@ from resolute.proto.pool import (
     SlotEnabled,
     SlotsAssigned,
 )
-from resolute.proto.queue import JobSetting, Side, WaitRule
+from resolute.proto.queue import JobSetting, WaitRule
 
 JOINED = """INSERT INTO read_v1.agents (agent_id, pool, host, version, alive, joined_at)
 VALUES ($1, $2, $3, $4, true, $5)
@@ -51,19 +52,14 @@ SLOT_STATE = "UPDATE read_v1.slots SET enabled = $4, draining = $5 WHERE agent_i
 RESOURCES_GONE = f"""UPDATE read_v1.placements SET state = '{ShareState.EXITED}'
 WHERE allocation_id = $1 AND state <> '{ShareState.EXITED}'"""
 
+# Counts the events of `NUMBERED`; a job that is new in the pool stands at the number of its first request.
 ARRIVED = """WITH arrived AS (
     INSERT INTO read_v1.arrivals AS known (pool, count) VALUES ($2, 1)
     ON CONFLICT (pool) DO UPDATE SET count = known.count + 1 RETURNING count)
-INSERT INTO read_v1.jobs (job_id, pool, place) SELECT $1, $2, count FROM arrived ON CONFLICT DO NOTHING"""
+INSERT INTO read_v1.jobs (job_id, pool, place)
+SELECT $1::text, $2, count FROM arrived WHERE $1::text IS NOT NULL ON CONFLICT DO NOTHING"""
 
-# Half-way to whoever is next on that side of the neighbour: exact, and in front of all who come later.
-MOVED = f"""UPDATE read_v1.jobs SET place = (
-    SELECT 0.5 * (n.place + CASE WHEN $4 = '{Side.AHEAD}'
-        THEN coalesce(max(o.place) FILTER (WHERE o.place < n.place), n.place - 1)
-        ELSE coalesce(min(o.place) FILTER (WHERE o.place > n.place), n.place + 1) END)
-    FROM read_v1.jobs n JOIN read_v1.jobs o ON o.pool = n.pool AND o.job_id <> $1
-    WHERE n.pool = $2 AND n.job_id = $3 GROUP BY n.place)
-WHERE job_id = $1 AND pool = $2"""
+MOVED = "UPDATE read_v1.jobs SET place = $3::text::numeric WHERE job_id = $1 AND pool = $2"
 
 
 NOT_SHOWN = frozenset({"allocation_id", "still_owed", "room_slots"})
@@ -72,7 +68,15 @@ NOT_SHOWN = frozenset({"allocation_id", "still_owed", "room_slots"})
 
 def project(recorded: Recorded) -> list[Statement]:
     pool = recorded.key
-    return _agents(pool, recorded) or _allocations(pool, recorded)
+    return _agents(pool, recorded) or [*_numbered(pool, recorded.event), *_allocations(pool, recorded)]
+
+
+def _numbered(pool: str, event: Event) -> list[Statement]:
+    if not isinstance(event, NUMBERED):
+        return []
+    job_id = event.job_id if isinstance(event, AllocationRequested) else None
+    touches = (f"pools:{pool}", *([f"jobs:{job_id}"] if job_id else []))
+    return [statement(ARRIVED, job_id, pool, touches=touches)]
 
 
 def _agents(pool: str, recorded: Recorded) -> list[Statement]:
@@ -108,8 +112,7 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
     at = recorded.recorded_at
     match recorded.event:
         case AllocationRequested() as asked:
-            touches = (f"pools:{pool}", f"jobs:{asked.job_id}")
-            return [_requested(pool, asked, recorded), statement(ARRIVED, asked.job_id, pool, touches=touches)]
+            return [_requested(pool, asked, recorded)]
         case SlotsAssigned(allocation_id=allocation_id, placements=placements, reason=reason, rule=rule):
             placed, slots = _told(recorded, rule=rule, reason=reason), sum(len(place.slot_ids) for place in placements)
             given = {"why": reason, "assigned_at": at, "placed": placed, "waits": None, "slots": slots}
@@ -163,8 +166,8 @@ def _allocations(pool: str, recorded: Recorded) -> list[Statement]:
         case JobChanged(job_id=job_id, changes=changes):
             known = {name: value for name, value in changes.items() if name in tuple(JobSetting)}
             return [_of_job(job_id, known)] if known else []
-        case JobMoved(job_id=job_id, neighbour=neighbour, side=side, priority=priority):
-            return [statement(MOVED, job_id, pool, neighbour, side), _of_job(job_id, {"priority": priority})]
+        case JobMoved(job_id=job_id, position=position, priority=priority):
+            return [statement(MOVED, job_id, pool, position), _of_job(job_id, {"priority": priority})]
     return []
 
 

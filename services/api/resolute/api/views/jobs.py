@@ -1,8 +1,7 @@
 """The job queue, as the wire shows it: who is served next in each pool, and who waits before whom.
 
-A job is all that one experiment (or one task) asks for in one pool. Its place is worked out as the pool's policy
-would: by priority, then by place (arrival, unless a person moved it); under fair share by how much it holds for its
-weight, which is an estimate, since shares move with what others hold.
+A job is all that one experiment (or one task) asks for in one pool. Its place is that of `queue_order`; under fair
+share this is an estimate, since shares move with what others hold.
 """
 
 from __future__ import annotations
@@ -15,29 +14,16 @@ from resolute.api.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.api.shown_states import AllocationState
 from resolute.api.views.experiments import progress_of
+from resolute.api.views.queue_order import KEYED, by_keys, policies
 from resolute.api.wire import timestamp
-from resolute.proto.queue import PolicyName
 
-# $1: pools that do not go by priority; $2: those that go by shares.
-RANKED = f"""
-WITH live AS (
-    SELECT a.job_id, a.pool, min(a.name) AS name, min(a.owner) AS owner, min(a.task_type) AS kind,
-        min(a.priority) AS priority, max(a.weight) AS weight, max(a.max_slots) AS max_slots,
-        min(a.requested_at) AS requested_at, sum(a.slots)::int AS requested,
-        coalesce(sum(a.slots) FILTER (WHERE a.state <> '{AllocationState.QUEUED}'), 0)::int AS allocated,
-        bool_or(a.state <> '{AllocationState.QUEUED}') AS scheduled, min(a.task_id) AS task_id,
-        min(a.experiment_id) AS experiment_id
-    FROM read_v1.allocations a WHERE a.ended_at IS NULL GROUP BY a.job_id, a.pool),
-keyed AS (
-    SELECT l.*, j.place, CASE WHEN l.pool = ANY($1::text[]) THEN 0 ELSE l.priority END AS rank,
-        CASE WHEN l.pool = ANY($2::text[]) THEN l.allocated / l.weight ELSE 0 END AS share
-    FROM live l JOIN read_v1.jobs j USING (job_id, pool)),
+RANKED = f"""WITH {KEYED},
 ranked AS (
     SELECT k.*,
         count(*) FILTER (WHERE NOT scheduled) OVER (
-            PARTITION BY pool, requested = 0 ORDER BY rank, share, place, job_id
+            PARTITION BY pool, requested = 0 ORDER BY {by_keys("k")}
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS ahead,
-        row_number() OVER (ORDER BY pool, scheduled DESC, rank, share, place, job_id) AS number
+        row_number() OVER (ORDER BY k.pool, k.scheduled DESC, {by_keys("k")}) AS number
     FROM keyed k)"""
 
 OF_EXPERIMENT = "SELECT job_id FROM read_v1.experiments WHERE id = $1"
@@ -78,20 +64,12 @@ WAITED = """SELECT pool, to_char(assigned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') A
 FROM read_v1.allocations WHERE assigned_at >= $1 GROUP BY pool, day ORDER BY pool, day"""
 
 
-def policies(settings: ApiSettings) -> tuple[list[str], list[str]]:
-    """The first two arguments of the statements here."""
-    kinds = {name: settings.scheduler_of(name).type for name in settings.pool_names}
-    return [name for name, kind in kinds.items() if kind != PolicyName.PRIORITY], [
-        name for name, kind in kinds.items() if kind == PolicyName.FAIR_SHARE
-    ]
-
-
 async def job_summary(read: ReadModel, settings: ApiSettings, job_id: str) -> dict[str, Any] | None:
     """How a job stands in the queue; None when it asks for nothing now. Only who waits is looked for among others."""
     row = await read.row(LIVE, job_id)
     if row is None or row["scheduled"]:
         return None if row is None else summary_json(row)
-    row = await read.row(f"{RANKED} SELECT scheduled, ahead FROM ranked WHERE job_id = $3", *policies(settings), job_id)
+    row = await read.row(f"{RANKED} SELECT scheduled, ahead FROM ranked WHERE job_id = $4", *policies(settings), job_id)
     return None if row is None else summary_json(row)
 
 

@@ -15,9 +15,10 @@ import orjson
 
 from resolute.api.readmodel import ReadModel
 from resolute.api.shown_states import AllocationState, ShareState
+from resolute.api.views.queue_order import before, by_keys, keys_of
 from resolute.config.pools import Scheduler
 from resolute.eventlog.line import Told, what_counts
-from resolute.proto.queue import PolicyName, WaitRule
+from resolute.proto.queue import WaitRule
 
 NAMED = 5
 """How many jobs are named."""
@@ -38,9 +39,9 @@ SLOTS = f"""SELECT count(*)::int AS slots, count(*) FILTER (WHERE NOT EXISTS (
 FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
 WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 
-# Jobs of which something is served before, in the order of the pool's policy: $2 the job that asks, $3 whether it
-# needs slots, $4 whether priorities count, $5 and $6 whether shares do, of users or of jobs, $7 the lines that the pool
-# cannot hold: nobody waits for them, nor for those that a limit of their own holds.
+# Jobs of which something is served before, in the order of `queue_order`: $2 the job that asks, $3 whether it needs
+# slots, $4 to $6 the keys that count (`keys_of`), $7 the lines that the pool cannot hold: no job waits for them, nor
+# for those that a limit of their own holds.
 AHEAD = f"""
 WITH live AS (
     SELECT job_id, min(owner) AS owner, min(priority) AS priority, max(weight) AS weight,
@@ -56,8 +57,8 @@ keyed AS (
     FROM live l JOIN read_v1.jobs j ON j.job_id = l.job_id AND j.pool = $1)
 SELECT k.job_id, count(*) OVER ()::int AS jobs FROM keyed k, keyed mine
 WHERE mine.job_id = $2 AND k.waits AND NOT k.limited
-    AND (k.rank, k.share, k.place) < (mine.rank, mine.share, mine.place)
-ORDER BY k.rank, k.share, k.place LIMIT $8"""
+    AND {before("k", "mine")}
+ORDER BY {by_keys("k")} LIMIT $8"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +124,10 @@ class Line:
         return tuple((holder["job_id"], holder["slots"]) for holder in found)
 
     async def _ahead(self, row: asyncpg.Record, told: Iterable[asyncpg.Record]) -> Sequence[asyncpg.Record]:
-        kind, needs_slots = self._scheduler.type, row["slots"] > 0
-        by_user = self._scheduler.fair_share_groups == "user"
-        shares, ranked = needs_slots and kind == PolicyName.FAIR_SHARE, not needs_slots or kind == PolicyName.PRIORITY
+        needs_slots = row["slots"] > 0
         never = [one.line for one in map(_told, told) if one.rule == WaitRule.NEVER_FITS]
-        order = ranked, shares and by_user, shares and not by_user
-        return await self._rows(AHEAD, self._pool, row["job_id"], needs_slots, *order, never, NAMED)
+        keys = keys_of(self._scheduler, slots=needs_slots)
+        return await self._rows(AHEAD, self._pool, row["job_id"], needs_slots, *keys, never, NAMED)
 
 
 def _told(row: asyncpg.Record) -> Told:
