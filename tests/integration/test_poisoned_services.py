@@ -215,6 +215,16 @@ async def test_a_process_whose_loop_is_held_for_good_ends_with_its_stack_and_goe
         await log.close()
 
 
+async def the_poison_alone_is_refused(send: Callable[[str], Awaitable[object]], service: str, running: Running) -> None:
+    """What ended three careful processes is refused, and the next message is answered as ever."""
+    async with asyncio.timeout(90):
+        refused = await answer_to(partial(send, "poison"), running)
+        assert isinstance(refused, SetAside)
+        assert f"processes of the {service} died 3 times" in refused.message
+        assert running.deaths == 4, "the first process was not careful"
+        assert isinstance(await answer_to(partial(send, "good"), running), NotFound)
+
+
 async def test_a_command_that_ends_a_services_process_is_refused_in_the_end_and_others_are_carried_out(
     tmp_path: Path, postgres_dsn: str, nats_server: Nats
 ) -> None:
@@ -227,12 +237,7 @@ async def test_a_command_that_ends_a_services_process_is_refused_in_the_end_and_
             async def ask(cause: str) -> object:
                 return await bus.request(PauseExperiment(1), Cause(cause), timeout_s=1.0)
 
-            async with asyncio.timeout(90):
-                refused = await answer_to(partial(ask, "poison"), running)
-                assert isinstance(refused, SetAside)
-                assert "processes of the searcher died 3 times" in refused.message
-                assert running.deaths == 4, "the first process was not careful"
-                assert isinstance(await answer_to(partial(ask, "good"), running), NotFound)
+            await the_poison_alone_is_refused(ask, "searcher", running)
             assert "message set aside" in running.output.read_text()
     finally:
         await bus.close()
@@ -252,12 +257,7 @@ async def test_a_report_that_ends_the_schedulers_process_is_refused_in_the_end_a
                 report = TaskReport("agent-1", "no-pool", "allocation", resources_id, "exited")
                 return await bus.ask(subjects.agent("agent-1", "report"), report, Reply, timeout_s=1.0)
 
-            async with asyncio.timeout(90):
-                refused = await answer_to(partial(send, "poison"), running)
-                assert isinstance(refused, SetAside)
-                assert "processes of the scheduler died 3 times" in refused.message
-                assert running.deaths == 4, "the first process was not careful"
-                assert isinstance(await answer_to(partial(send, "good"), running), NotFound)
+            await the_poison_alone_is_refused(send, "scheduler", running)
             assert "message set aside" in running.output.read_text()
     finally:
         await bus.close()

@@ -9,38 +9,10 @@ from functools import reduce
 from typing import Any
 from uuid import UUID
 
+from resolute.proto import experiment as asked
 from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested
 from resolute.proto.errors import ResoluteError
-from resolute.proto.experiment import (
-    ActivateExperiment,
-    AddLabel,
-    ArchiveExperiment,
-    CancelExperiment,
-    ChangeTrialMetadata,
-    CompleteOperation,
-    ConfirmDeleted,
-    ContinueExperiment,
-    DeleteExperiment,
-    EditExperiment,
-    KillExperiment,
-    KillTrial,
-    MoveExperiment,
-    PauseExperiment,
-    PostOperations,
-    RecordLogRemoved,
-    RemoveLabel,
-    ReportEarlyExit,
-    ReportLogPolicyMatch,
-    ReportValidation,
-    SearcherCommand,
-    SetTrialLogRetention,
-    TrialEnded,
-    TrialStopRequested,
-    TrialTargetReached,
-    TrialTargetSet,
-    TrialValidated,
-    UnarchiveExperiment,
-)
+from resolute.proto.experiment import TrialEnded, TrialStopRequested, TrialTargetReached, TrialTargetSet, TrialValidated
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.search import wishes
@@ -59,7 +31,7 @@ class DeletionFailed:
     """The checkpoint store could not remove the files."""
 
 
-Message = SearcherCommand | News | DeletionFailed
+Message = asked.SearcherCommand | News | DeletionFailed
 
 
 SEARCHERS: Mapping[str, dict[str, Any]] = {
@@ -151,12 +123,12 @@ class Walk:
             {"type": "train_to", "length": 100, **latest},
             {"type": "close_trial", **latest},
         ]
-        return [PostOperations(EXPERIMENT, (post,)) for post in posts * 2]
+        return [asked.PostOperations(EXPERIMENT, (post,)) for post in posts * 2]
 
     def _continuing(self) -> list[Message]:
         same = self.experiment.config
         further = {**same, "searcher": {**same["searcher"], "max_length": {"batches": 200}}}
-        return [*[ContinueExperiment(EXPERIMENT, same)] * 3, ContinueExperiment(EXPERIMENT, further)]
+        return [*[asked.ContinueExperiment(EXPERIMENT, same)] * 3, asked.ContinueExperiment(EXPERIMENT, further)]
 
     def _notes(self) -> list[Message]:
         closing = [e for e in self.events[-9:] if isinstance(e, TrialStopRequested) and not e.allocation_id]
@@ -165,7 +137,7 @@ class Walk:
 
     def finish(self) -> None:
         """Let everything end by itself, or by a kill."""
-        self.send(KillExperiment(EXPERIMENT))
+        self.send(asked.KillExperiment(EXPERIMENT))
         for one in list(self.experiment.open.values()):
             if one.allocation_id is not None:
                 self.send(exited(one.allocation_id, "killed", 137))
@@ -183,42 +155,50 @@ def news(allocation: str) -> list[Message]:
 def reports(trial: Trial) -> list[Message]:
     ahead = trial.validated_steps + 10
     return [
-        *(ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id, ahead, m) for m in (0.5, 0.9, 0.0, None)),
-        ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id - 1, ahead, 0.5),
-        *(CompleteOperation(EXPERIMENT, trial.trial_id, trial.run_id, trial.target or 1, m) for m in (0.5, None)),
+        *(asked.ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id, ahead, m) for m in (0.5, 0.9, 0.0, None)),
+        asked.ReportValidation(EXPERIMENT, trial.trial_id, trial.run_id - 1, ahead, 0.5),
+        *(asked.CompleteOperation(EXPERIMENT, trial.trial_id, trial.run_id, trial.target or 1, m) for m in (0.5, None)),
         CheckpointCompleted(f"c-{ahead}", EXPERIMENT, trial.trial_id, "t", "a", trial.run_id, ahead, {}, {}, {}),
         *(CheckpointDeletionRequested(uuid, "it is in the way") for uuid in list(trial.checkpoints)[-2:]),
-        ReportEarlyExit(EXPERIMENT, trial.trial_id, "INVALID_HP"),
-        ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
+        asked.ReportEarlyExit(EXPERIMENT, trial.trial_id, "INVALID_HP"),
+        asked.ReportEarlyExit(EXPERIMENT, trial.trial_id, "USER_REQUESTED_STOP"),
         *(matched(trial, action) for action in ("cancel_retries", "exclude_node")),
-        KillTrial(EXPERIMENT, trial.trial_id),
+        asked.KillTrial(EXPERIMENT, trial.trial_id),
     ]
 
 
 def logs(trials: Sequence[Trial]) -> list[Message]:
     latest = [trial.trial_id for trial in trials[-1:]]
     return [
-        *(SetTrialLogRetention(EXPERIMENT, trial_id, 7) for trial_id in latest),
-        *(RecordLogRemoved(EXPERIMENT, trial_id, 20, 7) for trial_id in latest),
-        *(ChangeTrialMetadata(EXPERIMENT, one.trial_id, {"after": one.metadata}) for one in trials[-1:]),
+        *(asked.SetTrialLogRetention(EXPERIMENT, trial_id, 7) for trial_id in latest),
+        *(asked.RecordLogRemoved(EXPERIMENT, trial_id, 20, 7) for trial_id in latest),
+        *(asked.ChangeTrialMetadata(EXPERIMENT, one.trial_id, {"after": one.metadata}) for one in trials[-1:]),
     ]
 
 
-def matched(trial: Trial, action: str) -> ReportLogPolicyMatch:
-    return ReportLogPolicyMatch(EXPERIMENT, trial.trial_id, trial.run_id, action, "oh no", action, "oh no!", "agent-1")
+def matched(trial: Trial, action: str) -> asked.ReportLogPolicyMatch:
+    return asked.ReportLogPolicyMatch(
+        EXPERIMENT, trial.trial_id, trial.run_id, action, "oh no", action, "oh no!", "agent-1"
+    )
 
 
 def of_people() -> list[Message]:
-    plain = (PauseExperiment, ActivateExperiment, CancelExperiment, KillExperiment, ArchiveExperiment)
-    later = (UnarchiveExperiment, DeleteExperiment, ConfirmDeleted)
+    plain = (
+        asked.PauseExperiment,
+        asked.ActivateExperiment,
+        asked.CancelExperiment,
+        asked.KillExperiment,
+        asked.ArchiveExperiment,
+    )
+    later = (asked.UnarchiveExperiment, asked.DeleteExperiment, asked.ConfirmDeleted)
     return [
         *(command(EXPERIMENT) for command in (*plain, *later)),
-        PauseExperiment(EXPERIMENT),
-        ActivateExperiment(EXPERIMENT),
-        EditExperiment(EXPERIMENT, {"max_restarts": 2, "notes": "n"}),
-        EditExperiment(EXPERIMENT, {"resource_pool": "attic"}),
-        *(label(EXPERIMENT, "a") for label in (AddLabel, RemoveLabel)),
-        MoveExperiment(EXPERIMENT, 2),
+        asked.PauseExperiment(EXPERIMENT),
+        asked.ActivateExperiment(EXPERIMENT),
+        asked.EditExperiment(EXPERIMENT, {"max_restarts": 2, "notes": "n"}),
+        asked.EditExperiment(EXPERIMENT, {"resource_pool": "attic"}),
+        *(label(EXPERIMENT, "a") for label in (asked.AddLabel, asked.RemoveLabel)),
+        asked.MoveExperiment(EXPERIMENT, 2),
     ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolute.api.settings import ApiSettings
-from resolute.config.agent_user import check_agent_user
 from resolute.config.storage_fields import read_storage
 from resolute.proto.errors import InvalidConfig
 
@@ -39,10 +38,8 @@ def settings_in(body: Mapping[str, Any], cluster: ApiSettings) -> dict[str, Any]
 
 
 def _agent_user_group(group: Mapping[str, Any]) -> dict[str, Any]:
-    """All four of it, or nothing."""
-    said = {name: value for name, value in group.items() if value not in (None, "")}
-    check_agent_user(said)
-    return said
+    """Without what is empty. Whether the rest will do is checked by the directory, which decides about workspaces."""
+    return {name: value for name, value in group.items() if value not in (None, "")}
 
 
 def _pool(field: str, name: str, cluster: ApiSettings) -> str:

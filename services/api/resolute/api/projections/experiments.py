@@ -6,23 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolute.api.projections.statement import Statement, document, insert, statement, update
-from resolute.proto.experiment import (
-    ExperimentActivated,
-    ExperimentArchived,
-    ExperimentContinued,
-    ExperimentCreated,
-    ExperimentDeleted,
-    ExperimentDeletionFailed,
-    ExperimentDeletionRequested,
-    ExperimentEdited,
-    ExperimentEnded,
-    ExperimentMoved,
-    ExperimentPaused,
-    ExperimentStopping,
-    ExperimentUnarchived,
-    SearchOperationsPosted,
-    SearchProgressed,
-)
+from resolute.proto import experiment as events
 from resolute.proto.message import Recorded
 from resolute.proto.states import ExperimentState, stopping
 
@@ -69,43 +53,43 @@ WHERE runs.trial_id = trials.id AND trials.experiment_id = $1"""
 def project(recorded: Recorded) -> list[Statement]:
     experiment_id = int(recorded.key)
     match recorded.event:
-        case ExperimentCreated() as created:
+        case events.ExperimentCreated() as created:
             return [_created(created, recorded), _config_of(created)]
-        case ExperimentActivated():
+        case events.ExperimentActivated():
             return [update("experiments", "id", experiment_id, state=ExperimentState.ACTIVE, reason="")]
-        case ExperimentPaused():
+        case events.ExperimentPaused():
             reason = f"paused by {recorded.cause.actor}"
             return [update("experiments", "id", experiment_id, state=ExperimentState.PAUSED, reason=reason)]
-        case ExperimentStopping(outcome=outcome, reason=reason):
+        case events.ExperimentStopping(outcome=outcome, reason=reason):
             return [update("experiments", "id", experiment_id, state=stopping(outcome), reason=reason)]
-        case ExperimentEnded(outcome=outcome, reason=reason):
+        case events.ExperimentEnded(outcome=outcome, reason=reason):
             at = recorded.recorded_at
             return [update("experiments", "id", experiment_id, state=outcome, reason=reason, ended_at=at)]
-        case ExperimentContinued(config=config):
+        case events.ExperimentContinued(config=config):
             return _continued(experiment_id, config)
-        case ExperimentArchived():
+        case events.ExperimentArchived():
             return [update("experiments", "id", experiment_id, archived=True)]
-        case ExperimentUnarchived():
+        case events.ExperimentUnarchived():
             return [update("experiments", "id", experiment_id, archived=False)]
-        case ExperimentDeletionRequested():
+        case events.ExperimentDeletionRequested():
             return [update("experiments", "id", experiment_id, state=ExperimentState.DELETING)]
-        case ExperimentDeletionFailed(reason=reason):
+        case events.ExperimentDeletionFailed(reason=reason):
             return [update("experiments", "id", experiment_id, state=ExperimentState.DELETE_FAILED, reason=reason)]
-        case ExperimentDeleted():
+        case events.ExperimentDeleted():
             return [statement(sql, experiment_id) for sql in (FORGET_RUNS, *FORGET)]
-        case ExperimentEdited(changes=changes):
+        case events.ExperimentEdited(changes=changes):
             return _edited(experiment_id, changes)
-        case ExperimentMoved(project_id=project_id):
+        case events.ExperimentMoved(project_id=project_id):
             return [update("experiments", "id", experiment_id, project_id=project_id)]
-        case SearchProgressed(progress=progress):
+        case events.SearchProgressed(progress=progress):
             return [update("experiments", "id", experiment_id, search_progress=progress)]
-        case SearchOperationsPosted(operations=operations):
+        case events.SearchOperationsPosted(operations=operations):
             said = [each["progress"] for each in operations if each["type"] == "set_progress"]
             return [update("experiments", "id", experiment_id, search_progress=said[-1])] if said else []
     return []
 
 
-def _created(created: ExperimentCreated, recorded: Recorded) -> Statement:
+def _created(created: events.ExperimentCreated, recorded: Recorded) -> Statement:
     config = created.config
     searcher = config.get("searcher") or {}
     one = f"experiments:{created.experiment_id}"
@@ -159,7 +143,7 @@ def _log_retention(config: Mapping[str, Any]) -> int | None:
     return days
 
 
-def _config_of(created: ExperimentCreated) -> Statement:
+def _config_of(created: events.ExperimentCreated) -> Statement:
     """Beside the experiment's row, which changes often and is read without it."""
     return insert(
         "experiment_configs",
