@@ -14,8 +14,7 @@ from resolute.proto.message import Reply
 from resolute.proto.pool import TaskReport
 from resolute.service import AgentMessages, Context, commands, listen_to_agents
 from resolute.service.careful import Careful
-
-UNANSWERED = set[asyncio.Task[Reply]]()
+from tests.unit.service.lives import UNANSWERED, answered
 
 POISON, GOOD = "666", "7"
 
@@ -41,17 +40,9 @@ class Life:
         return Reply(position=1)
 
     async def send(self, resources_id: str) -> Reply:
-        """Raises Unavailable where the process dies. Unlike the bus in memory, this does not stop the handler."""
+        """Raises Unavailable where the process dies."""
         subject = subjects.agent("agent-1", "report")
-        asked = asyncio.create_task(self.bus.ask(subject, reported(resources_id), Reply, timeout_s=60))
-        self.died.clear()
-        died = asyncio.create_task(self.died.wait())
-        await asyncio.wait({asked, died}, return_when=asyncio.FIRST_COMPLETED)
-        died.cancel()
-        if not asked.done():
-            UNANSWERED.add(asked)
-            raise Unavailable("no answer")
-        return asked.result()
+        return await answered(self.bus.ask(subject, reported(resources_id), Reply, timeout_s=60), self.died)
 
 
 async def dies(log: MemoryEventLog) -> Life:

@@ -13,8 +13,7 @@ from resolute.proto.errors import Refused, SetAside, Unavailable
 from resolute.proto.experiment import ArchiveExperiment, PauseExperiment
 from resolute.proto.message import Cause, Command, Reply
 from resolute.service import Context, careful, serve_commands
-
-UNANSWERED = set[asyncio.Task[Reply]]()
+from tests.unit.service.lives import answered
 
 POISON, GOOD = PauseExperiment(666), PauseExperiment(7)
 
@@ -41,16 +40,8 @@ class Life:
         return Reply(position=1)
 
     async def ask(self, command: Command, cause: str) -> Reply:
-        """Raises Unavailable where the process dies. Unlike the bus in memory, this does not stop the service."""
-        asked = asyncio.create_task(self.bus.request(command, Cause(cause), timeout_s=60))
-        self.died.clear()
-        died = asyncio.create_task(self.died.wait())
-        await asyncio.wait({asked, died}, return_when=asyncio.FIRST_COMPLETED)
-        died.cancel()
-        if not asked.done():
-            UNANSWERED.add(asked)
-            raise Unavailable("no answer")
-        return asked.result()
+        """Raises Unavailable where the process dies."""
+        return await answered(self.bus.request(command, Cause(cause), timeout_s=60), self.died)
 
 
 async def dies(log: MemoryEventLog) -> Life:
