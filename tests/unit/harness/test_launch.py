@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 
@@ -232,3 +233,65 @@ def test_no_line_is_lost_when_a_programs_output_is_read_long_after_its_end(tmp_p
             wrapper.wait(timeout=wrap_rank.DRAIN_S + 1.5)
         said, _ = wrapper.communicate()
     assert said.splitlines() == [f"[rank=1] {line}" for line in printed]
+
+
+def test_a_process_that_the_program_left_behind_and_prints_without_pause_does_not_hold_up_its_end():
+    left_behind = "import os\nwhile True: os.write(1, b'more\\n' * 1000); os.write(2, b'more\\n' * 1000)"
+    program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {left_behind!r}]); sys.exit(5)"
+    command = [sys.executable, "-m", "determined.launch.wrap_rank", "1", sys.executable, "-c", program]
+    answer = subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=wrap_rank.HOLD_S / 2, check=False
+    )
+    assert answer.returncode == 5
+
+
+class Output:
+    """One that is never copied to its end, on a clock that goes on as it is waited for."""
+
+    now = 0.0
+
+    def __init__(self, *, behind: bool) -> None:
+        self._behind = behind
+
+    def note_end(self) -> None:
+        return
+
+    def is_alive(self) -> bool:
+        return True
+
+    def is_behind(self) -> bool:
+        return self._behind
+
+    def join(self, timeout: float | None = None) -> None:
+        Output.now += timeout or 0.0
+
+
+@pytest.mark.parametrize(
+    ("behind", "held_s"),
+    [((True, True), wrap_rank.HOLD_S), ((True, False), wrap_rank.HOLD_S), ((False, False), wrap_rank.DRAIN_S)],
+)
+def test_both_outputs_share_one_deadline_and_only_a_copy_that_is_behind_is_waited_for_long(behind, held_s, monkeypatch):
+    monkeypatch.setattr(Output, "now", 0.0)
+    wrap_rank.finish([Output(behind=one) for one in behind], lambda: Output.now)
+    assert Output.now == pytest.approx(held_s, abs=0.1)
+
+
+def test_a_copy_is_behind_until_it_has_copied_what_the_program_itself_had_printed():
+    """However slowly; what a process that was left behind prints later is not waited for."""
+    reader, writer = (os.fdopen(fd, mode, buffering=0) for fd, mode in zip(os.pipe(), ("rb", "wb"), strict=True))
+    copy = wrap_rank.Copy(reader, io.BytesIO(), b"", lambda _: None)
+    copy.is_alive = lambda: True  # type: ignore[method-assign]
+    writer.write(b"of the program\n")
+    copy.note_end()
+    writer.write(b"later\n")
+    assert copy.is_behind()
+    copy.read1()
+    copy._hear_line("of the program")
+    assert copy.is_behind(), "read, but not written yet"
+    writer.write(b"without pause\n")
+    copy.read1()
+    copy._hear_line("later")
+    assert not copy.is_behind()
+    assert copy.is_behind(), "it writes, and gets no further"
+    for end in (reader, writer):
+        end.close()

@@ -14,7 +14,7 @@ import hypothesis.strategies as st
 import pytest
 
 from determined.launch import _layout
-from determined.launch._conduct import Case, Chief
+from determined.launch._conduct import Case, Chief, Member
 from determined.launch._gang import Gang, Place
 from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
 from determined.launch._line import HungUp, Link
@@ -178,6 +178,25 @@ def test_the_chief_hears_every_launcher_that_has_something_to_say():
         link.close()
 
 
+def test_a_launcher_tells_the_chief_how_many_of_its_ranks_still_run():
+    here, there = map(Link, socket.socketpair())
+    places = [Place(f"agent-{container}", 4, "lo", "127.0.0.1") for container in range(2)]
+    chief = Chief(Gang(0, places, {1: here}, None))
+    member = Member(Gang(1, places, {0: there}, None))
+    chief.running(1, 10.0)
+    chief.failed(failure(0, 10.0, "RuntimeError: Connection reset by peer"), 10.0)
+    chief.running(0, 10.0)
+    member.running(1, 10.0)
+    chief.hear([here], 10.0)
+    assert chief.verdict(10.0 + ECHO_S - 0.1) is None
+    member.failed(failure(1, 10.0, "RuntimeError: Connection reset by peer"), 10.0)
+    member.running(0, 10.0)
+    chief.hear([here], 10.0)
+    assert chief.look_again_s(10.0) < 1, "no rank is left, although the gang has eight slots"
+    for link in (here, there):
+        link.close()
+
+
 # ---------------------------------------------------------------- why a gang ends
 
 
@@ -203,7 +222,9 @@ def test_a_failure_keeps_its_place_in_time_on_another_clock():
 
 
 def test_the_chief_listens_a_moment_for_the_one_that_came_first():
-    case = Case(2, ranks=4)
+    case = Case(2)
+    case.running(0, 2)
+    case.running(1, 2)
     assert case.verdict(10.0) is None
     case.failed(ECHO, 10.2)
     assert case.verdict(11.0) is None, "all that is known is an echo: something must have happened before"
@@ -212,7 +233,8 @@ def test_the_chief_listens_a_moment_for_the_one_that_came_first():
 
 
 def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end():
-    case = Case(2, ranks=3)
+    case = Case(2)
+    case.running(1, 1)
     for rank in (0, 1):
         case.failed(failure(rank, 10.0, "ConnectionError: rank 2 has gone"), 10.0)
     assert case.verdict(10.0 + ECHO_S - 0.1) is None
@@ -220,15 +242,32 @@ def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end
     assert case.verdict(10.0 + ECHO_S - 0.1).line.endswith("ValueError: boom")
 
 
-def test_the_chief_does_not_wait_for_more_once_every_rank_has_failed():
-    case = Case(2, ranks=2)
-    for rank in (0, 1):
-        case.failed(failure(rank, 10.0 + rank, "RuntimeError: Connection reset by peer"), 10.0 + rank)
+def test_the_chief_does_not_wait_for_more_once_every_rank_has_ended():
+    """However many slots the gang has: torch's flags may start fewer ranks, and one rank may have ended well."""
+    case = Case(2)
+    for container in (0, 1):
+        case.running(container, 2)
+        case.failed(failure(container, 10.0, "RuntimeError: Connection reset by peer"), 10.0)
+    assert case.verdict(11.0) is None
+    for container in (0, 1):
+        case.running(container, 0)
     assert case.verdict(11.0).line.startswith("ERROR: rank 0 ")
 
 
+def test_the_failure_of_a_launcher_is_no_ranks_end():
+    """With more ranks than slots, or with its launcher among the failures, the gang still waits for its ranks."""
+    case = Case(1)
+    case.running(0, 1)
+    case.failed(failure(0, 10.0, "ConnectionError: rank 2 has gone"), 10.0)
+    case.failed(Failure("torch.distributed.run", "agent-1", 143, "", 10.0), 10.0)
+    assert case.verdict(10.0 + ECHO_S - 0.1) is None
+    case.failed(BOOM, 11.0)
+    case.running(0, 0)
+    assert case.verdict(11.0).line.endswith("ValueError: boom")
+
+
 def test_a_gang_ends_well_when_every_container_has():
-    case = Case(2, ranks=4)
+    case = Case(2)
     case.done(0)
     assert case.verdict(1.0) is None
     case.done(1)
@@ -237,14 +276,14 @@ def test_a_gang_ends_well_when_every_container_has():
 
 
 def test_a_container_that_is_lost_is_told_with_its_address():
-    case = Case(2, ranks=4)
+    case = Case(2)
     case.lost(1, "agent-1 (10.0.0.2)", "has not been heard of for 5 s", 10.0)
     case.failed(ECHO, 10.1)
     assert case.verdict(11.0) == Verdict(1, "ERROR: container 1 on agent-1 (10.0.0.2) has not been heard of for 5 s")
 
 
 def test_workers_that_were_asked_to_end_did_not_fail():
-    case = Case(2, ranks=4)
+    case = Case(2)
     case.failed(failure(0, 10.0, code=143), 10.0)
     case.stopped("agent-1")
     assert case.verdict(10.0).line.startswith("INFO: the workers end")
@@ -252,7 +291,7 @@ def test_workers_that_were_asked_to_end_did_not_fail():
 
 
 def test_a_failure_is_told_although_the_cluster_stops_the_rest_of_the_gang_at_once():
-    case = Case(2, ranks=4)
+    case = Case(2)
     case.failed(BOOM, 10.0)
     case.stopped("agent-0")
     assert case.verdict(10.0).line.endswith("ValueError: boom")
@@ -372,3 +411,59 @@ def test_ranks_are_sent_sigterm_at_once_when_the_cluster_stops_their_launcher(tm
     crew.end()
     assert [(one.who, one.code) for one in crew.failures] == [("rank 3", 7)]
     assert time.monotonic() - began_at < ECHO_S
+
+
+STOPS_ITS_RANK = """
+import pathlib, subprocess, sys, time
+
+rank = subprocess.Popen(sys.argv[1:], start_new_session=True)
+while not pathlib.Path("ready").exists():
+    time.sleep(0.01)
+began_at = time.monotonic()
+rank.terminate()
+code = rank.wait()
+pathlib.Path("took_s").write_text(str(time.monotonic() - began_at))
+sys.exit(code)
+"""
+
+
+def test_a_rank_that_torchs_launcher_will_restart_is_stopped_at_once(tmp_path, monkeypatch):
+    """The failure of another rank is forgiven, so nothing else would end this one before ECHO_S is over."""
+    monkeypatch.chdir(tmp_path)
+    rank = wrapped("3", [sys.executable, "-c", CATCHES_SIGTERM])
+    program = (sys.executable, "-c", STOPS_ITS_RANK, *rank)
+    crew = Workers("agent-1")
+    crew.start([Worker("torch's launcher", program, {}, starts_ranks=True, restarts_ranks=True)])
+    until_over(crew)
+    crew.end()
+    assert [(one.who, one.code) for one in crew.failures] == [("rank 3", 7)]
+    assert float(Path("took_s").read_text()) < ECHO_S
+
+
+RANKS_THAT_END = """
+import pathlib, subprocess, sys, time
+
+programs = ("pass", "pass", "raise ConnectionError('rank 1 has gone')")
+wrap = [sys.executable, "-m", "determined.launch.wrap_rank"]
+ranks = [subprocess.Popen([*wrap, str(rank), sys.executable, "-c", code]) for rank, code in enumerate(programs)]
+for rank in ranks:
+    rank.wait()
+while not pathlib.Path("leave").exists():
+    time.sleep(0.01)
+"""
+
+
+def test_no_rank_runs_once_all_have_ended_although_their_launcher_has_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    crew = Workers("agent-1")
+    crew.start([Worker("torch's launcher", [sys.executable, "-c", RANKS_THAT_END], {}, starts_ranks=True)])
+    most = 0
+    while len(crew.begun) < 3 or crew.running:
+        crew.hear(select.select(crew.sources(), [], [], 1)[0])
+        most = max(most, crew.running)
+        assert not crew.over
+    assert most > 0
+    assert [one.who for one in crew.failures] == ["rank 2"], "two of the three ended well"
+    Path("leave").touch()
+    until_over(crew)
+    crew.end()

@@ -29,8 +29,9 @@ STOP_S = 20.0
 class Case:
     """What the chief knows of how its gang is doing."""
 
-    def __init__(self, containers: int, ranks: int) -> None:
-        self._containers, self._ranks = containers, ranks
+    def __init__(self, containers: int) -> None:
+        self._containers = containers
+        self._running: dict[int, int] = {}
         self._failures: list[Failure] = []
         self._first_heard_at: float | None = None
         self._done: set[int] = set()
@@ -40,6 +41,10 @@ class Case:
         self._failures.append(failure)
         if self._first_heard_at is None:
             self._first_heard_at = now
+
+    def running(self, container: int, ranks: int) -> None:
+        """So many of its ranks have begun and have not ended."""
+        self._running[container] = ranks
 
     def done(self, container: int) -> None:
         """All of its ranks have ended well."""
@@ -65,7 +70,7 @@ class Case:
     def look_again_s(self, now: float) -> float:
         if self._first_heard_at is None:
             return BEAT_S
-        return max(0.0, decide_at(self._failures, self._ranks, self._first_heard_at) - now)
+        return max(0.0, decide_at(self._failures, sum(self._running.values()), self._first_heard_at) - now)
 
 
 class Chief:
@@ -73,7 +78,7 @@ class Chief:
 
     def __init__(self, gang: Gang) -> None:
         self._gang = gang
-        self._case = Case(len(gang.places), sum(place.slots for place in gang.places))
+        self._case = Case(len(gang.places))
         self._links = dict(gang.links)
         for container, link in self._links.items():
             link.heard_at = time.monotonic()  # nobody has sent beats before
@@ -96,6 +101,8 @@ class Chief:
         match message:
             case {"kind": "failed", "failure": told}:
                 self._case.failed(heard(told, now), now)
+            case {"kind": "running", "ranks": ranks}:
+                self._case.running(container, int(ranks))
             case {"kind": "done"}:
                 self._case.done(container)
             case {"kind": "stopped"}:
@@ -118,6 +125,9 @@ class Chief:
 
     def failed(self, failure: Failure, now: float) -> None:
         self._case.failed(failure, now)
+
+    def running(self, ranks: int, now: float) -> None:
+        self._case.running(0, ranks)
 
     def done(self) -> None:
         self._case.done(0)
@@ -182,6 +192,9 @@ class Member:
         self._failures.append(failure)
         self._tell({"kind": "failed", "failure": failure.told(now)}, now)
 
+    def running(self, ranks: int, now: float) -> None:
+        self._tell({"kind": "running", "ranks": ranks}, now)
+
     def done(self) -> None:
         self._tell({"kind": "done"}, time.monotonic())
 
@@ -214,7 +227,7 @@ def conduct(gang: Gang, workers: Iterable[Worker]) -> Verdict:
 
 def _watch(crew: Workers, office: Chief | Member, asked: int) -> Verdict:
     done = stopped = False
-    told = 0
+    told = running = 0
     beat_at = 0.0
     while (found := office.verdict(time.monotonic())) is None:
         links = office.sources()
@@ -227,6 +240,9 @@ def _watch(crew: Workers, office: Chief | Member, asked: int) -> Verdict:
         for failure in crew.failures[told:]:
             office.failed(failure, now)
         told = len(crew.failures)
+        if crew.running != running:  # after the failures: the case may be closed once no rank runs
+            running = crew.running
+            office.running(running, now)
         if crew.over and not done and not told:
             done = True
             office.done()

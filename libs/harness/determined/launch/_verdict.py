@@ -62,11 +62,10 @@ class Verdict(NamedTuple):
 WELL = Verdict(0, "")
 
 
-def decide_at(failures: Collection[Failure], ranks: int, first_heard_at: float) -> float:
-    """When the case of a gang of so many ranks is closed."""
-    more_may_come = len({one.who for one in failures}) < ranks
+def decide_at(failures: Collection[Failure], running: int, first_heard_at: float) -> float:
+    """When the case is closed of a gang in which so many ranks still run."""
     only_echoes = all(one.is_echo for one in failures)
-    return first_heard_at + (ECHO_S if only_echoes and more_may_come else SETTLE_S)
+    return first_heard_at + (ECHO_S if only_echoes and running else SETTLE_S)
 
 
 def verdict(failures: Iterable[Failure]) -> Verdict:

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 from determined.launch._verdict import Failure
 
 LINE = "DET_LAUNCHER_LINE"
+AT_ONCE = "DET_LAUNCHER_SIGNALS_AT_ONCE"
+"""Set for the ranks of a worker that restarts them: `wrap_rank` then passes every signal on at once."""
 GRACE_S = 4.0
 """How long `wrap_rank` gives a rank between SIGTERM and SIGKILL; a little longer for itself."""
 _MESSAGE_BYTES_MAX = 1 << 16
@@ -53,6 +55,7 @@ class Workers:
         self._where = where
         self.failures: list[Failure] = []
         self.begun: set[int] = set()
+        self._running: set[int] = set()
         self._pardoned: list[Failure] = []
         self._processes: dict[int, tuple[Worker, subprocess.Popen[bytes]]] = {}
         # An abstract name: it leaves no file behind, and who connects is asked for its user below.
@@ -66,12 +69,21 @@ class Workers:
     def start(self, workers: Iterable[Worker]) -> None:
         line = {LINE: self._name[1:]}
         for worker in workers:
-            process = subprocess.Popen(worker.argv, env={**os.environ, **line, **worker.variables})
+            at_once = {AT_ONCE: "1"} if worker.restarts_ranks else {}
+            process = subprocess.Popen(worker.argv, env={**os.environ, **line, **at_once, **worker.variables})
             self._processes[os.pidfd_open(process.pid)] = (worker, process)
 
     @property
     def over(self) -> bool:
         return not self._processes
+
+    @property
+    def running(self) -> int:
+        """How many ranks have begun and have not reported their end; none once all processes are gone.
+
+        These are not the slots: the flags of a framework's own launcher may start fewer ranks, or more.
+        """
+        return 0 if self.over else len(self._running)
 
     def sources(self) -> list[int]:
         """Descriptors that are readable when there is news."""
@@ -113,6 +125,7 @@ class Workers:
     def _note(self, told: dict[str, Any]) -> None:
         rank = int(told["rank"])
         self.begun.add(rank)
+        (self._running.discard if "code" in told else self._running.add)(rank)
         if told.get("code", 0) != 0:
             at = time.monotonic() - float(told["age_s"])
             failure = Failure(f"rank {rank}", self._where, int(told["code"]), str(told["words"]), at)
@@ -139,8 +152,11 @@ class Workers:
         return Failure(worker.name, self._where, code, words, time.monotonic(), code == 2 and not self.begun)
 
     def stop(self, patience_s: float) -> None:
-        """SIGTERM to every rank and process, and as long as it takes within `patience_s`: the task is stopped from
-        outside. The ranks are sent it by the line: `wrap_rank` puts off a signal that comes another way."""
+        """Send SIGTERM to every rank and every process, because the cluster stops the task; then wait for them to end.
+
+        This returns as soon as all have ended, and after `patience_s` at the latest. The ranks get the signal over
+        their connection to this launcher, because `wrap_rank` delays a SIGTERM that another process sends to it.
+        """
         self._stopping = True
         for wrapper in self._wrappers:
             _pass_on(wrapper, signal.SIGTERM)

@@ -9,8 +9,10 @@ the launcher sends, and ends the program when the launcher is gone.
 from __future__ import annotations
 
 import argparse
+import array
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -18,19 +20,22 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, BinaryIO, Protocol
 
 from determined.launch._verdict import ECHO_S, LastWords
-from determined.launch._workers import GRACE_S, LINE
+from determined.launch._workers import AT_ONCE, GRACE_S, LINE
 
 DRAIN_S = 1.0
-"""How long to wait for more after the program's end, should something else hold its output open."""
+"""How long to copy on after the program's end while a process that it left behind holds its output open."""
 HOLD_S = 120.0
-"""How long the last lines may wait, after the program's end, for this process's own output to be read: the agent reads
-nothing while the disk is full."""
+"""How long the last lines of both outputs may wait, after the program's end, for this process's own output to be read:
+the agent reads nothing while the disk is full."""
+_LOOK_S = 0.02
+_CHUNK_BYTES = 1 << 14
 _PR_SET_PDEATHSIG = 1
 
 
@@ -61,7 +66,8 @@ def run(rank: str, script: list[str]) -> int:
     _tell(line, rank=int(rank))
     last_words = LastWords()
     program = Program()
-    pass_on = program.signal if line is None else program.signal_later
+    at_once = os.environ.pop(AT_ONCE, None) is not None
+    pass_on = program.signal if line is None or at_once else program.signal_later
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, lambda number, _: pass_on(number))
     try:
@@ -112,8 +118,7 @@ class Program:
         for copy in copies:
             copy.start()
         code = self._process.wait()
-        for copy in copies:
-            copy.finish()
+        finish(copies)
         return code if code >= 0 else 128 - code
 
     def signal(self, number: int) -> None:
@@ -132,7 +137,8 @@ class Program:
 
         torch's launcher stops every rank once it has seen one end. That one may only have lost its connection to this
         rank, which failed first and is slower to end: stopped now, it would never end with its own exit code. Where
-        the cluster stops the task, the launcher is signalled as well, and sends the signal at once.
+        the cluster stops the task, the launcher is signalled as well, and sends the signal at once. A rank that torch
+        restarts is stopped by `signal` instead: nothing ends it sooner, and all ranks would wait for it.
         """
         timer = threading.Timer(ECHO_S, self.signal, (number,))
         timer.daemon = True
@@ -150,25 +156,70 @@ class Copy(threading.Thread):
     def __init__(self, source: IO[bytes], target: BinaryIO, prefix: bytes, hear: Callable[[str], None]) -> None:
         super().__init__(daemon=True)
         self._source, self._target, self._prefix, self._hear = source, target, prefix, hear
-        self._waits_for_more = False
+        self._counting = threading.Lock()
+        self._read_bytes = self._copied_bytes = self._printed_bytes = 0
+        self._lines = self._seen_lines = 0
+        self._writes = False
 
     def run(self) -> None:
-        prefix_lines(self, self._target, self._prefix, self._hear)
+        prefix_lines(self, self._target, self._prefix, self._hear_line)
 
     def read1(self) -> bytes:
-        self._waits_for_more = True
-        data: bytes = self._source.read1()  # type: ignore[attr-defined]
-        self._waits_for_more = False
+        self._copied_bytes = self._read_bytes
+        self._writes = False
+        select.select([self._source], [], [])  # the lock is not held while there is nothing to read
+        with self._counting:
+            data = os.read(self._source.fileno(), _CHUNK_BYTES)
+            self._read_bytes += len(data)
+        self._writes = True
         return data
 
-    def finish(self) -> None:
-        """Return once all that the program printed is copied, as far as this process's own output is read."""
-        give_up_at = time.monotonic() + HOLD_S
-        quiet_until = time.monotonic() + DRAIN_S
-        while self.is_alive() and time.monotonic() < min(quiet_until, give_up_at):
-            self.join(timeout=0.02)
-            if not self._waits_for_more or select.select([self._source], [], [], 0)[0]:
-                quiet_until = time.monotonic() + DRAIN_S
+    def _hear_line(self, line: str) -> None:
+        self._lines += 1
+        self._hear(line)
+
+    def note_end(self) -> None:
+        """The program has ended: what it printed is what was read and what the pipe still holds."""
+        held = array.array("i", [0])
+        with self._counting:
+            fcntl.ioctl(self._source, termios.FIONREAD, held)
+            self._printed_bytes = self._read_bytes + held[0]
+
+    def is_behind(self) -> bool:
+        """Whether it has yet to copy something that the program itself printed, or has copied no line since the last
+        call of this because nothing reads this process's own output."""
+        before, self._seen_lines = self._seen_lines, self._lines
+        stuck = self._writes and self._lines == before
+        return self.is_alive() and (stuck or self._copied_bytes < self._printed_bytes)
+
+
+class Copying(Protocol):
+    """What `finish` needs of a `Copy`."""
+
+    def note_end(self) -> None: ...
+
+    def is_alive(self) -> bool: ...
+
+    def is_behind(self) -> bool: ...
+
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+def finish(copies: Sequence[Copying], clock: Callable[[], float] = time.monotonic) -> None:
+    """Return once all that the program printed is copied, but after HOLD_S at the latest, whatever the reason.
+
+    A process that the program left behind may hold an output open, or print without pause. It is waited for DRAIN_S;
+    the time in which a copy is behind does not count.
+    """
+    for copy in copies:
+        copy.note_end()
+    give_up_at = clock() + HOLD_S
+    left_s = DRAIN_S
+    while left_s > 0 and clock() < give_up_at and (alive := [one for one in copies if one.is_alive()]):
+        alive[0].join(_LOOK_S)
+        behind = [one.is_behind() for one in copies]
+        if not any(behind):
+            left_s -= _LOOK_S
 
 
 def _launcher() -> socket.socket | None:
