@@ -119,7 +119,9 @@ def test_an_unknown_id_is_not_found(ours: PublicClient) -> None:
 
 def test_interrupting_a_follower_leaves_the_experiment_running(ours: PublicClient) -> None:
     det = [str(ours.environment / "bin" / "det"), "-m", ours.master]
-    command = [*det, "e", "create", str(MODEL / "short.yaml"), str(MODEL), "-f", *LASTING]
+    # A test that runs in the background of a shell ignores the signal, and what it starts would do so too.
+    heeds = ["/usr/bin/env", "--default-signal=INT"]
+    command = [*heeds, *det, "e", "create", str(MODEL / "short.yaml"), str(MODEL), "-f", *LASTING]
     environment = {"XDG_CONFIG_HOME": str(ours.home), "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stdout is not None
