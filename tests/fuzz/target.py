@@ -9,6 +9,7 @@ held. It ends when its input does.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import secrets
@@ -266,6 +267,8 @@ async def main() -> None:
         stack.push_async_callback(pool.close)
         target = Target(cluster, pool, storage)
         await target.refresh()
+        gc.collect()
+        gc.freeze()  # as a service does when it is ready
         with LoopWatch(tell_s=0.08) as watch:  # what holds it for longer is named in the log
             await _serve(target, watch)
 
