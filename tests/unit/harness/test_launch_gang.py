@@ -417,7 +417,7 @@ STOPS_ITS_RANK = """
 import pathlib, subprocess, sys, time
 
 rank = subprocess.Popen(sys.argv[1:], start_new_session=True)
-while not pathlib.Path("ready").exists():
+while not pathlib.Path("ready").exists() and rank.poll() is None:
     time.sleep(0.01)
 began_at = time.monotonic()
 rank.terminate()
@@ -458,12 +458,14 @@ def test_no_rank_runs_once_all_have_ended_although_their_launcher_has_not(tmp_pa
     crew = Workers("agent-1")
     crew.start([Worker("torch's launcher", [sys.executable, "-c", RANKS_THAT_END], {}, starts_ranks=True)])
     most = 0
-    while len(crew.begun) < 3 or crew.running:
-        crew.hear(select.select(crew.sources(), [], [], 1)[0])
-        most = max(most, crew.running)
-        assert not crew.over
-    assert most > 0
-    assert [one.who for one in crew.failures] == ["rank 2"], "two of the three ended well"
-    Path("leave").touch()
+    try:
+        while len(crew.begun) < 3 or crew.running:
+            crew.hear(select.select(crew.sources(), [], [], 1)[0])
+            most = max(most, crew.running)
+            assert not crew.over
+        assert most > 0
+        assert [one.who for one in crew.failures] == ["rank 2"], "two of the three ended well"
+    finally:
+        Path("leave").touch()  # the launcher waits for it, also where the test has failed
     until_over(crew)
     crew.end()
