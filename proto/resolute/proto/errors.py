@@ -90,8 +90,8 @@ class Unavailable(ResoluteError):
 
 
 class Unserved(Unavailable):
-    """No process listens at the address that was asked, so the message has reached nobody. On the bus and on the wire
-    it is an `Unavailable`."""
+    """No process listens at the address that was asked, so no process has received the message. On the bus and on the
+    wire it is an `Unavailable`."""
 
 
 class Failed(ResoluteError):

@@ -156,7 +156,7 @@ class Link:
         nats-py would wait for the answer of a server that is gone.
 
         A caller that is cancelled leaves the work to end by itself (nats-py gives it seconds): a ping that is
-        cancelled between question and answer would end nats-py's reading, and the client would hear nothing more.
+        cancelled between question and answer would end nats-py's reading, and no further message would be received.
         """
         return await self._until_lost(work, self._lost)
 
@@ -312,7 +312,7 @@ class Link:
         def ended(task: asyncio.Task[T]) -> None:
             self._background.discard(task)
             if not task.cancelled():
-                task.exception()  # so that asyncio does not complain that nobody looked at it
+                task.exception()  # so that asyncio does not warn that it was never retrieved
 
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)

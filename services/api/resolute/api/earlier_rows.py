@@ -66,7 +66,8 @@ class EarlierRows:
         while rows := await self._read.rows(SETTINGS, *after, PAGE):
             for user_id, key, storage_path, value in rows:
                 setting = UserSetting(key, storage_path, value)  # a value alone may be as large as a message can be
-                if await self._recorded(ChangeUserSettings(user_id, (setting,), carried_over=True)):
+                change = ChangeUserSettings(user_id, (setting,), carried_over=True)
+                if await self._recorded(change, f"setting {key} of user {user_id}"):
                     with outages():
                         await self._pool.execute(SETTING_CARRIED, user_id, key, storage_path, value)
             after = (rows[-1]["user_id"], rows[-1]["key"], rows[-1]["storage_path"])
@@ -77,13 +78,13 @@ class EarlierRows:
             for row in rows:
                 metadata = orjson.loads(row["metadata"])
                 change = ChangeTrialMetadata(row["experiment_id"], row["trial_id"], metadata, carried_over=True)
-                if await self._recorded(change):
+                if await self._recorded(change, f"metadata of trial {row['trial_id']}"):
                     with outages():
                         await self._pool.execute(METADATA_CARRIED, row["trial_id"], row["metadata"])
             after = rows[-1]["trial_id"]
 
-    async def _recorded(self, command: Command) -> bool:
-        """Whether the log has it, or nobody wants it any more."""
+    async def _recorded(self, command: Command, row: str) -> bool:
+        """Whether the log has it, or the experiment is gone. `row` names it in the gateway's log, without the value."""
         request_id = f"req-{uuid.uuid4()}"
         try:
             reply = await self._bus.request(command, Cause(request_id, ACTOR, request_id))
@@ -92,7 +93,7 @@ class EarlierRows:
         except NotFound:  # its experiment was deleted meanwhile
             return True
         except ResoluteError as error:  # such as a value that is larger than a message can be: it stays where it is
-            log_.warning("a row of an earlier release stays in its table", command=str(command)[:80], why=error.message)
+            log_.warning("a row of an earlier release stays in its table", row=row, why=error.message)
             return False
         await self._read.reached(reply.position)
         return True

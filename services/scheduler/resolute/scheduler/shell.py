@@ -108,7 +108,7 @@ class Scheduler:
         async with AsyncExitStack() as stack:
             served = await serve_commands(self._context, "scheduler", self._command, messages)
             stack.push_async_callback(served.close)
-            # Every replica hears every heartbeat: each keeps leases of its own.
+            # Every replica receives every heartbeat: each keeps leases of its own.
             heard = await bus.listen(subjects.agent("*", "heartbeat"), AgentHeartbeat, self._heartbeat)
             stack.push_async_callback(heard.close)
             async with asyncio.TaskGroup() as group:

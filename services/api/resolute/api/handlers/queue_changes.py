@@ -42,8 +42,8 @@ WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
 
 RESOURCES = "SELECT config -> 'resources' FROM read_v1.experiment_configs WHERE experiment_id = $1"
 
-TOLD_AGAIN_MOST = 10
-"""How often the pool is told of one change, where others keep changing the same setting."""
+SENT_TO_POOL_MOST = 10
+"""How often one change is sent to the pool, where other requests keep changing the same setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +184,10 @@ async def _tell_pool(call: Call, job: Job, changes: Mapping[str, Any], step: str
     """Let the pool go by `changes`, which the configuration has already.
 
     Of two requests that change the same setting at once, the pool may learn of the earlier one last. So the
-    configuration is read again after the pool has answered, and the pool is told what it says by then. A request that
-    edits it later tells the pool later as well.
+    configuration is read again after the pool has answered, and what it says by then is sent to the pool. A request
+    that edits the configuration later also sends to the pool later.
     """
-    for turn in range(TOLD_AGAIN_MOST):
+    for turn in range(SENT_TO_POOL_MOST):
         try:
             reply = await call.send(ChangeJob(job.pool, job.job_id, dict(changes)), f"{step}/queue{turn or ''}")
         except NotFound:  # its last allocation ended meanwhile: the next will be asked for as its configuration says

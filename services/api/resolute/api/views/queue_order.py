@@ -1,6 +1,7 @@
 """The order of a pool's queue, in SQL: the keys that `resolute.proto.queue.order_of` names, as columns.
 
-`LIVE` are the jobs that ask for something or hold it, one row for each pool; `KEYED` gives each its keys.
+`KEYED` has two tables: `live`, the jobs that ask for slots or hold some, one row for each job and pool; and `keyed`,
+the same rows with their keys.
 """
 
 from __future__ import annotations
