@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 
 from resolute.eventlog import MemoryEventLog
-from resolute.eventlog.lines import for_programs
+from resolute.eventlog.formatting import for_programs
 from resolute.proto.experiment import TrialMetadataChanged
 from resolute.proto.identity import UserSetting, UserSettingsChanged, UserSettingsReset
 from resolute.proto.message import Cause, Event, Recorded

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from resolute.eventlog.line import Told, what_counts
+from resolute.eventlog.waiting import WaitReason, effective_reason
 from resolute.proto.checkpoint import CheckpointDeletionRequested
 from resolute.proto.experiment import (
     ExperimentDeletionFailed,
@@ -119,7 +119,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._asked: dict[str, AllocationRequested] = {}
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, WaitReason] = {}
         self._given: dict[str, int] = {}
         self.held = Counter[str]()
         """Slots by job."""
@@ -142,8 +142,8 @@ class Waiting:
 
     def _hear(self, allocation_id: str, rule: str, line: str) -> None:
         asked = self._asked[allocation_id]
-        self._told[allocation_id] = Told(allocation_id, asked.job_id, asked.slots, line, rule)
+        self._told[allocation_id] = WaitReason(allocation_id, asked.job_id, asked.slots, line, rule)
 
     def rules(self) -> dict[str, str]:
         told = list(self._told.values())
-        return {one.allocation_id: what_counts(one, told).rule for one in told}
+        return {one.allocation_id: effective_reason(one, told).rule for one in told}

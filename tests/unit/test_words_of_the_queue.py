@@ -7,12 +7,12 @@ import pytest
 from resolute.api.handlers.queue_changes import _priority, _weight
 from resolute.api.views.explain import advice
 from resolute.config.pools import Scheduler
-from resolute.eventlog.line import TOLD_TO_OTHERS
+from resolute.eventlog.waiting import RULES_OF_OTHERS
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.queue import (
     PRIORITY_FIRST,
     PRIORITY_LAST,
-    TOLD_TO_THE_FIRST,
+    RULES_OF_THE_FIRST,
     WANTED,
     WEIGHT_MOST,
     JobSetting,
@@ -81,5 +81,5 @@ def test_there_is_advice_for_whatever_something_waits_for(rule: WaitRule, policy
 
 
 def test_each_rule_is_told_to_the_first_of_a_line_or_to_others() -> None:
-    assert {"", *WaitRule} == TOLD_TO_THE_FIRST | TOLD_TO_OTHERS
-    assert TOLD_TO_THE_FIRST.isdisjoint(TOLD_TO_OTHERS)
+    assert {"", *WaitRule} == RULES_OF_THE_FIRST | RULES_OF_OTHERS
+    assert RULES_OF_THE_FIRST.isdisjoint(RULES_OF_OTHERS)

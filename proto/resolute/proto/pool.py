@@ -172,7 +172,7 @@ class AllocationWaits(PoolEvent):
     """Why it waits: recorded as it is queued, and whenever that changes for it itself.
 
     Those further back are in line, and stay so until they are first: what the line waits for is what its first was
-    told last. `resolute.eventlog.line` tells who that is.
+    told last. `resolute.eventlog.waiting` tells who that is.
     """
 
     allocation_id: str

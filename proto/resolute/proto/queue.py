@@ -37,7 +37,7 @@ class WaitRule(StrEnum):
     """The pool as it is known could not hold it even when idle. An event of its own says so: AllocationHeldBack."""
 
 
-TOLD_TO_THE_FIRST = frozenset(
+RULES_OF_THE_FIRST = frozenset(
     {
         *(WaitRule.BUSY, WaitRule.WHOLE_AGENTS, WaitRule.FAIR_SHARE),
         *(WaitRule.STARTING, WaitRule.SUSPENDED, WaitRule.NEVER_FITS),

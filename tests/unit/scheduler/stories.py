@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from resolute.eventlog.line import Told, what_counts
+from resolute.eventlog.waiting import WaitReason, effective_reason
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationWaits, RequestAllocation, Slot, TaskReport
 from resolute.scheduling.allocation import Allocation
@@ -69,13 +69,13 @@ class PoolStory:
     def explained(self) -> dict[str, str]:
         """Of all that wait, the rule that they are told when they ask."""
         waiting = [told(allocation) for allocation in self.pool.allocations.values() if allocation.rule_waiting]
-        return {one.allocation_id: what_counts(one, waiting).rule for one in waiting}
+        return {one.allocation_id: effective_reason(one, waiting).rule for one in waiting}
 
 
-def told(allocation: Allocation) -> Told:
+def told(allocation: Allocation) -> WaitReason:
     rule = allocation.rule_waiting
     request = allocation.request
-    return Told(allocation.id, request.job_id, request.slots, line_of(kind_of(request)), rule)
+    return WaitReason(allocation.id, request.job_id, request.slots, line_of(kind_of(request)), rule)
 
 
 def given(*wishes: Wish) -> PoolStory:

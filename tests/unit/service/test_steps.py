@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from resolute import codec
-from resolute.eventlog import MemoryEventLog, wishes
+from resolute.eventlog import MemoryEventLog, append_requests
 from resolute.eventlog.steps import STEP
 from resolute.proto.experiment import TrialCreated
 from resolute.proto.message import Cause, Event
@@ -47,7 +47,7 @@ class Turns:
 
 async def test_many_events_are_encoded_and_read_back_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     encoding, decoding = Turns(), Turns()
-    encode, event_from_json = wishes.encode, codec.event_from_json
+    encode, event_from_json = append_requests.encode, codec.event_from_json
 
     def encode_part(events: Sequence[Event]) -> list[tuple[codec.Encoded, Event]]:
         for _ in events:
@@ -58,13 +58,13 @@ async def test_many_events_are_encoded_and_read_back_in_steps(monkeypatch: pytes
         decoding.note()
         return event_from_json(name, number, data)
 
-    monkeypatch.setattr(wishes, "encode", encode_part)
+    monkeypatch.setattr(append_requests, "encode", encode_part)
     monkeypatch.setattr(codec, "event_from_json", decode_one)
     answer = asyncio.get_running_loop().create_future()
     with encoding.counted(), decoding.counted():
-        asked = await wishes.wish("experiment-1", MANY, 0, Cause("many"), answer)
+        asked = await append_requests.encoded_request("experiment-1", MANY, 0, Cause("many"), answer)
         told = ("appended", 0, 1, [b""] * len(MANY), asked.data, None)
-        assert await wishes.answer(asked, told) == len(MANY)
+        assert await append_requests.answer(asked, told) == len(MANY)
     assert [recorded.event for recorded in answer.result().events] == MANY
     assert sum(encoding.done.values()) == len(MANY)
     assert max(encoding.done.values()) <= AT_ONCE

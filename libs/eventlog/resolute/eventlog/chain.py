@@ -17,7 +17,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An event as it lies in the log, before anyone decodes it."""
+    """An event as the log stores it, undecoded."""
 
     position: int
     stream: str
@@ -57,9 +57,9 @@ class Break:
 
 
 def link(row: Row) -> str:
-    """SHA-256, in hex, over the link to what came before and everything that was recorded.
+    """SHA-256, in hex, over the hash of the previous event and all columns of this one.
 
-    The parts are joined by newlines; all but the last, the data, are free of them, so that no two rows read alike.
+    The parts are joined by newlines. Only the last part, the data, can contain one, so no two rows give the same text.
     """
     text = "\n".join(
         (
@@ -81,9 +81,10 @@ def link(row: Row) -> str:
 
 
 def follow(rows: Iterable[Row], heads: dict[str, Head], after: int | None = 0) -> Break | None:
-    """Walk on along `rows`; `heads` is where the streams ended so far, and is moved on.
+    """Checks `rows`, which follow those that were checked before. `heads` has the end of each stream so far, and is
+    updated.
 
-    `rows` are all events from position `after` on, or with None a choice of streams. Answers the first break.
+    `rows` are all events after the position `after`; with None, the events of some streams. Returns the first break.
     """
     for row in rows:
         head = heads.get(row.stream, Head(0, ""))
@@ -105,7 +106,8 @@ def _broken(row: Row, head: Head, after: int | None) -> str:
 
 
 def compare_heads(walked: Mapping[str, Head], kept: Mapping[str, Head]) -> Break | None:
-    """Whether the streams end where the log says they do; this is what protects the last event of each."""
+    """Compares the ends of the streams with those that the log keeps in a table of its own, which protects the last
+    event of each stream: no later event carries its hash."""
     for stream in sorted(walked.keys() | kept.keys()):
         found, expected = walked.get(stream, Head(0, "")), kept.get(stream, Head(0, ""))
         if found.version != expected.version:

@@ -1,6 +1,7 @@
-"""`resolute log tail | show | why | verify | asides`: the audit trail, from the database alone, cluster up or down.
+"""`resolute log tail | show | why | verify | asides`: the audit trail, read from the database, also while the cluster
+is down.
 
-Where a command takes a `where`, that is the URL of the database, or a log that is open already: one behind a gateway.
+The parameter `where` of a command is the URL of the database, or a log that is already open: one behind a gateway.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from resolute.eventlog import lines, told
+from resolute.eventlog import explanations, formatting
 from resolute.eventlog.chain import Row
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.eventlog.readable import ReadableLog
@@ -22,7 +23,7 @@ Say = Callable[[str], None]
 Where = str | ReadableLog
 
 _FIELDS = {"checkpoint": ("uuid", "checkpoint", "source_checkpoint"), "slot": ("agent_id",)}
-"""The fields by which events speak of a thing, where that is not its kind followed by `_id`."""
+"""The fields in which events name a thing, for the kinds whose field is not the kind followed by `_id`."""
 
 
 def tail(where: Where, *, lines: int = 20, follow: bool = True, as_json: bool = False, say: Say = print) -> int:
@@ -42,10 +43,10 @@ def tail(where: Where, *, lines: int = 20, follow: bool = True, as_json: bool = 
 
 
 def show(where: Where, stream: str, *, raw: bool = False, as_json: bool = False, say: Say = print) -> int:
-    """Print a stream as a story, a line for each event: `experiment-7`, `pool-default`; or, of something that lives
-    within streams, every event that speaks of it: `trial-41`, `allocation-…`, `agent-…`, `checkpoint-…`.
+    """Print a stream, a sentence for each event: `experiment-7`, `pool-default`; or, for a thing that has no stream of
+    its own, every event that names the thing: `trial-41`, `allocation-…`, `agent-…`, `checkpoint-…`.
 
-    `raw`: the events with their fields instead. Raises NotFound when there is none.
+    `raw`: the events with their fields instead. Raises NotFound when there is no such event.
     """
 
     async def run(log: ReadableLog) -> int:
@@ -58,7 +59,7 @@ def show(where: Where, stream: str, *, raw: bool = False, as_json: bool = False,
             _print(rows, as_json, say)
         else:
             for row in rows:
-                say(told.story_line(row))
+                say(explanations.line_of(row))
         return 0
 
     return _reading(where, run)
@@ -69,8 +70,8 @@ def why(where: Where, name: str, question: str = "", *, as_json: bool = False, s
     or was deleted: the event that made it so, and the chain of recorded decisions that led there."""
 
     async def run(log: ReadableLog) -> int:
-        answer = await explain(name, question, told.LogHistory(log))
-        for line in [told.for_programs(name, answer)] if as_json else told.for_people(name, answer):
+        answer = await explain(name, question, explanations.LogHistory(log))
+        for line in [explanations.for_programs(name, answer)] if as_json else explanations.for_people(name, answer):
             say(line)
         return 0
 
@@ -97,7 +98,7 @@ def aside(where: Where, *, as_json: bool = False, say: Say = print) -> int:
     async def run(log: ReadableLog) -> int:
         found = await log.asides()
         for one in found:
-            say(lines.aside_for_programs(one) if as_json else lines.aside_for_people(one))
+            say(formatting.aside_for_programs(one) if as_json else formatting.aside_for_people(one))
         if not found and not as_json:
             say("nothing was set aside")
         return 0
@@ -106,7 +107,7 @@ def aside(where: Where, *, as_json: bool = False, say: Say = print) -> int:
 
 
 def retry(dsn: str, consumer: str, position: int, *, say: Say = print) -> int:
-    """Let a service handle once more what it set aside. Raises NotFound when it set nothing of the kind aside."""
+    """Let a service handle once more an event that it set aside. Raises NotFound when it did not set that one aside."""
 
     async def run(log: PostgresEventLog) -> int:
         if not await log.ask_again(consumer, position):
@@ -125,11 +126,11 @@ async def _mentions(log: ReadableLog, name: str) -> list[Row]:
 
 def _print(rows: list[Row], as_json: bool, say: Say) -> None:
     for row in rows:
-        say(lines.for_programs(row) if as_json else lines.for_people(row))
+        say(formatting.for_programs(row) if as_json else formatting.for_people(row))
 
 
 def _reading(where: Where, work: Callable[[ReadableLog], Awaitable[int]]) -> int:
-    """Of the database, or of a log that is open."""
+    """Runs `work` on the log of a database, or on a log that is already open."""
     if isinstance(where, str):
         return _with_log(where, work)
 

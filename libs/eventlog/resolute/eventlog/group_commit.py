@@ -1,8 +1,8 @@
 """Group commit: the appends of a process, gathered into one transaction at a time.
 
-Nothing waits on purpose: while one batch is on its way to the disk the next one gathers, so a lone writer is as
-fast as the disk, and many share its trips. (Two batches under way at once were tried, so that one is prepared while the
-other is written: on two busy cores the additional trips cost more than that gained.)
+No append waits for others on purpose: while one batch is being written to the disk, the next one is gathered. So a
+single writer is as fast as the disk, and many writers share the writes. (Two batches at once were tried, one prepared
+while the other was written: on two busy cores the additional round trips cost more than that gained.)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import asyncpg
 
-from resolute.eventlog import wishes
+from resolute.eventlog import append_requests
+from resolute.eventlog.append_requests import AppendRequest
 from resolute.eventlog.log import Appended
-from resolute.eventlog.newest import Columns
-from resolute.eventlog.wishes import Wish
+from resolute.eventlog.newest_events import Columns
 from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -32,33 +32,33 @@ FindCause = Callable[[str, str], Awaitable[list[Recorded]]]
 
 
 class GroupCommit:
-    """Gathers appends, sends them batch by batch, and hands every caller the outcome of its own."""
+    """Gathers appends, sends them batch by batch, and gives every caller the outcome of its append."""
 
     def __init__(self, send: Send, find_cause: FindCause, committed: Callable[[list[Columns]], None]) -> None:
         """`committed` is given the rows of every batch that is durable."""
         self._send, self._find_cause, self._committed = send, find_cause, committed
-        self._waiting: deque[Wish] = deque()
+        self._waiting: deque[AppendRequest] = deque()
         self._busy: asyncio.Task[None] | None = None
         self._closed = False
 
     async def append(self, stream: str, events: Sequence[Event], expected_version: int, cause: Cause) -> Appended:
         answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        asked = await wishes.wish(stream, events, expected_version, cause, answer)
+        request = await append_requests.encoded_request(stream, events, expected_version, cause, answer)
         if self._closed:
             raise Unavailable("the log is closed")
-        self._waiting.append(asked)
+        self._waiting.append(request)
         if self._busy is None:
             self._busy = asyncio.create_task(self._work(), name="group commit")
         return await answer
 
     async def close(self) -> None:
-        """Finish what is under way, and take nothing more."""
+        """Finishes the appends that are under way; later ones are refused."""
         self._closed = True
         if self._busy is not None:
             await asyncio.wait({self._busy})
 
     async def _work(self) -> None:
-        batch: list[Wish] = []
+        batch: list[AppendRequest] = []
         try:
             while self._waiting:
                 batch = self._next_batch()
@@ -66,11 +66,12 @@ class GroupCommit:
         finally:
             self._busy = None
             unknown = Unavailable("the log was closed before it could answer; the outcome is unknown")
-            wishes.fail([*batch, *self._waiting], unknown)
+            append_requests.fail([*batch, *self._waiting], unknown)
 
-    def _next_batch(self) -> list[Wish]:
-        """As many as fit, in order; a repeat of a cause waits for the batch after, to find what the first wrote."""
-        batch: list[Wish] = []
+    def _next_batch(self) -> list[AppendRequest]:
+        """As many requests as fit, in order. A request with the cause of an earlier one goes into the next batch, so
+        that it finds what the earlier one wrote."""
+        batch: list[AppendRequest] = []
         asked: set[tuple[str, str]] = set()
         size = 0
         while self._waiting and size < BATCH_EVENTS:
@@ -82,37 +83,38 @@ class GroupCommit:
             size += max(len(batch[-1].data), 1)
         return batch
 
-    async def _commit(self, batch: list[Wish]) -> None:
+    async def _commit(self, batch: list[AppendRequest]) -> None:
         try:
-            outcomes = await self._send(*wishes.arguments(batch))
+            outcomes = await self._send(*append_requests.arguments(batch))
             written: list[Columns] = []
-            for wish, outcome in zip(batch, outcomes, strict=True):
+            for request, outcome in zip(batch, outcomes, strict=True):
                 if outcome["outcome"] == "repeated":
-                    await self._answer_repeated(wish)
-                elif await wishes.answer(wish, outcome):
-                    written += wishes.rows(wish, outcome)
+                    await self._answer_repeated(request)
+                elif await append_requests.answer(request, outcome):
+                    written += append_requests.rows(request, outcome)
             self._committed(written)
         except (InvalidConfig, asyncpg.PostgresError) as error:
             await self._one_by_one(batch, error)
         except ResoluteError as error:
-            wishes.fail(batch, error)
-        except Exception as error:  # noqa: BLE001  a bug, which must reach whoever waits: nobody else would notice
-            wishes.fail(batch, error)
+            append_requests.fail(batch, error)
+        except Exception as error:  # noqa: BLE001  a bug: raised in the callers, as no other code waits for this task
+            append_requests.fail(batch, error)
 
-    async def _one_by_one(self, batch: list[Wish], error: Exception) -> None:
-        """Something in the batch is not to be stored; nothing of it was. The others must not suffer from it."""
+    async def _one_by_one(self, batch: list[AppendRequest], error: Exception) -> None:
+        """Postgres refused a value of one request, and stored nothing of the batch: sends each request by itself, so
+        that the others are stored."""
         if len(batch) == 1:
             where = f"{batch[0].stream}: {', '.join(batch[0].types)}"
-            wishes.fail(batch, InvalidConfig(f"{where}: Postgres does not take it: {error}"))
+            append_requests.fail(batch, InvalidConfig(f"{where}: Postgres does not take it: {error}"))
             return
-        for wish in batch:
-            await self._commit([wish])
+        for request in batch:
+            await self._commit([request])
 
-    async def _answer_repeated(self, wish: Wish) -> None:
+    async def _answer_repeated(self, request: AppendRequest) -> None:
         try:
-            before = await self._find_cause(wish.stream, wish.cause.id)
+            before = await self._find_cause(request.stream, request.cause.id)
         except ResoluteError as error:
-            wishes.fail([wish], error)
+            append_requests.fail([request], error)
         else:
-            assert before, f"{wish.stream}: nothing was written under {wish.cause.id}, yet it is known"
-            wishes.succeed(wish, Appended(tuple(before), repeated=True))
+            assert before, f"{request.stream}: nothing was written under {request.cause.id}, yet it is known"
+            append_requests.succeed(request, Appended(tuple(before), repeated=True))

@@ -1,4 +1,4 @@
-"""The event log, as its users see it: what an append promises, what a reader may rely on."""
+"""The interface of the event log: what an append promises, and what a reader may rely on."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Appended:
     """The outcome of an append."""
 
     events: tuple[Recorded, ...]
-    """As a reader will read them, to the order of a document's keys."""
+    """Equal to what a reader will get, including the order of the keys of a document."""
     repeated: bool = False
-    """The same cause had been written before; `events` are those, and nothing was added."""
+    """The same cause had been written before: `events` are those written then, and none was added."""
 
     @property
     def position(self) -> int:
@@ -75,11 +75,11 @@ class EventLog(Protocol):
     """
 
     async def append(self, stream: str, events: Sequence[Event], *, expected_version: int, cause: Cause) -> Appended:
-        """Append `events` as one unit, durably; readers meet them together, in the order of commit.
+        """Append `events` as one unit, durably; readers see all of them or none, in the order of commit.
 
         Raises WrongVersion, having written nothing, when the stream is not at `expected_version`. When `cause.id`
-        has already been written to the stream, answers what was written then, whatever was expected. Without
-        events it only asks that question, and answers an empty outcome when the cause is new.
+        has already been written to the stream, returns what was written then, whatever version was expected. Without
+        events it only looks for the cause, and returns an empty outcome when the cause is new.
         """
         ...
 
@@ -98,7 +98,7 @@ class EventLog(Protocol):
 
     async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
         """As `read_all`, but where there are such events, it may answer only the first of them: for readers that go on
-        until there is nothing left. What this process has just appended is often at hand."""
+        until there is nothing left. Events that this process has just appended are often still in its memory."""
         ...
 
     async def find(self, sought: Sought, limit: int) -> list[Row]:
@@ -138,24 +138,24 @@ class EventLog(Protocol):
         ...
 
     async def ask_again(self, consumer: str, position: int) -> bool:
-        """Let `consumer` handle once more what it could not; False when nothing of the kind was set aside."""
+        """Let `consumer` handle the event at `position` once more; False when that event was not set aside."""
         ...
 
     async def asked_again(self, consumer: str) -> list[int]:
-        """The positions of what `consumer` shall handle once more."""
+        """The positions of the events that `consumer` has to handle once more."""
         ...
 
     async def settle(self, consumer: str, position: int) -> None:
-        """Forget the note: it has been handled."""
+        """Delete the note: the event has been handled."""
         ...
 
     async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
-        """Note durably that `run`, one life of a process, begins to handle the event at `position`; answers how many
-        other runs began and have not come to an end. Notes of what lies before are forgotten."""
+        """Note durably that `run`, one start of a process, begins to handle the event at `position`; returns how many
+        other runs began and did not finish. Notes of earlier positions are deleted."""
         ...
 
     async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
-        """Forget the notes up to and including `position`, those of `run` or those of all."""
+        """Delete the notes up to and including `position`, those of `run` or those of all runs."""
         ...
 
     async def forget_attempts_of(self, prefix: str, *, but: str) -> None:

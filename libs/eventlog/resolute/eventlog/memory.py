@@ -34,7 +34,7 @@ def _is_sought(row: Row, sought: Sought) -> bool:
 
 
 class MemoryEventLog:
-    """Everything in lists; durable for as long as the object lives, which is what a simulated crash needs."""
+    """Keeps everything in lists. A simulated crash of a service keeps the object, and with it the log."""
 
     def __init__(self, now: Callable[[], datetime] = _utc_now) -> None:
         self._now = now

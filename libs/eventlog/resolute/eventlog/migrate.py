@@ -22,7 +22,7 @@ from resolute.proto.errors import Refused
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
-# Replicas that start together wait for one another here; the number only has to be the same for all of them.
+# Replicas that start together take this lock one after another; the number has to be the same for all of them.
 _LOCK = 7_265_736_111
 
 

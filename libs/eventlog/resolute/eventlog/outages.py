@@ -46,7 +46,7 @@ def classified(error: BaseException) -> ResoluteError | None:
     if is_about_a_value(error):
         return InvalidConfig(f"a value is not one that the database can hold or look for: {error}")
     if isinstance(error, asyncpg.ClientConfigurationError | asyncpg.UnsupportedClientFeatureError):
-        return None  # InterfaceErrors by birth, though no waiting mends them
+        return None  # subclasses of InterfaceError, but waiting does not help
     if isinstance(error, OUTAGES):
         return Unavailable(f"the database is away: {type(error).__name__}: {error}")
     return None

@@ -11,14 +11,14 @@ import asyncpg
 
 from resolute.eventlog import named_sql
 from resolute.eventlog.chain import Break, Head, Row, compare_heads, follow
-from resolute.eventlog.ear import Ear
 from resolute.eventlog.group_commit import GroupCommit
+from resolute.eventlog.listener import LogListener
 from resolute.eventlog.log import Appended, Aside, Snapshot, Sought
 from resolute.eventlog.migrate import migrate
-from resolute.eventlog.newest import Columns, Newest
+from resolute.eventlog.newest_events import Columns, NewestEvents
 from resolute.eventlog.outages import patiently
 from resolute.eventlog.rows import check_names, recorded_from, row_from
-from resolute.eventlog.shared_look import SharedLook
+from resolute.eventlog.shared_query import SharedQuery
 from resolute.eventlog.steps import in_steps
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Cause, Event, Recorded
@@ -35,7 +35,8 @@ _IDLE_S = 20.0
 shared memory, and the services use several at once while they start."""
 _CONNECT_TIMEOUT_S = 5.0
 _POLL_S = 1.0
-_POLL_DEAF_S = 0.05
+_POLL_ALONE_S = 0.05
+"""How often the log is read for new events while no connection listens for them."""
 
 _SESSION = {
     "application_name": "resolute eventlog",
@@ -53,33 +54,33 @@ _WRITER_SESSION = {
 
 
 class _Connection(asyncpg.Connection):  # type: ignore[misc]
-    """A pooled connection that needs no reset between uses, as nothing here changes its session: saves a round trip."""
+    """A pooled connection that is not reset between uses, which saves a round trip: no statement changes its
+    session."""
 
     def get_reset_query(self) -> str:
         return ""
 
 
 class PostgresEventLog:
-    """See `EventLog` for what it promises; `open` makes one.
+    """See `EventLog` for its promises; `open` makes one.
 
-    Through an outage of up to `patience_s` callers only notice that it takes longer; after that they get
-    Unavailable.
+    During an outage of Postgres, calls wait for up to `patience_s` and then raise Unavailable.
     """
 
     def __init__(self, dsn: str, pool: asyncpg.Pool, patience_s: float, attempt_s: float) -> None:
         self._dsn, self._pool, self._patience_s, self._attempt_s = dsn, pool, patience_s, attempt_s
-        self._ear = Ear(lambda: _connect(dsn, _SESSION), READ["head"])
+        self._listener = LogListener(lambda: _connect(dsn, _SESSION), READ["head"])
         self._writer = Writer(dsn, patience_s, attempt_s)
-        self._newest = Newest()
-        self._head_now = SharedLook(self.head)
-        self._asked_again_now = SharedLook(lambda: self._fetch(KEEP["asked_again"]))
+        self._newest = NewestEvents()
+        self._head_now = SharedQuery(self.head)
+        self._asked_again_now = SharedQuery(lambda: self._fetch(KEEP["asked_again"]))
         self._commits = GroupCommit(self._writer.append, self._find_cause, self._committed)
 
     @classmethod
     async def open(
         cls, dsn: str, *, patience_s: float = 5.0, attempt_s: float = 30.0, readers: int = 4, migrating: bool = True
     ) -> PostgresEventLog:
-        """Connect to the database at `dsn` and bring the log's schema up to date, or with `migrating` off leave it be.
+        """Connect to the database at `dsn` and bring the log's schema up to date, unless `migrating` is off.
 
         `attempt_s`: how long one statement may take before Postgres counts as away. `readers`: how many reads may run
         at once. Raises Unavailable when there is no database, Refused when a newer
@@ -108,12 +109,12 @@ class PostgresEventLog:
             max_inactive_connection_lifetime=_IDLE_S,
         )
         log = cls(dsn, pool, patience_s, attempt_s)
-        log._ear.start()
+        log._listener.start()
         return log
 
     async def close(self) -> None:
         await self._commits.close()
-        await self._ear.close()
+        await self._listener.close()
         self._head_now.close()
         self._asked_again_now.close()
         self._writer.close()
@@ -128,7 +129,7 @@ class PostgresEventLog:
     def _committed(self, rows: list[Columns]) -> None:
         if rows:
             self._newest.keep(rows)
-            self._ear.learn(max(position for position, *_ in rows))
+            self._listener.advance(max(position for position, *_ in rows))
 
     async def _find_cause(self, stream: str, cause_id: str) -> list[Recorded]:
         return await _all_recorded(await self._fetch(READ["read_cause"], stream, cause_id))
@@ -146,7 +147,7 @@ class PostgresEventLog:
         if recorded:
             assert recorded[0].position == after + 1, f"the log has a gap after position {after}"
             assert recorded[-1].position == after + len(recorded), f"the log has a gap within {limit} after {after}"
-            self._ear.learn(recorded[-1].position)
+            self._listener.advance(recorded[-1].position)
         return recorded
 
     async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
@@ -162,18 +163,18 @@ class PostgresEventLog:
 
     async def head(self) -> int:
         position: int = (await self._fetch(READ["head"]))[0][0]
-        self._ear.learn(position)
+        self._listener.advance(position)
         return position
 
     async def wait_beyond(self, position: int, timeout_s: float) -> bool:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
-        while self._ear.position <= position:
+        while self._listener.position <= position:
             left = deadline - loop.time()
             if left <= 0:
                 return await self._head_now.answer() > position
-            await self._ear.growth(min(left, _POLL_S if self._ear.hears else _POLL_DEAF_S))
-            if self._ear.position <= position and deadline > loop.time():
+            await self._listener.wait_for_growth(min(left, _POLL_S if self._listener.listening else _POLL_ALONE_S))
+            if self._listener.position <= position and deadline > loop.time():
                 await self.head()
         return True
 
@@ -221,7 +222,7 @@ class PostgresEventLog:
         await self._fetch(KEEP["forget_attempts_of"], prefix, but)
 
     async def _fetch(self, sql: str, *arguments: Any) -> Sequence[Any]:
-        """Every statement that comes here may be run twice: it reads, or leaves the same behind."""
+        """For statements that may be run twice: they read, or have the same effect when repeated."""
         return await patiently(lambda: self._fetch_once(sql, arguments), self._patience_s, self._attempt_s)
 
     async def _fetch_once(self, sql: str, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -229,7 +230,7 @@ class PostgresEventLog:
         try:
             rows: Sequence[Any] = await connection.fetch(sql, *arguments)
         except asyncio.CancelledError:
-            connection.terminate()  # else its release would wait for a server that may be frozen
+            connection.terminate()  # otherwise the release below would wait for a server that may be frozen
             raise
         finally:
             await self._pool.release(connection)
@@ -249,17 +250,16 @@ class PostgresEventLog:
         return [row_from(columns) for columns in await self._fetch(READ["read_stream"], stream, 0, None)]
 
     async def rows_of_types(self, stream: str, types: Sequence[str]) -> list[Row]:
-        """What one stream has of these types, undecoded."""
+        """The events of these types in one stream, undecoded."""
         return [row_from(columns) for columns in await self._fetch(READ["read_types"], stream, list(types))]
 
     async def rows_mentioning(self, fields: Sequence[str], *values: str) -> list[Row]:
-        """Every event with one of `values` in one of these fields of its data, whatever its stream. Walks the whole
-        log."""
+        """The events of all streams with one of `values` in one of these fields of their data. Reads the whole log."""
         found = await self._fetch(READ["read_mentioning"], list(fields), list(values))
         return [row_from(columns) for columns in found]
 
     async def rows_caused_by(self, stream: str, cause_id: str) -> list[Row]:
-        """What was appended to a stream as one unit, undecoded."""
+        """The events that were appended to a stream together under one cause, undecoded."""
         return [row_from(columns) for columns in await self._fetch(READ["read_cause"], stream, cause_id)]
 
     async def row_at(self, position: int) -> Row | None:
@@ -272,7 +272,7 @@ class PostgresEventLog:
         return [Aside(*columns) for columns in await self._fetch(READ["asides"])]
 
     async def verify(self, stream: str | None = None) -> Break | None:
-        """See `EventLog.verify`; with `stream`, of that one alone. What is appended meanwhile is left out."""
+        """See `EventLog.verify`; with `stream`, checks that stream alone. Events appended meanwhile are not checked."""
         kept = await self._fetch(READ["heads"], stream)
         expected = {name: Head(version, head_hash.hex()) for name, version, head_hash, _ in kept}
         walked: dict[str, Head] = {}
@@ -295,7 +295,7 @@ class Writer:
         self._connection: asyncpg.Connection | None = None
 
     async def append(self, *arguments: str) -> Sequence[Any]:
-        """One round trip, one transaction. Repeating it is safe: what a first attempt wrote is known by its cause."""
+        """One round trip, one transaction. Repeating it is safe: a cause that a first attempt wrote is recognised."""
         return await patiently(lambda: self._once(arguments), self._patience_s, self._attempt_s)
 
     async def _once(self, arguments: Sequence[str]) -> Sequence[Any]:
@@ -304,7 +304,8 @@ class Writer:
         try:
             rows: Sequence[Any] = await self._connection.fetch(KEEP["append"], *arguments)
         except asyncio.CancelledError:
-            self._connection.terminate()  # it took too long; its late answer must not be taken for another's
+            # A late answer to this statement must not be taken for the answer to the next one.
+            self._connection.terminate()
             raise
         return rows
 

@@ -17,8 +17,8 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 class Unreadable(Unavailable):
     """The log holds an event that this release cannot read: most often a newer release wrote it, and this process is
-    about to be replaced. Folding or showing the stream without the event would be wrong, so whoever needs the event
-    waits, as for anything else that is away, and passes nothing over."""
+    about to be replaced. Folding or showing the stream without the event would be wrong, so callers wait, as they do
+    during an outage, and do not leave the event out."""
 
 
 def recorded_from(columns: Iterable[Any]) -> Recorded:
@@ -44,9 +44,9 @@ def row_from(columns: Iterable[Any]) -> Row:
 
 
 def encode(events: Iterable[Event]) -> list[tuple[codec.Encoded, Event]]:
-    """Events as they are stored, each beside the event that a reader will decode from that.
+    """Events as they are stored, each with the event that a reader will decode from that.
 
-    An event nobody can read must never get into a log that cannot forget: Undecodable is raised here instead.
+    Raises Undecodable for an event that could not be read back: the log is append-only, so it must not be written.
     """
     return [(encoded, _decoded(encoded)) for encoded in map(codec.event_to_json, events)]
 

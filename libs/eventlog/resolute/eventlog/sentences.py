@@ -1,4 +1,4 @@
-"""Events as sentences: what happened, said as one would say it to the person whose trial it was."""
+"""Events as sentences, for the person whose trial they are about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from resolute.eventlog.chain import Row
-from resolute.eventlog.lines import brief
+from resolute.eventlog.formatting import brief
 from resolute.proto.states import AfterStop, RunOutcome, StopHow
 
 Data = Mapping[str, Any]
@@ -14,7 +14,7 @@ Say = Callable[[Data], str]
 
 
 def sentence(row: Row, data: Data) -> str:
-    """What `row` records. An event that has no words here is told by its name and its fields."""
+    """What `row` records. An event that is not in `WORDS` is shown by its name and its fields."""
     say = WORDS.get(row.type)
     try:
         return say(data) if say is not None else _plainly(row, data)
@@ -51,7 +51,7 @@ def _stop(data: Data) -> str:
 
 
 def _run_ended(data: Data) -> str:
-    told = {
+    outcome = {
         RunOutcome.COMPLETED: "ended by itself",
         RunOutcome.YIELDED: "gave its slots back",
         RunOutcome.KILLED: "was killed",
@@ -59,7 +59,7 @@ def _run_ended(data: Data) -> str:
         RunOutcome.REFUSED: "was refused by the scheduler",
         RunOutcome.HOPELESS: "could not be started, and never could,",
     }.get(data["outcome"], data["outcome"])
-    return f"run {data['run_id']} of trial {data['trial_id']} {told}{_code(data)}{_because(data['reason'])}"
+    return f"run {data['run_id']} of trial {data['trial_id']} {outcome}{_code(data)}{_because(data['reason'])}"
 
 
 def _code(data: Data) -> str:

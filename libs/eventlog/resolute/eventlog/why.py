@@ -1,9 +1,9 @@
 """Why something is as it is: the recorded event that made it so, and the chain of decisions that led there.
 
 Events name the message they were caused by (`evt-118/preempt` is a reaction to the event at 118) and are appended
-together with what they follow from. Where an answer comes from outside, as the exit of a task that was told to stop
-does, the earlier event it answers is named here, by what the two have in common. Nothing is guessed: every link is an
-event of the log.
+together with the events that they follow from. Where an event reports something from outside, such as the exit of a
+task that was ordered to stop, this module finds the earlier event that it answers by the fields which both have. Every
+link of the chain is an event of the log.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, Protocol
 import orjson
 
 from resolute.eventlog.chain import Row
-from resolute.eventlog.line import Told, what_counts
 from resolute.eventlog.sentences import sentence
+from resolute.eventlog.waiting import WaitReason, effective_reason
 from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.queue import WaitRule
 from resolute.proto.states import AllocationOutcome, End, LogPolicyAction, RunOutcome, goes_on
 
 LONGEST = 200
-"""A chain is cut there: longer ones explain nothing to anybody."""
+"""A chain of causes is cut at this length."""
 
 _REACTION = re.compile(r"^evt-(\d+)(?:/|$)")
 
@@ -81,7 +81,7 @@ class Answer:
     otherwise: Fact | None = None
     """What it has become since, when that is not what was asked about."""
     line: Fact | None = None
-    """Of one that waits in line: why the first of it waits, as that was told last."""
+    """Of an allocation that waits in line: the reason last recorded for the first of that line."""
 
 
 # ---------------------------------------------------------------- what is asked
@@ -138,14 +138,14 @@ async def explain(name: str, question: str, history: History) -> Answer:
     kind, identity = streams.category_of(name), streams.key_of(name)
     if kind not in ANSWERS or not identity:
         raise InvalidConfig(f"{name}: expected one of {', '.join(f'{known}-…' for known in ANSWERS)}, as in trial-41")
-    facts = await _story(kind, identity, history)
+    facts = await _facts_about(kind, identity, history)
     if not facts:
         raise NotFound(f"{name}: no event of the log speaks of it")
     return await _answer(name, kind, facts, _meant(name, kind, question), history)
 
 
 def _meant(name: str, kind: str, question: str) -> str:
-    """The question behind the word; empty for none, which asks for whatever came last."""
+    """The question that a word stands for; empty for no word, which asks for the latest of all answers."""
     known = [word for asked in ANSWERS[kind] for word in QUESTIONS[asked]]
     if question and question not in known:
         raise InvalidConfig(f"{question!r} cannot be asked of {name}; try one of {', '.join(known)}")
@@ -170,8 +170,8 @@ def _last(facts: Sequence[Fact], types: Sequence[str]) -> Fact | None:
     )
 
 
-async def _story(kind: str, identity: str, history: History) -> Sequence[Fact]:
-    """Every event about a thing, its allocations included, in the order of the log."""
+async def _facts_about(kind: str, identity: str, history: History) -> Sequence[Fact]:
+    """Every event about a thing and its allocations, in the order of the log."""
     facts = {fact.position: fact for fact in await history.mentioning(_FIELDS.get(kind, f"{kind}_id"), identity)}
     if kind == "experiment":
         facts |= {fact.position: fact for fact in await history.stream(streams.EXPERIMENT.stream(identity))}
@@ -186,7 +186,8 @@ _WAITS_NO_MORE = ("SlotsAssigned", "AllocationExited")
 
 
 async def _of_line(fact: Fact, history: History) -> Fact | None:
-    """What counts for one that was told that it is in line, and still is."""
+    """The event with the reason of the first of the line, where `fact` says that an allocation is in line and the
+    allocation still is."""
     if fact.type != "AllocationWaits" or fact.data["rule"] != WaitRule.IN_LINE:
         return None
     waiting, jobs = dict[str, Fact](), dict[str, str]()
@@ -198,16 +199,16 @@ async def _of_line(fact: Fact, history: History) -> Fact | None:
             waiting.pop(allocation_id, None)
         else:
             waiting[allocation_id] = one
-    told = [_told(one, jobs) for one in waiting.values()]
-    mine = next((one for one in told if one.allocation_id == fact.data["allocation_id"]), None)
-    counts = what_counts(mine, told).told if mine is not None else None
-    return waiting[counts.allocation_id] if counts is not None and counts is not mine else None
+    reasons = [_wait_reason(one, jobs) for one in waiting.values()]
+    own = next((one for one in reasons if one.allocation_id == fact.data["allocation_id"]), None)
+    effective = effective_reason(own, reasons).recorded_for if own is not None else None
+    return waiting[effective.allocation_id] if effective is not None and effective is not own else None
 
 
-def _told(fact: Fact, jobs: Mapping[str, str]) -> Told:
+def _wait_reason(fact: Fact, jobs: Mapping[str, str]) -> WaitReason:
     data = fact.data
     rule, slots = data.get("rule", WaitRule.NEVER_FITS), data.get("slots_needed", 0)
-    return Told(data["allocation_id"], jobs.get(data["allocation_id"], ""), slots, data.get("line", ""), rule)
+    return WaitReason(data["allocation_id"], jobs.get(data["allocation_id"], ""), slots, data.get("line", ""), rule)
 
 
 # ---------------------------------------------------------------- what led to it
@@ -226,7 +227,8 @@ async def _chain(answer: Fact, history: History) -> tuple[Sequence[Fact], Mappin
 
 
 async def causes_of(fact: Fact, history: History) -> Sequence[Fact]:
-    """What led to it directly: what it answers, else what it was appended for, else what it reacts to."""
+    """The direct causes of `fact`: the events that it answers, else those of the same append that led to it, else the
+    event that it reacts to."""
     answered = await _answered(fact, history)
     if answered and fact.type not in _ALSO:
         return answered
@@ -316,8 +318,8 @@ async def _answered(fact: Fact, history: History) -> Sequence[Fact]:
         case "AllocationWaits":
             return await _of_allocation(fact, history, ("AllocationRequested",))
         case "CheckpointFilesRemoved" | "CheckpointDeleted":
-            told = await history.mentioning("uuid", fact.data["uuid"])
-            return await _before(fact, told, ("CheckpointDeletionRequested",))
+            of_checkpoint = await history.mentioning("uuid", fact.data["uuid"])
+            return await _before(fact, of_checkpoint, ("CheckpointDeletionRequested",))
     return []
 
 
@@ -333,9 +335,10 @@ async def _of_exit(fact: Fact, history: History) -> Sequence[Fact]:
 
 
 async def _of_end(fact: Fact, history: History) -> Sequence[Fact]:
-    """A trial ends as it was told to; or after its last run, and then every failed run counts."""
-    told = [one for one in await history.stream(fact.row.stream) if one.position < fact.position]
-    of_trial = [one for one in told if one.data.get("trial_id") == fact.data["trial_id"]]
+    """A trial ends because a stop was requested, or after its last run; in the second case every failed run is a
+    cause."""
+    earlier = [one for one in await history.stream(fact.row.stream) if one.position < fact.position]
+    of_trial = [one for one in earlier if one.data.get("trial_id") == fact.data["trial_id"]]
     runs = [one for one in of_trial if one.type == "TrialRunEnded"]
     stops = [one for one in of_trial if one.type == "TrialStopRequested" and not goes_on(one.data["then"])]
     if fact.data["outcome"] == End.ERROR:
@@ -345,11 +348,11 @@ async def _of_end(fact: Fact, history: History) -> Sequence[Fact]:
 
 
 async def _matches(fact: Fact, history: History, action: LogPolicyAction) -> Sequence[Fact]:
-    """The lines of a trial that log policies took for a reason to do so."""
-    told = [one for one in await history.stream(fact.row.stream) if one.type == "TrialLogPolicyMatched"]
+    """The matches of log policies in the trial's log that caused `action`."""
+    matches = [one for one in await history.stream(fact.row.stream) if one.type == "TrialLogPolicyMatched"]
     return [
         one
-        for one in told
+        for one in matches
         if one.position < fact.position
         and (one.data["trial_id"], one.data["action"]) == (fact.data["trial_id"], action)
     ]
@@ -359,7 +362,7 @@ async def _of_allocation(fact: Fact, history: History, types: Sequence[str]) -> 
     return await _before(fact, await history.mentioning("allocation_id", fact.data["allocation_id"]), types)
 
 
-async def _before(fact: Fact, told: Sequence[Fact], types: Sequence[str]) -> Sequence[Fact]:
+async def _before(fact: Fact, facts: Sequence[Fact], types: Sequence[str]) -> Sequence[Fact]:
     """The last event of these types before `fact`."""
-    found = _last([one for one in told if one.position < fact.position], types)
+    found = _last([one for one in facts if one.position < fact.position], types)
     return [found] if found is not None else []

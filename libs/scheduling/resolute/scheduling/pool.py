@@ -33,7 +33,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
     Turn,
 )
-from resolute.proto.queue import TOLD_TO_THE_FIRST, WaitRule
+from resolute.proto.queue import RULES_OF_THE_FIRST, WaitRule
 from resolute.scheduling import allocation as allocations
 from resolute.scheduling import reckoning
 from resolute.scheduling.agents import Agent, hold, joined, release, slot_disabled, slot_enabled
@@ -260,7 +260,7 @@ def _fold_allocation(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
 
 
 def _since_when_first(pool: Pool, allocation: Allocation) -> Allocation:
-    first = allocation.state is State.WAITING and allocation.rule_waiting in TOLD_TO_THE_FIRST
+    first = allocation.state is State.WAITING and allocation.rule_waiting in RULES_OF_THE_FIRST
     if first == (allocation.first_since is not None):
         return allocation
     return replace(allocation, first_since=pool.given if first else None)
@@ -416,8 +416,8 @@ def _keep_told(pool: Pool, before: Allocation, after: Allocation) -> None:
     was, told = (one.rule_waiting if one.state is State.WAITING else "" for one in (before, after))
     if was == told:
         return
-    if (was in TOLD_TO_THE_FIRST) != (told in TOLD_TO_THE_FIRST):
-        (pool.told_first.add if told in TOLD_TO_THE_FIRST else pool.told_first.discard)((after.id,))
+    if (was in RULES_OF_THE_FIRST) != (told in RULES_OF_THE_FIRST):
+        (pool.told_first.add if told in RULES_OF_THE_FIRST else pool.told_first.discard)((after.id,))
     if WaitRule.NEVER_FITS in (was, told):
         _keep_impossible(pool, kind_of(before.request), +1 if told == WaitRule.NEVER_FITS else -1)
     if WaitRule.MAX_SLOTS in (was, told):

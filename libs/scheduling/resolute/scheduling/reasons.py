@@ -1,9 +1,9 @@
 """Why an allocation waits: worked out by those who decide, when they decide, and recorded.
 
-What holds an allocation itself is told to it: room is being made for it, or it is the first of a line (of those who
-ask for the same) or of its job, and a rule holds that. All others are in line, which stays true until they are first:
-what they wait for is what the first of their line was told last (`resolute.eventlog.line`). So every reason counts at
-any moment, and ten thousand who wait cost no more than the few who are first.
+What holds an allocation itself is told to it: room is being made for it, or it is the first of a line (of those who ask
+for the same) or of its job, and a rule holds that. All others are in line, which stays true until they are first: what
+they wait for is what the first of their line was told last (`resolute.eventlog.waiting`). So every reason counts at any
+moment, and ten thousand who wait cost no more than the few who are first.
 """
 
 from __future__ import annotations

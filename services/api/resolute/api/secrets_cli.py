@@ -17,7 +17,7 @@ import orjson
 from resolute.api.vault import ALONE, unwrapped, wrapped
 from resolute.api.wrapping import Keyring, WrappingKey
 from resolute.config import secrets_of
-from resolute.eventlog.within import append_within
+from resolute.eventlog.in_transaction import append_within
 from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.message import Cause

@@ -17,7 +17,7 @@ from resolute.api.readmodel import ReadModel
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.views.queue_order import before, by_keys, keys_of
 from resolute.config.pools import Scheduler
-from resolute.eventlog.line import Told, what_counts
+from resolute.eventlog.waiting import WaitReason, effective_reason
 from resolute.proto.queue import WaitRule
 
 NAMED = 5
@@ -92,8 +92,9 @@ class Line:
             nothing = {"at": row["requested_at"].isoformat(), "actor": "", "reason": "no reason is recorded"}
             return Waits("", nothing["reason"], nothing["at"], nothing, None, count["free"], 0, (), ())
         others = {other["allocation_id"]: other for other in await self._rows(TOLD, self._pool)}
-        counts = what_counts(_told(row), map(_told, others.values()))
-        first = others.get(counts.told.allocation_id) if counts.told.allocation_id != row["allocation_id"] else None
+        counts = effective_reason(_told(row), map(_told, others.values()))
+        about = counts.recorded_for.allocation_id
+        first = others.get(about) if about != row["allocation_id"] else None
         own = orjson.loads(row["waits"])
         recorded = orjson.loads(first["waits"]) if first is not None else own
         in_line = counts.rule == WaitRule.IN_LINE
@@ -130,9 +131,9 @@ class Line:
         return await self._rows(AHEAD, self._pool, row["job_id"], needs_slots, *keys, never, NAMED)
 
 
-def _told(row: asyncpg.Record) -> Told:
+def _told(row: asyncpg.Record) -> WaitReason:
     waits = orjson.loads(row["waits"])
-    return Told(row["allocation_id"], row["job_id"], row["slots"], waits.get("line", ""), waits["rule"])
+    return WaitReason(row["allocation_id"], row["job_id"], row["slots"], waits.get("line", ""), waits["rule"])
 
 
 def _sentence(row: asyncpg.Record, rule: str, reason: str, first: asyncpg.Record | None, ahead: int) -> str:

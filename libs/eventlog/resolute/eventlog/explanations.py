@@ -1,4 +1,4 @@
-"""`resolute log why`: an explanation, read from the log and told to people or to programs."""
+"""`resolute log why`: reads an explanation from the log and writes it as text for people or as JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import UTC
 import orjson
 
 from resolute.eventlog.chain import Row
-from resolute.eventlog.lines import instant
+from resolute.eventlog.formatting import instant
 from resolute.eventlog.readable import ReadableLog
 from resolute.eventlog.sentences import sentence
 from resolute.eventlog.why import Answer, Fact
 
 
 class LogHistory:
-    """A `History` of a log; what has been read is kept."""
+    """A `History` of a log. Events that were read once are kept in memory."""
 
     def __init__(self, log: ReadableLog) -> None:
         self._log = log
@@ -47,8 +47,8 @@ class LogHistory:
         return [Fact.of(row) for row in await self._log.rows_of_types(stream, types)]
 
 
-def story_line(row: Row) -> str:
-    """When, by whom, and what happened as a sentence."""
+def line_of(row: Row) -> str:
+    """One event as a line: the time, the actor, and a sentence about what happened."""
     return f"{instant(row.recorded_at)}  {row.actor:<16} {sentence(row, orjson.loads(row.data))}"
 
 
@@ -83,20 +83,20 @@ def _because(fact: Fact, answer: Answer) -> str:
 
 
 def for_programs(name: str, answer: Answer) -> str:
-    """One JSON object: the answer, and the chain of what led to it."""
+    """One JSON object: the answer, and the chain of events that led to it."""
     return orjson.dumps(
         {
             "about": name,
             "question": answer.question,
-            "answer": _shown(answer.fact, answer),
-            "otherwise": _shown(answer.otherwise, answer) if answer.otherwise is not None else None,
-            "line": _shown(answer.line, answer) if answer.line is not None else None,
-            "chain": [_shown(fact, answer) for fact in answer.chain],
+            "answer": _document(answer.fact, answer),
+            "otherwise": _document(answer.otherwise, answer) if answer.otherwise is not None else None,
+            "line": _document(answer.line, answer) if answer.line is not None else None,
+            "chain": [_document(fact, answer) for fact in answer.chain],
         }
     ).decode()
 
 
-def _shown(fact: Fact, answer: Answer) -> dict[str, object]:
+def _document(fact: Fact, answer: Answer) -> dict[str, object]:
     row = fact.row
     return {
         "position": row.position,

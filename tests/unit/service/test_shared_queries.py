@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from resolute.eventlog.shared_look import SharedLook
+from resolute.eventlog.shared_query import SharedQuery
 from resolute.proto.errors import Unavailable
 
 
@@ -29,7 +29,7 @@ class Database:
 
 async def test_those_who_ask_together_share_an_answer_and_a_later_one_gets_its_own() -> None:
     database = Database()
-    look = SharedLook(database.ask)
+    look = SharedQuery(database.ask)
     waiting = asyncio.gather(*(look.answer() for _ in range(10)))
     await asyncio.sleep(0)
     database.answers.set()
@@ -39,7 +39,7 @@ async def test_those_who_ask_together_share_an_answer_and_a_later_one_gets_its_o
 
 async def test_a_caller_that_leaves_does_not_disturb_the_others() -> None:
     database = Database()
-    look = SharedLook(database.ask)
+    look = SharedQuery(database.ask)
     leaving, staying = asyncio.ensure_future(look.answer()), asyncio.ensure_future(look.answer())
     await asyncio.sleep(0)
     leaving.cancel()
@@ -50,7 +50,7 @@ async def test_a_caller_that_leaves_does_not_disturb_the_others() -> None:
 
 async def test_an_outage_reaches_all_who_asked_and_none_who_ask_later() -> None:
     database = Database()
-    look = SharedLook(database.ask)
+    look = SharedQuery(database.ask)
     database.away = True
     database.answers.set()
     assert [type(one) for one in await asyncio.gather(look.answer(), look.answer(), return_exceptions=True)] == [
@@ -63,7 +63,7 @@ async def test_an_outage_reaches_all_who_asked_and_none_who_ask_later() -> None:
 
 async def test_closing_lets_go_of_whoever_waits() -> None:
     database = Database()
-    look = SharedLook(database.ask)
+    look = SharedQuery(database.ask)
     waiting = asyncio.ensure_future(look.answer())
     await asyncio.sleep(0)
     look.close()

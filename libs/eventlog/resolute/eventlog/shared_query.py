@@ -1,7 +1,7 @@
-"""One question to the database for all that ask it at the same moment.
+"""One query to the database for all callers that need its answer at the same moment.
 
-Every follower of the log looks once a second whether it missed something. Those of one process do so at about the same
-time, and would each take a connection, which is a process of Postgres.
+Every follower of the log reads once a second whether it missed an event. The followers of one process do so at about
+the same time, and would each take a connection, which is a process of Postgres.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class SharedLook(Generic[T]):
+class SharedQuery(Generic[T]):
     def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
         self._ask = ask
         self._asking: asyncio.Future[T] | None = None
 
     async def answer(self) -> T:
-        """What the database answers to a question that is on its way already, or else to one that is sent now: it may
-        be as old as one round trip. A caller that leaves does not disturb the others."""
+        """The answer to the query that is already under way, or else to one that is sent now. The answer may be as old
+        as one round trip. A caller that is cancelled does not cancel the query of the others."""
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask())
             self._asking.add_done_callback(self._answered)
@@ -34,4 +34,5 @@ class SharedLook(Generic[T]):
     def _answered(self, asked: asyncio.Future[T]) -> None:
         self._asking = None
         if not asked.cancelled():
-            asked.exception()  # every caller may have left: then no other looks at it
+            # Marks the exception as retrieved: when all callers were cancelled, asyncio would report it as lost.
+            asked.exception()

@@ -1,5 +1,5 @@
 """Appending within a transaction of the caller, so that an event and the change that it records are written together or
-not at all. For what an operator does on the database itself; services append through `EventLog`."""
+not at all. For commands that an operator runs on the database itself; services append through `EventLog`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from resolute.eventlog import wishes
+from resolute.eventlog import append_requests
 from resolute.eventlog.log import Appended
 from resolute.eventlog.postgres import KEEP, READ
 from resolute.eventlog.rows import check_names
@@ -19,8 +19,8 @@ from resolute.proto.streams import Service, check_append
 async def append_within(
     connection: asyncpg.Connection, stream: str, events: Sequence[Event], cause: Cause, *, service: Service
 ) -> Appended:
-    """Append to the end of `stream`. To be the last step of the transaction that `connection` is in: until its commit
-    no other process can append to the log. `service`: the one whose stream it is, and which the operator acts for.
+    """Append to the end of `stream`. This has to be the last step of the transaction of `connection`: until its commit
+    no other process can append to the log. `service` owns the stream; the operator acts for that service.
 
     Raises WrongVersion when another process appended to the stream at this moment.
     """
@@ -28,7 +28,7 @@ async def append_within(
     check_append(service, stream, (event.category for event in events))
     version = await connection.fetchval(READ["version"], stream) or 0
     answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-    asked = await wishes.wish(stream, events, version, cause, answer)
-    (outcome,) = await connection.fetch(KEEP["append"], *wishes.arguments([asked]))
-    await wishes.answer(asked, outcome)
+    request = await append_requests.encoded_request(stream, events, version, cause, answer)
+    (outcome,) = await connection.fetch(KEEP["append"], *append_requests.arguments([request]))
+    await append_requests.answer(request, outcome)
     return await answer
