@@ -51,7 +51,7 @@ async def _any_command(call: Call) -> dict[str, Any]:
     return {"position": reply.position, "data": dict(reply.data)}
 
 
-ANY_COMMAND = Route("SimulatedWish", "POST", "/simulated/{command}", _any_command, SIGNED_IN, raw_body=True)
+ANY_COMMAND = Route("SimulatedWish", "POST", "/simulated/{command}", _any_command, SIGNED_IN.outside(), raw_body=True)
 OPERATIONS: Mapping[str, Route] = {
     route.operation: route for route in (*metric_routes.ROUTES, *task_routes.ROUTES, *search_routes.ROUTES, ANY_COMMAND)
 }

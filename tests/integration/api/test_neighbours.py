@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from resolute.api.routing import Route, Subject
+from resolute.api.routing import Route
+from resolute.api.subjects import Subject
 from resolute.api.table import ROUTES
 from tests.integration.api.running import Client
 from tests.integration.api.whole import CONFIG, Whole, whole
@@ -107,6 +108,7 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
         "other task": another,
     }
     values = {"user": "2", "task": order.spec.task_id, "allocation": order.spec.allocation_id, "trial": "1"}
+    values |= {"project": "1", "job": "1"}
     return callers, {**values, "experiment": "1", "workspace": "1", "checkpoint": UUID, "readable checkpoint": UUID}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from resolute.api import schemas
 from resolute.api.routing import (
     ADMIN,
     ANYONE,
@@ -20,11 +22,11 @@ from resolute.api.routing import (
     Owned,
     Principal,
     Route,
-    Subject,
     TaskClaims,
     Verdict,
     decide,
 )
+from resolute.api.subjects import Reach, Subject
 from resolute.api.table import ROUTES
 
 OPEN = {"Info", "Health", "Welcome", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
@@ -37,6 +39,9 @@ ABOUT_ONESELF = {
 
 WAITING_COUNTS_AS_EDITING = {"AllocationRendezvousInfo", "AllocationPreemptionSignal"}
 """A task's own conversation with the cluster, by GET or POST."""
+
+IDS_OUTSIDE = {"agentId", "slotId", "userId", "resourcesId"}
+"""Ids in paths of what lies in no workspace, or of a part of what is named besides."""
 
 ASKING_BY_POST = {"GetModelDefFile"}
 
@@ -72,10 +77,34 @@ def test_a_route_for_tasks_or_for_oneself_says_whose(route: Route) -> None:
         assert kinds & {"task", "allocation", "trial", "experiment", "checkpoint", "readable checkpoint"}
     if Caller.SELF in route.access.callers:
         assert "user" in kinds
-    for subject in route.access.subjects:
-        where, _, name = subject.where.partition(".")
-        assert where in ("path", "body")
-        assert where == "body" or f"{{{name}}}" in route.path
+
+
+def declared(route: Route, subject: Subject) -> bool:
+    """Whether there is such a parameter of the path or of the query; bodies are checked where they are read."""
+    where, _, name = subject.where.partition(".")
+    match where:
+        case "path":
+            return f"{{{name}}}" in route.path.replace("...", "")
+        case "query":
+            query = schemas.operations()[route.operation]["query"]
+            return name in {parameter.rstrip("?") for parameter in query}
+    return where == "body"
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_every_route_says_what_it_is_about(route: Route) -> None:
+    access = route.access
+    assert (access.reach is Reach.NAMED) <= bool(access.subjects), "what the request names must be said"
+    assert all(declared(route, subject) for subject in access.subjects)
+    assert {subject.permission for subject in access.subjects} <= PERMISSIONS | {""}
+    ids = set(re.findall(r"{(\w*[iI]d|checkpointUuid)}", route.path))
+    elsewhere = IDS_OUTSIDE | ({"projectId"} if access.reach is Reach.SCOPE else set())
+    assert ids <= {subject.where.partition(".")[2] for subject in access.subjects} | elsewhere
+
+
+def test_a_route_that_does_not_say_what_it_is_about_cannot_be_made() -> None:
+    with pytest.raises(AssertionError, match="GetThings: say what it is about"):
+        Route("GetThings", "GET", "/things", ROUTES[0].handler, SIGNED_IN.to("experiment.view"))
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
@@ -96,8 +125,8 @@ def test_no_operation_and_no_place_is_served_twice() -> None:
 def test_only_an_administrator_gets_through_an_administrators_door() -> None:
     assert decide(ADMIN, ADMINISTRATOR, ()) is Verdict.ALLOWED
     assert decide(ADMIN, USER, ()) is Verdict.DENIED
-    assert decide(ADMIN | SELF.own("user", "userId"), USER, [Owned("user", "2")]) is Verdict.ALLOWED
-    assert decide(ADMIN | SELF.own("user", "userId"), USER, [Owned("user", "3")]) is Verdict.DENIED
+    assert decide(ADMIN | SELF.about("user", "userId"), USER, [Owned("user", "2")]) is Verdict.ALLOWED
+    assert decide(ADMIN | SELF.about("user", "userId"), USER, [Owned("user", "3")]) is Verdict.DENIED
 
 
 @pytest.mark.parametrize(
@@ -111,7 +140,7 @@ def test_only_an_administrator_gets_through_an_administrators_door() -> None:
     ],
 )
 def test_a_task_may_do_what_concerns_itself_and_nothing_beside(owned: Owned) -> None:
-    access = TASK.own(owned.kind, "it")
+    access = TASK.about(owned.kind, "it")
     assert decide(access, TASK_OF_TRIAL_4, [owned]) is Verdict.ALLOWED
     assert decide(access, TASK_OF_TRIAL_4, [owned, Owned("trial", "5")]) is Verdict.DENIED
     assert decide(SIGNED_IN, TASK_OF_TRIAL_4, [owned]) is Verdict.DENIED
@@ -123,6 +152,13 @@ def test_every_element_of_a_list_counts() -> None:
     assert Subject("task", "body.logs.taskId").values({}, body) == ["task-4", "task-5"]
     assert Subject("trial", "path.trialId").values({"trialId": "4"}, body) == ["4"]
     assert Subject("task", "body.taskId").values({}, {}) == []
+    assert Subject("trial", "query.trialIds").values({}, {}, {"trialIds": ["4", "", "5"]}) == ["4", "5"]
+
+
+def test_what_a_request_may_leave_out_names_nothing_when_it_is_empty() -> None:
+    parent = Subject("experiment", "body.parentId", optional=True)
+    assert [parent.values({}, {"parentId": value}) for value in (7, 0, None, "")] == [["7"], [], [], []]
+    assert Subject("allocation", "body.allocationId").values({}, {"allocationId": None}) == ["None"], "of no task"
 
 
 ACCESSES = st.sets(st.sampled_from(sorted(Caller, key=lambda caller: caller.name))).map(

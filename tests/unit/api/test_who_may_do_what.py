@@ -73,6 +73,8 @@ THEIRS = {
     "trial": Owned("trial", "4", owner_id=2),
     "experiment": Owned("experiment", "3", owner_id=2),
     "workspace": Owned("workspace", "3", owner_id=2),
+    "project": Owned("project", "3", owner_id=2),
+    "job": Owned("job", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),
 }

@@ -256,7 +256,7 @@ def _check_door(route: Route, principal: Principal | None) -> None:
     """What can be refused before the body is read: a stranger's upload, or a given-up run's, or that of a caller whom
     nothing in it could let in, costs nothing."""
     verdict = decide(route.access, principal, ())
-    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.subjects
+    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.goes_by_what_is_named
     if final and verdict is not Verdict.ALLOWED:
         raise access.refusal(verdict, route.operation, route.access, principal)
 

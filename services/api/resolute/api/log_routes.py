@@ -234,6 +234,7 @@ async def _one(result: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
 
 
 READ = SIGNED_IN.to("experiment.artifacts.view")
+READ_TRIAL, READ_TASK = READ.about("trial", "trialId"), READ.about("task", "taskId")
 SHIP = TASK.to("task.edit")
 
 ROUTES = (
@@ -242,7 +243,7 @@ ROUTES = (
         "POST",
         "/api/v1/task/logs",
         post_task_logs,
-        SHIP.own("task", "body.logs.taskId"),
+        SHIP.about("task", "body.logs.taskId"),
         body=LOG_LINES,
     ),
     Route(
@@ -250,12 +251,12 @@ ROUTES = (
         "POST",
         "/task-logs",
         post_bare_task_logs,
-        SHIP.own("task", "body.taskId"),
+        SHIP.about("task", "body.taskId"),
         raw_body=True,
         body=LOG_LINES,
     ),
-    Route("TrialLogs", "GET", "/api/v1/trials/{trialId}/logs", trial_logs, READ),
-    Route("TrialLogsFields", "GET", "/api/v1/trials/{trialId}/logs/fields", trial_log_fields, READ),
-    Route("TaskLogs", "GET", "/api/v1/tasks/{taskId}/logs", task_logs, READ),
-    Route("TaskLogsFields", "GET", "/api/v1/tasks/{taskId}/logs/fields", task_log_fields, READ),
+    Route("TrialLogs", "GET", "/api/v1/trials/{trialId}/logs", trial_logs, READ_TRIAL),
+    Route("TrialLogsFields", "GET", "/api/v1/trials/{trialId}/logs/fields", trial_log_fields, READ_TRIAL),
+    Route("TaskLogs", "GET", "/api/v1/tasks/{taskId}/logs", task_logs, READ_TASK),
+    Route("TaskLogsFields", "GET", "/api/v1/tasks/{taskId}/logs/fields", task_log_fields, READ_TASK),
 )

@@ -318,6 +318,7 @@ def workload_view(row: Stored) -> dict[str, Any]:
 
 REPORT = TASK.to("experiment.edit")
 READ = SIGNED_IN.to("experiment.view")
+READ_MANY = READ.about("trial", "query.trialIds")
 API = "/api/v1/trials"
 
 ROUTES = (
@@ -326,7 +327,7 @@ ROUTES = (
         "POST",
         f"{API}/{{metrics_trialId}}/metrics",
         report_trial_metrics,
-        REPORT.own("trial", "metrics_trialId"),
+        REPORT.about("trial", "metrics_trialId"),
         body=METRICS,
     ),
     Route(
@@ -334,7 +335,7 @@ ROUTES = (
         "POST",
         f"{API}/{{trainingMetrics_trialId}}/training_metrics",
         report_training_metrics,
-        REPORT.own("trial", "trainingMetrics_trialId"),
+        REPORT.about("trial", "trainingMetrics_trialId"),
         body=METRICS,
     ),
     Route(
@@ -342,7 +343,7 @@ ROUTES = (
         "POST",
         f"{API}/{{validationMetrics_trialId}}/validation_metrics",
         report_validation_metrics,
-        REPORT.own("trial", "validationMetrics_trialId"),
+        REPORT.about("trial", "validationMetrics_trialId"),
         body=METRICS,
     ),
     Route(
@@ -350,12 +351,12 @@ ROUTES = (
         "POST",
         f"{API}/{{trialId}}/metrics/batch",
         report_batch,
-        REPORT.own("trial", "trialId"),
+        REPORT.about("trial", "trialId"),
         body=METRICS,
     ),
-    Route("GetMetrics", "GET", f"{API}/metrics/trial_metrics", _reader(None), READ),
-    Route("GetTrainingMetrics", "GET", f"{API}/metrics/training_metrics", _reader("training"), READ),
-    Route("GetValidationMetrics", "GET", f"{API}/metrics/validation_metrics", _reader("validation"), READ),
-    Route("CompareTrials", "GET", f"{API}/time-series", compare_trials, READ),
-    Route("GetTrialWorkloads", "GET", f"{API}/{{trialId}}/workloads", trial_workloads, READ),
+    Route("GetMetrics", "GET", f"{API}/metrics/trial_metrics", _reader(None), READ_MANY),
+    Route("GetTrainingMetrics", "GET", f"{API}/metrics/training_metrics", _reader("training"), READ_MANY),
+    Route("GetValidationMetrics", "GET", f"{API}/metrics/validation_metrics", _reader("validation"), READ_MANY),
+    Route("CompareTrials", "GET", f"{API}/time-series", compare_trials, READ_MANY),
+    Route("GetTrialWorkloads", "GET", f"{API}/{{trialId}}/workloads", trial_workloads, READ.about("trial", "trialId")),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from resolute.api import schemas
 from resolute.api.openapi import callers, summary
-from resolute.api.routing import Route
+from resolute.api.routing import Access, Route
+from resolute.api.subjects import Reach
 from resolute.api.table import ROUTES
 
 HEAD = """# REST
@@ -36,12 +37,15 @@ as an OpenAPI document at `/api/v1/api.swagger.json`.
   long, 421 for a name that is not the gateway's, 429 for too many failed logins or connections, 503 while a service
   or the database is away.
 - A stream is one `{"result": …}` a line; a failure half-way is a last line `{"error": …}`.
+- *About* is what a request can touch or show: the things that it names, in its path, query or body; everything of its
+  kind within the caller's scope, which is a set of workspaces; or what lies outside of workspaces. Everybody who is
+  signed in has the scope of everything. What lies outside of a caller's scope is answered as if it did not exist.
 - The same request under the same `Idempotency-Key` is carried out once.
 - `?pretty` indents.
 """
 
 
-COLUMNS = "| operation | route | for | answer | what it does |\n| --- | --- | --- | --- | --- |\n"
+COLUMNS = "| operation | route | for | about | answer | what it does |\n| --- | --- | --- | --- | --- | --- |\n"
 
 
 def markdown(routes: Iterable[Route]) -> str:
@@ -50,9 +54,7 @@ def markdown(routes: Iterable[Route]) -> str:
 
     parts = [HEAD]
     for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
-        parts.append(
-            f"\n## {name}\n\n| operation | route | for | answer | what it does |\n| --- | --- | --- | --- | --- |\n"
-        )
+        parts.append(f"\n## {name}\n\n{COLUMNS}")
         parts += [_row(route) for route in members]
     return "".join(parts)
 
@@ -63,7 +65,21 @@ def _row(route: Route) -> str:
     answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
     permission = f" (`{route.access.permission}`)" if route.access.permission else ""
     place = f"`{route.method} {route.documented_path}`"
-    return f"| {route.operation} | {place} | {callers(route)}{permission} | {answer} | {summary(route)} |\n"
+    who = f"{callers(route)}{permission}"
+    return f"| {route.operation} | {place} | {who} | {about(route.access)} | {answer} | {summary(route)} |\n"
+
+
+def about(access: Access) -> str:
+    """What a request can touch or show."""
+    named = ", ".join(f"{one.kind} `{one.where.partition('.')[2]}`" for one in access.subjects)
+    return ", ".join(filter(None, (_REACH.get(access.reach), named)))
+
+
+_REACH: Mapping[Reach | None, str] = {
+    Reach.SCOPE: "the caller's scope",
+    Reach.OUTSIDE: "the cluster",
+    Reach.ONESELF: "the caller",
+}
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """Who may call what: every route with its access, and the one function that decides.
 
-An access lists the kinds of caller that may come in, and names what a task or a user must own to count as its
-owner. `permission` says what a role will have to grant once roles exist; it is shown in the reference. Its name is
-what is touched and how, `experiment.edit`, out of `PERMISSIONS`.
+An access lists the kinds of caller that may come in; its subjects, which are the things that the request names (and
+what a task or a user must own to count as its owner); how far the request reaches besides; and `permission`, what a
+role has to grant. The name of a permission is what is touched and how, `experiment.edit`, out of `PERMISSIONS`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from resolute.api.body_kinds import ORDINARY, BodyKind
+from resolute.api.subjects import Reach, Subject, found
 
 if TYPE_CHECKING:
     from resolute.api.call import Call
@@ -31,7 +32,7 @@ PERMISSIONS = frozenset(
         *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
         *("task.view", "task.edit"),
         *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view", "cluster.metrics.view"),
-        "cluster.history.view",
+        *("cluster.history.view", "cluster.usage.view"),
     }
 )
 """All there are. Artifacts are what code left behind or brought along: logs, files."""
@@ -48,38 +49,6 @@ class Caller(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What a call is about: `kind` is user, task, allocation, trial, experiment, checkpoint, or, for what is only read,
-    readable checkpoint (a trial's own, or the one that it began from). `where` is where the request names it:
-    `path.trialId`, `body.taskId`, `body.logs.taskId` (every element of a list counts)."""
-
-    kind: str
-    where: str
-
-    def values(self, path: Mapping[str, str], body: Any) -> list[str]:
-        part, _, name = self.where.partition(".")
-        if part == "path":
-            return [str(path[name])] if name in path else []
-        return [str(value) for value in _found(self.where, path, body)]
-
-
-def _found(where: str, path: Mapping[str, str], body: Any) -> list[Any]:
-    part, *keys = where.split(".")
-    found: list[Any] = [path if part == "path" else body]
-    for key in keys:
-        found = [element[key] for element in _elements(found) if isinstance(element, Mapping) and key in element]
-    return list(_elements(found))
-
-
-def _elements(found: Iterable[Any]) -> Iterator[Any]:
-    for value in found:
-        if isinstance(value, list):
-            yield from value
-        else:
-            yield value
-
-
-@dataclass(frozen=True, slots=True)
 class Access:
     callers: frozenset[Caller]
     subjects: tuple[Subject, ...] = ()
@@ -88,36 +57,63 @@ class Access:
     """Fields, by where the request names them, and what is asked of the caller instead when one of them is set."""
     asked_for_by: str = ""
     """The field of the request that makes the gateway ask for this."""
+    reach: Reach | None = None
 
     def __or__(self, other: Access) -> Access:
         return Access(
             self.callers | other.callers,
-            self.subjects + other.subjects,
+            _once(self.subjects + other.subjects),
             self.permission or other.permission,
             self.stricter + other.stricter,
+            reach=self.reach or other.reach,
         )
 
     def but(self, instead: Access, *fields: str) -> Access:
         """A request that sets one of `fields`, such as `body.admin`, needs `instead`."""
         return replace(self, stricter=(*self.stricter, *((where, instead) for where in fields)))
 
+    @property
+    def goes_by_what_is_named(self) -> bool:
+        """Whether a caller may be let in because of what the request names."""
+        return not self.callers.isdisjoint((Caller.TASK, Caller.OWNER, Caller.SELF))
+
     def asked_by(self, path: Mapping[str, str], body: Any) -> Access:
-        """What this very request needs."""
+        """What this very request needs. It is about the same things, whatever it sets."""
         for where, instead in self.stricter:
-            if any(value is not None for value in _found(where, path, body)):
-                return replace(instead, asked_for_by=where.partition(".")[2])
+            if any(value is not None for value in found(where, path, body)):
+                subjects = _once(self.subjects + instead.subjects)
+                return replace(instead, subjects=subjects, reach=self.reach, asked_for_by=where.partition(".")[2])
         return self
 
-    def own(self, kind: str, where: str) -> Access:
-        """The caller must own what the request names at `where`; a bare name is a parameter of the path."""
+    def about(self, kind: str, where: str, *, to: str = "", optional: bool = False) -> Access:
+        """The request names such a thing at `where`; a bare name is a parameter of the path. Where only owners or tasks
+        may come in, the caller must own it. `to`: the permission for this thing, where it is another than the
+        route's."""
         where = where if "." in where else f"path.{where}"
-        return replace(self, subjects=(*self.subjects, Subject(kind, where)))
+        subjects = _once((*self.subjects, Subject(kind, where, to, optional)))
+        return replace(self, subjects=subjects, reach=self.reach or Reach.NAMED)
+
+    def over_scope(self) -> Access:
+        """The request is about everything of its kind that lies within the caller's scope."""
+        return replace(self, reach=Reach.SCOPE)
+
+    def outside(self) -> Access:
+        """The request is about what lies outside of workspaces."""
+        return replace(self, reach=Reach.OUTSIDE)
+
+    def oneself(self) -> Access:
+        """The request is about the caller alone."""
+        return replace(self, reach=Reach.ONESELF)
 
     def to(self, permission: str) -> Access:
         return replace(self, permission=permission)
 
 
-ANYONE = Access(frozenset({Caller.ANYONE}))
+def _once(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
+    return tuple(dict.fromkeys(subjects))
+
+
+ANYONE = Access(frozenset({Caller.ANYONE}), reach=Reach.OUTSIDE)
 SIGNED_IN = Access(frozenset({Caller.SIGNED_IN}))
 ADMIN = Access(frozenset({Caller.ADMIN}))
 SELF = Access(frozenset({Caller.SELF}))
@@ -243,6 +239,9 @@ class Route:
     """The handler reads `call.read.raw` itself: for bodies that are not JSON objects."""
     body: BodyKind = ORDINARY
     """Which kind of body it takes, and so how large a one."""
+
+    def __post_init__(self) -> None:
+        assert self.access.reach is not None, f"{self.operation}: say what it is about (about, over_scope, outside …)"
 
     @property
     def names_in_raw_body(self) -> bool:

@@ -59,7 +59,7 @@ ROUTES = (
         "GET",
         f"{API}/operation",
         operation,
-        SIGNED_IN.to("experiment.view") | TASK.own("trial", "trialId"),
+        SIGNED_IN.to("experiment.view") | TASK.about("trial", "trialId"),
     ),
     Route("CompleteTrialSearcherValidation", "POST", f"{API}/completed_operation", complete_operation, OWN_TRIAL),
 )

@@ -308,8 +308,8 @@ async def patch_checkpoints(call: Call) -> dict[str, Any]:
 
 
 API = "/api/v1"
-OWN_TRIAL = TASK.to("experiment.edit").own("trial", "trialId")
-OWN_ALLOCATION = TASK.to("task.edit").own("allocation", "allocationId")
+OWN_TRIAL = TASK.to("experiment.edit").about("trial", "trialId")
+OWN_ALLOCATION = TASK.to("task.edit").about("allocation", "allocationId")
 ALLOCATION = f"{API}/allocations/{{allocationId}}"
 
 ROUTES = (
@@ -318,7 +318,7 @@ ROUTES = (
         "GET",
         f"{API}/tasks/{{taskId}}/context_directory",
         context_directory,
-        SIGNED_IN.to("experiment.artifacts.view") | TASK.own("task", "taskId"),
+        SIGNED_IN.to("experiment.artifacts.view") | TASK.about("task", "taskId"),
     ),
     Route(
         "AllocationRendezvousInfo",
@@ -348,28 +348,28 @@ ROUTES = (
         "POST",
         f"{API}/runs/start",
         prepare_for_reporting,
-        TASK.to("experiment.edit").own("trial", "body.runId"),
+        TASK.to("experiment.edit").about("trial", "body.runId"),
     ),
     Route(
         "GetRunMetadata",
         "GET",
         f"{API}/runs/{{runId}}/metadata",
         get_run_metadata,
-        SIGNED_IN.to("experiment.view") | TASK.own("trial", "runId"),
+        SIGNED_IN.to("experiment.view") | TASK.about("trial", "runId"),
     ),
     Route(
         "PostRunMetadata",
         "POST",
         f"{API}/runs/{{runId}}/metadata",
         post_run_metadata,
-        (TASK | OWNERS).own("trial", "runId").to("experiment.edit"),
+        (TASK | OWNERS).about("trial", "runId").to("experiment.edit"),
     ),
     Route(
         "ReportCheckpoint",
         "POST",
         f"{API}/checkpoints",
         report_checkpoint,
-        TASK.to("checkpoint.create").own("task", "body.taskId").own("allocation", "body.allocationId"),
+        TASK.to("checkpoint.create").about("task", "body.taskId").about("allocation", "body.allocationId"),
         body=CHECKPOINT_FILES,
     ),
     Route(
@@ -377,7 +377,7 @@ ROUTES = (
         "PATCH",
         f"{API}/checkpoints",
         patch_checkpoints,
-        (TASK | OWNERS).own("checkpoint", "body.checkpoints.uuid").to("checkpoint.edit"),
+        (TASK | OWNERS).about("checkpoint", "body.checkpoints.uuid").to("checkpoint.edit"),
         body=CHECKPOINT_FILES,
     ),
 )

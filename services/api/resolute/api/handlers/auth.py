@@ -113,10 +113,12 @@ async def legacy_me(call: Call) -> dict[str, Any]:
     return {"id": user["id"], "username": user["username"], "admin": user["admin"], "active": user["active"]}
 
 
+ONE = SIGNED_IN.oneself()
+
 ROUTES = (
     Route("Login", "POST", "/api/v1/auth/login", login, ANYONE),
-    Route("Logout", "POST", "/api/v1/auth/logout", logout, SIGNED_IN),
-    Route("CurrentUser", "GET", "/api/v1/auth/user", me, SIGNED_IN),
-    Route("GetMe", "GET", "/api/v1/me", me, SIGNED_IN),
-    Route("LegacyMe", "GET", "/users/me", legacy_me, SIGNED_IN),
+    Route("Logout", "POST", "/api/v1/auth/logout", logout, ONE),
+    Route("CurrentUser", "GET", "/api/v1/auth/user", me, ONE),
+    Route("GetMe", "GET", "/api/v1/me", me, ONE),
+    Route("LegacyMe", "GET", "/users/me", legacy_me, ONE),
 )

@@ -132,11 +132,18 @@ async def _experiment_of(call: Call, uuid: str) -> int:
 
 
 VIEW = SIGNED_IN.to("checkpoint.view")
-DELETE = OWNERS.to("checkpoint.edit").own("checkpoint", "body.checkpointUuids")
+OF_EXPERIMENT, OF_TRIAL = VIEW.about("experiment", "id"), VIEW.about("trial", "id")
+DELETE = OWNERS.to("checkpoint.edit").about("checkpoint", "body.checkpointUuids")
 
 ROUTES = (
-    Route("GetExperimentCheckpoints", "GET", "/api/v1/experiments/{id}/checkpoints", get_experiment_checkpoints, VIEW),
-    Route("GetTrialCheckpoints", "GET", "/api/v1/trials/{id}/checkpoints", get_trial_checkpoints, VIEW),
+    Route(
+        "GetExperimentCheckpoints",
+        "GET",
+        "/api/v1/experiments/{id}/checkpoints",
+        get_experiment_checkpoints,
+        OF_EXPERIMENT,
+    ),
+    Route("GetTrialCheckpoints", "GET", "/api/v1/trials/{id}/checkpoints", get_trial_checkpoints, OF_TRIAL),
     Route("CheckpointsRemoveFiles", "POST", "/api/v1/checkpoints/rm", remove_files, DELETE),
     Route("DeleteCheckpoints", "DELETE", "/api/v1/checkpoints", delete_checkpoints, DELETE),
     Route(
@@ -144,13 +151,13 @@ ROUTES = (
         "GET",
         "/api/v1/checkpoints/{checkpointUuid}",
         get_checkpoint,
-        VIEW | TASK.own("readable checkpoint", "checkpointUuid"),
+        VIEW | TASK.about("readable checkpoint", "checkpointUuid"),
     ),
     Route(
         "PostCheckpointMetadata",
         "POST",
         "/api/v1/checkpoints/{checkpointUuid}/metadata",
         post_metadata,
-        (TASK | OWNERS).own("checkpoint", "checkpointUuid").to("checkpoint.edit"),
+        (TASK | OWNERS).about("checkpoint", "checkpointUuid").to("checkpoint.edit"),
     ),
 )

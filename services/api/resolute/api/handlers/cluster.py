@@ -134,8 +134,8 @@ async def get_resource_pools(call: Call) -> dict[str, Any]:
     }
 
 
-VIEW = SIGNED_IN.to("cluster.view")
-EDIT = ADMIN.to("cluster.edit")
+VIEW = SIGNED_IN.to("cluster.view").outside()
+EDIT = ADMIN.to("cluster.edit").outside()
 AGENT = "/api/v1/agents/{agentId}"
 SLOT = f"{AGENT}/slots/{{slotId}}"
 

@@ -65,7 +65,7 @@ ROUTES = (
         "/api/v1/experiments/continue",
         continue_experiment,
         # It runs with the owner's environment variables, and the caller may choose which program reads them.
-        OWNERS.to("experiment.edit").own("experiment", "body.id"),
+        OWNERS.to("experiment.edit").about("experiment", "body.id"),
         body=CONFIGURATION,
     ),
 )

@@ -196,7 +196,11 @@ ROUTES = (
         "POST",
         "/api/v1/experiments",
         create_experiment,
-        SIGNED_IN.to("experiment.create"),
+        # The project may also be named in the configuration; `placing` looks for it within the scope.
+        SIGNED_IN.to("experiment.create")
+        .over_scope()
+        .about("project", "body.projectId", optional=True)
+        .about("experiment", "body.parentId", to="experiment.view", optional=True),
         body=SUBMISSION,
     ),
 )

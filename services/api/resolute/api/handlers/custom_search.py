@@ -116,7 +116,7 @@ ROUTES = (
         "GET",
         f"{ONE}/searcher_events",
         get_searcher_events,
-        SIGNED_IN.to("experiment.view"),
+        SIGNED_IN.to("experiment.view").about("experiment", "experimentId"),
     ),
     Route(
         "PostSearcherOperations",
@@ -124,6 +124,6 @@ ROUTES = (
         f"{ONE}/searcher_operations",
         post_searcher_operations,
         # Whoever says how a search goes on decides what its trials run.
-        OWNERS.to("experiment.edit").own("experiment", "experimentId"),
+        OWNERS.to("experiment.edit").about("experiment", "experimentId"),
     ),
 )

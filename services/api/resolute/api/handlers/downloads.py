@@ -77,6 +77,6 @@ ROUTES = (
         "GET",
         "/checkpoints/{checkpointUuid}",
         download_checkpoint,
-        SIGNED_IN.to("checkpoint.view"),
+        SIGNED_IN.to("checkpoint.view").about("checkpoint", "checkpointUuid"),
     ),
 )

@@ -12,7 +12,7 @@ from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.handlers.chosen import Scope, chosen
 from resolute.api.handlers.shown_secrets import experiment_for
-from resolute.api.routing import OWNERS, SIGNED_IN, Handler, Owned, Route, Verdict, decide
+from resolute.api.routing import OWNERS, SIGNED_IN, Access, Handler, Owned, Route, Verdict, decide
 from resolute.api.views.experiments import row_of
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
@@ -250,27 +250,35 @@ def _retention(call: Call) -> dict[str, Any]:
 
 
 EDIT = SIGNED_IN.to("experiment.edit")
-OWN = OWNERS.to("experiment.edit").own("experiment", "experimentId")
+STEER, EDIT_ONE = EDIT.about("experiment", "id"), EDIT.about("experiment", "experimentId")
+EDIT_MANY = EDIT.over_scope()
+OWN = OWNERS.to("experiment.edit").about("experiment", "experimentId")
 """For what deletes: the experiment, its logs after some days, or checkpoints by a new retention policy."""
 ONE = "/api/v1/experiments/{experimentId}"
 MANY = "/api/v1/projects/{projectId}/experiments"
 
+
+def into(access: Access) -> Access:
+    """For what goes to another project as well."""
+    return access.about("project", "body.destinationProjectId", to="experiment.create")
+
+
 ROUTES = (
     *(
-        Route(f"{verb.capitalize()}Experiment", "POST", f"/api/v1/experiments/{{id}}/{verb}", acting(make), EDIT)
+        Route(f"{verb.capitalize()}Experiment", "POST", f"/api/v1/experiments/{{id}}/{verb}", acting(make), STEER)
         for verb, make in VERBS.items()
     ),
     *(
-        Route(f"{verb.capitalize()}Experiments", "POST", f"{MANY}/{verb}", acting_on_many(make), EDIT)
+        Route(f"{verb.capitalize()}Experiments", "POST", f"{MANY}/{verb}", acting_on_many(make), EDIT_MANY)
         for verb, make in VERBS.items()
     ),
     Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), OWN),
-    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment, _its_owner), EDIT),
-    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT.but(OWN, "body.checkpointStorage")),
-    Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT),
-    Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT),
-    Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, EDIT),
-    Route("MoveExperiments", "POST", f"{MANY}/move", move_experiments, EDIT),
+    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment, _its_owner), EDIT_MANY),
+    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT_ONE.but(OWN, "body.checkpointStorage")),
+    Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT_ONE),
+    Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT_ONE),
+    Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, into(EDIT_ONE)),
+    Route("MoveExperiments", "POST", f"{MANY}/move", move_experiments, into(EDIT_MANY)),
     Route("PutExperimentRetainLogs", "PUT", f"{ONE}/retain_logs", retain_logs, OWN),
-    Route("PutExperimentsRetainLogs", "PUT", f"{MANY}/retain_logs", retain_logs_of_many, EDIT),
+    Route("PutExperimentsRetainLogs", "PUT", f"{MANY}/retain_logs", retain_logs_of_many, EDIT_MANY),
 )

@@ -160,18 +160,19 @@ async def preview_gc(call: Call) -> dict[str, Any]:
 
 
 VIEW = SIGNED_IN.to("experiment.view")
-OWN = VIEW | TASK.own("experiment", "experimentId")
+LIST, VIEW_ONE = VIEW.over_scope(), VIEW.about("experiment", "experimentId")
+OWN = VIEW_ONE | TASK
 
 ROUTES = (
-    Route("GetExperiments", "GET", "/api/v1/experiments", get_experiments, VIEW),
-    Route("GetExperimentLabels", "GET", "/api/v1/experiment/labels", get_labels, VIEW),
+    Route("GetExperiments", "GET", "/api/v1/experiments", get_experiments, LIST),
+    Route("GetExperimentLabels", "GET", "/api/v1/experiment/labels", get_labels, LIST),
     Route("GetExperiment", "GET", "/api/v1/experiments/{experimentId}", get_experiment, OWN),
     Route(
         "GetExperimentValidationHistory",
         "GET",
         "/api/v1/experiments/{experimentId}/validation-history",
         get_validation_history,
-        VIEW,
+        VIEW_ONE,
     ),
     Route(
         "GetBestSearcherValidationMetric",
@@ -180,5 +181,5 @@ ROUTES = (
         get_best_metric,
         OWN,
     ),
-    Route("PreviewGC", "GET", "/experiments/{experimentId}/preview_gc", preview_gc, VIEW),
+    Route("PreviewGC", "GET", "/experiments/{experimentId}/preview_gc", preview_gc, VIEW_ONE),
 )

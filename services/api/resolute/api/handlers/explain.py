@@ -96,4 +96,6 @@ def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record], waits: 
     return f"{len(waiting)} of its {len(live)} allocations wait: {why}" if held else f"it waits: {why}"
 
 
-ROUTES = (Route("ExplainJob", "GET", "/api/v1/jobs/{jobId}/explain", explain_job, SIGNED_IN.to("task.view")),)
+VIEW = SIGNED_IN.to("task.view").about("job", "jobId")
+
+ROUTES = (Route("ExplainJob", "GET", "/api/v1/jobs/{jobId}/explain", explain_job, VIEW),)

@@ -113,7 +113,7 @@ def _aside(one: Aside) -> dict[str, Any]:
     }
 
 
-READ = ADMIN.to("cluster.history.view")
+READ = ADMIN.to("cluster.history.view").outside()
 
 ROUTES = (
     Route("GetLogEvents", "GET", "/api/v1/log/events", get_events, READ),

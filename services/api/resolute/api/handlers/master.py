@@ -130,12 +130,14 @@ def _made(pretty: bool) -> bytes:
 _MAKING = Lock()
 
 
+CONFIG = ADMIN.to("cluster.config.view").outside()
+
 ROUTES = (
     Route("Welcome", "GET", "/", welcome, ANYONE),
     Route("Info", "GET", "/info", info, ANYONE),
     Route("Health", "GET", "/health", health, ANYONE),
     Route("GetMaster", "GET", "/api/v1/master", get_master, ANYONE),
     Route("GetTelemetry", "GET", "/api/v1/master/telemetry", get_telemetry, ANYONE),
-    Route("GetMasterConfig", "GET", "/api/v1/master/config", get_master_config, ADMIN.to("cluster.config.view")),
+    Route("GetMasterConfig", "GET", "/api/v1/master/config", get_master_config, CONFIG),
     Route("OpenAPI", "GET", "/api/v1/api.swagger.json", swagger, ANYONE),
 )

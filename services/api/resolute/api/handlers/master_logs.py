@@ -45,4 +45,6 @@ def _entry(line: Line) -> dict[str, Any]:
     return {"logEntry": entry}
 
 
-ROUTES = (Route("MasterLogs", "GET", "/api/v1/master/logs", master_logs, SIGNED_IN.to("cluster.logs.view")),)
+VIEW = SIGNED_IN.to("cluster.logs.view").outside()
+
+ROUTES = (Route("MasterLogs", "GET", "/api/v1/master/logs", master_logs, VIEW),)

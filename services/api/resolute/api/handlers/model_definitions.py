@@ -119,7 +119,7 @@ def _modified(file: ContextFile) -> str | None:
     return timestamp(datetime.fromtimestamp(file.mtime, UTC))
 
 
-VIEW = SIGNED_IN.to("experiment.artifacts.view")
+VIEW = SIGNED_IN.to("experiment.artifacts.view").about("experiment", "experimentId")
 ONE = "/api/v1/experiments/{experimentId}"
 
 ROUTES = (

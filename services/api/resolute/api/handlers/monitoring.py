@@ -60,7 +60,7 @@ def _exporters(agent_id: str, pool: str, host: str, ports: tuple[int, ...]) -> d
     }
 
 
-READ = (SIGNED_IN | MONITOR).to("cluster.metrics.view")
+READ = (SIGNED_IN | MONITOR).to("cluster.metrics.view").outside()
 
 ROUTES = (
     Route("ProcessMetrics", "GET", "/debug/prom/metrics", process_metrics, READ),

@@ -46,7 +46,7 @@ ROUTES = (
         "POST",
         "/api/v1/preview-hp-search",
         preview_search,
-        SIGNED_IN.to("experiment.create"),
+        SIGNED_IN.to("experiment.create").oneself(),
         body=CONFIGURATION,
     ),
 )

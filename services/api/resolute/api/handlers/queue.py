@@ -81,11 +81,19 @@ async def update_queue(call: Call) -> dict[str, Any]:
     return {}
 
 
-VIEW = SIGNED_IN.to("task.view")
+VIEW = SIGNED_IN.to("task.view").over_scope()
+STATS = SIGNED_IN.to("cluster.view").outside()
+"""How busy the pools are: figures that name no job."""
+CHANGE = (
+    SIGNED_IN.to("task.edit")
+    .about("job", "body.updates.jobId")
+    .about("job", "body.updates.aheadOf", optional=True)
+    .about("job", "body.updates.behindOf", optional=True)
+)
 
 ROUTES = (
     Route("GetJobs", "GET", "/api/v1/job-queues", get_jobs, VIEW),
     Route("GetJobsV2", "GET", "/api/v1/job-queues-v2", get_jobs_v2, VIEW),
-    Route("GetJobQueueStats", "GET", "/api/v1/job-queues/stats", get_queue_stats, VIEW),
-    Route("UpdateJobQueue", "POST", "/api/v1/job-queues", update_queue, SIGNED_IN.to("task.edit")),
+    Route("GetJobQueueStats", "GET", "/api/v1/job-queues/stats", get_queue_stats, STATS),
+    Route("UpdateJobQueue", "POST", "/api/v1/job-queues", update_queue, CHANGE),
 )

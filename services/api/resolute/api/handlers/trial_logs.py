@@ -35,19 +35,19 @@ async def clean_up_logs(call: Call) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("CleanupLogs", "POST", "/api/v1/cleanup_logs", clean_up_logs, ADMIN.to("cluster.edit")),
+    Route("CleanupLogs", "POST", "/api/v1/cleanup_logs", clean_up_logs, ADMIN.to("cluster.edit").outside()),
     Route(
         "GetTrialRemainingLogRetentionDays",
         "GET",
         "/api/v1/trials/{id}/remaining_log_retention_days",
         get_remaining_days,
-        SIGNED_IN.to("experiment.view"),
+        SIGNED_IN.to("experiment.view").about("trial", "id"),
     ),
     Route(
         "PutTrialRetainLogs",
         "PUT",
         "/api/v1/trials/{trialId}/retain_logs",
         retain_trial_logs,
-        OWNERS.to("experiment.edit").own("trial", "trialId"),
+        OWNERS.to("experiment.edit").about("trial", "trialId"),
     ),
 )

@@ -57,20 +57,22 @@ async def kill_trial(call: Call) -> dict[str, Any]:
     return {}
 
 
+EDIT = SIGNED_IN.to("experiment.edit").about("trial", "id")
+
 ROUTES = (
     Route(
         "GetExperimentTrials",
         "GET",
         "/api/v1/experiments/{experimentId}/trials",
         get_experiment_trials,
-        SIGNED_IN.to("experiment.view"),
+        SIGNED_IN.to("experiment.view").about("experiment", "experimentId"),
     ),
     Route(
         "GetTrial",
         "GET",
         "/api/v1/trials/{trialId}",
         get_trial,
-        SIGNED_IN.to("experiment.view") | TASK.own("trial", "trialId"),
+        SIGNED_IN.to("experiment.view") | TASK.about("trial", "trialId"),
     ),
-    Route("KillTrial", "POST", "/api/v1/trials/{id}/kill", kill_trial, SIGNED_IN.to("experiment.edit")),
+    Route("KillTrial", "POST", "/api/v1/trials/{id}/kill", kill_trial, EDIT),
 )

@@ -211,7 +211,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> web.StreamRes
     return web.Response(text=text.getvalue(), content_type="text/csv")
 
 
-VIEW = SIGNED_IN.to("cluster.view")
+VIEW = SIGNED_IN.to("cluster.usage.view").outside()
 API = "/api/v1/resources/allocation"
 CSV = "/resources/allocation"
 

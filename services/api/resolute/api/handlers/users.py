@@ -195,17 +195,18 @@ async def reset_settings(call: Call) -> dict[str, Any]:
     return {}
 
 
-VIEW = SIGNED_IN.to("user.view")
-ADMIN_OR_SELF = ADMIN | SELF.own("user", "userId")
+VIEW = SIGNED_IN.to("user.view").outside()
+OWN = SIGNED_IN.oneself()
+ADMIN_OR_SELF = (ADMIN | SELF.about("user", "userId")).outside()
 
 ROUTES = (
     Route("GetUsers", "GET", "/api/v1/users", get_users, VIEW),
-    Route("GetUserSetting", "GET", "/api/v1/users/setting", get_settings, SIGNED_IN),
-    Route("PostUserSetting", "POST", "/api/v1/users/setting", post_settings, SIGNED_IN),
-    Route("ResetUserSetting", "POST", "/api/v1/users/setting/reset", reset_settings, SIGNED_IN),
+    Route("GetUserSetting", "GET", "/api/v1/users/setting", get_settings, OWN),
+    Route("PostUserSetting", "POST", "/api/v1/users/setting", post_settings, OWN),
+    Route("ResetUserSetting", "POST", "/api/v1/users/setting/reset", reset_settings, OWN),
     Route("GetUser", "GET", "/api/v1/users/{userId}", get_user, VIEW),
     Route("GetUserByUsername", "GET", "/api/v1/users/{username}/by-username", get_user_by_username, VIEW),
-    Route("PostUser", "POST", "/api/v1/users", post_user, ADMIN.to("user.create")),
+    Route("PostUser", "POST", "/api/v1/users", post_user, ADMIN.to("user.create").outside()),
     Route(
         "PatchUser",
         "PATCH",
@@ -213,7 +214,7 @@ ROUTES = (
         patch_user,
         ADMIN_OR_SELF.to("user.edit").but(ADMIN.to("user.edit"), *ADMINS_ONLY),
     ),
-    Route("PatchUsers", "PATCH", "/api/v1/users", patch_users, ADMIN.to("user.edit")),
+    Route("PatchUsers", "PATCH", "/api/v1/users", patch_users, ADMIN.to("user.edit").outside()),
     Route(
         "SetUserPassword",
         "POST",

@@ -71,16 +71,17 @@ async def get_allocation(call: Call) -> dict[str, Any]:
 
 
 VIEW = SIGNED_IN.to("task.view")
+LIST = VIEW.over_scope()
 
 ROUTES = (
-    Route("GetTasks", "GET", "/api/v1/tasks", get_tasks, VIEW),
-    Route("GetActiveTasksCount", "GET", "/api/v1/tasks/count", get_task_counts, VIEW),
-    Route("GetTask", "GET", "/api/v1/tasks/{taskId}", get_task, VIEW | TASK.own("task", "taskId")),
+    Route("GetTasks", "GET", "/api/v1/tasks", get_tasks, LIST),
+    Route("GetActiveTasksCount", "GET", "/api/v1/tasks/count", get_task_counts, LIST),
+    Route("GetTask", "GET", "/api/v1/tasks/{taskId}", get_task, VIEW | TASK.about("task", "taskId")),
     Route(
         "GetAllocation",
         "GET",
         "/api/v1/allocations/{allocationId}",
         get_allocation,
-        VIEW | TASK.own("allocation", "allocationId"),
+        VIEW | TASK.about("allocation", "allocationId"),
     ),
 )

@@ -106,34 +106,37 @@ async def _project(call: Call, project_id: int) -> dict[str, Any]:
 
 
 VIEW = SIGNED_IN.to("workspace.view")
+VIEW_ONE = VIEW.about("workspace", "id")
+
+VIEW_PROJECT = SIGNED_IN.to("project.view").about("project", "id")
 
 RUNS_AS = "body.agentUserGroup"
 """Whom the tasks of a workspace run as is for administrators to say."""
 
 ROUTES = (
-    Route("GetWorkspaces", "GET", "/api/v1/workspaces", get_workspaces, VIEW),
-    Route("GetWorkspace", "GET", "/api/v1/workspaces/{id}", get_workspace, VIEW),
+    Route("GetWorkspaces", "GET", "/api/v1/workspaces", get_workspaces, VIEW.over_scope()),
+    Route("GetWorkspace", "GET", "/api/v1/workspaces/{id}", get_workspace, VIEW_ONE),
     Route(
         "PostWorkspace",
         "POST",
         "/api/v1/workspaces",
         post_workspace,
-        SIGNED_IN.to("workspace.create").but(ADMIN.to("workspace.create"), RUNS_AS),
+        SIGNED_IN.to("workspace.create").outside().but(ADMIN.to("workspace.create"), RUNS_AS),
     ),
     Route(
         "PatchWorkspace",
         "PATCH",
         "/api/v1/workspaces/{id}",
         patch_workspace,
-        OWNERS.to("workspace.edit").own("workspace", "id").but(ADMIN.to("workspace.edit"), RUNS_AS),
+        OWNERS.to("workspace.edit").about("workspace", "id").but(ADMIN.to("workspace.edit"), RUNS_AS),
     ),
-    Route("GetWorkspaceProjects", "GET", "/api/v1/workspaces/{id}/projects", get_workspace_projects, VIEW),
+    Route("GetWorkspaceProjects", "GET", "/api/v1/workspaces/{id}/projects", get_workspace_projects, VIEW_ONE),
     Route(
         "PostProject",
         "POST",
         "/api/v1/workspaces/{workspaceId}/projects",
         post_project,
-        SIGNED_IN.to("project.create"),
+        SIGNED_IN.to("project.create").about("workspace", "workspaceId"),
     ),
-    Route("GetProject", "GET", "/api/v1/projects/{id}", get_project, SIGNED_IN.to("project.view")),
+    Route("GetProject", "GET", "/api/v1/projects/{id}", get_project, VIEW_PROJECT),
 )
