@@ -171,6 +171,10 @@ class RefreshCheckpoints(CheckpointCommand):
 
 @dataclass(frozen=True, slots=True)
 class ApplyRetention(CheckpointCommand):
+    """The store itself applies the policy of an experiment that has ended, also after an edit of the policy.
+
+    Gateways ask for the preview. Those of earlier releases also ask to apply a policy that was edited."""
+
     experiment_id: int
     save_experiment_best: int
     save_trial_best: int

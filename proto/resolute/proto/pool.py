@@ -319,6 +319,8 @@ class JobMoved(PoolEvent):
     """An exact decimal number: among equal priorities the queue goes by it. Others have that of their arrival."""
     priority: int
     """That of the neighbour, which the job adopts."""
+    experiment_id: int | None = None
+    """See JobReference. None in events of releases that recorded none."""
 
 
 NUMBERED = (AllocationRequested, SlotsAssigned)
@@ -441,6 +443,17 @@ class TaskReference(TypedDict):
 def reference_in(message: RequestAllocation | AllocationRequested) -> TaskReference:
     """The reference that the owner gave with its request."""
     return TaskReference(experiment_id=message.experiment_id, trial_id=message.trial_id)
+
+
+class JobReference(TypedDict):
+    """The number by which the owner of a job's tasks knows the job."""
+
+    experiment_id: int | None
+
+
+def job_reference_in(message: RequestAllocation | AllocationRequested) -> JobReference:
+    """The reference to its job, of what the owner gave with its request."""
+    return JobReference(experiment_id=message.experiment_id)
 
 
 @dataclass(frozen=True, slots=True)

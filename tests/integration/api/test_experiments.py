@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 import resolute.checkpoint.shell as checkpoint
+from resolute.api.handlers import queue_agreement
+from resolute.proto.errors import Unavailable
+from resolute.proto.experiment import EditExperiment
 from resolute.proto.message import Cause, Command, Reply
-from resolute.proto.pool import ChangeJob
+from resolute.proto.pool import ChangeJob, MoveJob
 from tests.integration.api import a_search
 from tests.integration.api.running import Client, running
 
@@ -418,7 +421,7 @@ async def test_the_queue_tells_what_waits_and_the_cluster_what_it_has(postgres_d
 async def test_of_two_priorities_set_at_once_the_queue_goes_by_the_one_that_stays(
     postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pool learns of the first after the second, which the configuration has."""
+    """The pool is asked for the first only after the configuration has the second."""
     async with running(postgres_dsn, services=True) as cluster:
         ada, bob = [await cluster.nobody.login(name) for name in ("admin", "determined")]
         job_id = (await submit(ada))["experiment"]["jobId"]
@@ -427,14 +430,17 @@ async def test_of_two_priorities_set_at_once_the_queue_goes_by_the_one_that_stay
             return await cluster.gateway.read.value("SELECT coalesce(min(priority), -1) FROM read_v1.allocations")
 
         await cluster.until(priority, 42)
-        on_its_way, second_is_done = asyncio.Event(), asyncio.Event()
+        on_its_way, second_is_decided = asyncio.Event(), asyncio.Event()
         request = cluster.bus.request
 
         async def late(command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
-            if isinstance(command, ChangeJob) and cause.id.startswith("req-") and command.changes == {"priority": 10}:
+            if isinstance(command, ChangeJob) and command.changes == {"priority": 10}:
                 on_its_way.set()
-                await second_is_done.wait()
-            return await request(command, cause, timeout_s)
+                await second_is_decided.wait()
+            reply = await request(command, cause, timeout_s)
+            if isinstance(command, EditExperiment) and command.changes == {"priority": 20}:
+                second_is_decided.set()
+            return reply
 
         monkeypatch.setattr(cluster.bus, "request", late)
 
@@ -444,7 +450,83 @@ async def test_of_two_priorities_set_at_once_the_queue_goes_by_the_one_that_stay
         async with asyncio.TaskGroup() as group:
             group.create_task(put(ada, 10))
             await on_its_way.wait()
-            await put(bob, 20)
-            second_is_done.set()
+            group.create_task(put(bob, 20))
         assert await priority() == 20
         assert (await ada.get("/api/v1/experiments/1"))["experiment"]["config"]["resources"]["priority"] == 20
+
+
+async def test_each_change_of_an_experiment_is_one_command_and_the_owners_tell_each_other_the_rest(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        first, second = [(await submit(someone))["experiment"]["jobId"] for _ in range(2)]
+
+        async def waiting() -> int:
+            return len((await someone.get("/api/v1/job-queues-v2"))["jobs"])
+
+        await cluster.until(waiting, 2)
+        sent: list[Command] = []
+        request = cluster.bus.request
+
+        async def noted(command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
+            if cause.id.startswith("req-"):
+                sent.append(command)
+            return await request(command, cause, timeout_s)
+
+        async def update(**change: Any) -> Command:
+            sent.clear()
+            await someone.post("/api/v1/job-queues", {"updates": [change]})
+            (command,) = sent
+            return command
+
+        async def shown() -> list[Any]:
+            """The first in the queue, with its priority there and in the configuration."""
+            job = (await someone.get("/api/v1/job-queues"))["jobs"][0]
+            experiment = (await someone.get(f"/api/v1/experiments/{job['entityId']}"))["experiment"]
+            return [job["jobId"], job["priority"], experiment["config"]["resources"]["priority"]]
+
+        monkeypatch.setattr(cluster.bus, "request", noted)
+        assert isinstance(await update(jobId=second, priority=7), EditExperiment)
+        assert await shown() == [second, 7, 7]
+        assert isinstance(await update(jobId=first, aheadOf=second), MoveJob)
+        assert await shown() == [first, 7, 7]
+        assert isinstance(await update(jobId=first, aheadOf=second), MoveJob), "which changes nothing"
+        sent.clear()
+        retention = {"saveTrialLatest": 0, "saveTrialBest": 0}
+        patch = {"name": "another", "resources": {"priority": 9}, "checkpointStorage": retention}
+        assert (await someone.call("PATCH", "/api/v1/experiments/2", patch)).status == 200
+        (edit,) = sent
+        assert isinstance(edit, EditExperiment)
+        assert set(edit.changes) == {"name", "priority", "save_trial_latest", "save_trial_best"}
+
+
+async def test_a_change_of_the_queue_that_the_pool_does_not_follow_is_no_success(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_agreement, "FOLLOWED_WITHIN_S", 0.0)
+    async with running(postgres_dsn, services=True) as cluster:
+        someone = await cluster.nobody.login("determined")
+        job_id = (await submit(someone))["experiment"]["jobId"]
+
+        async def waiting() -> int:
+            return len((await someone.get("/api/v1/job-queues-v2"))["jobs"])
+
+        await cluster.until(waiting, 1)
+        request = cluster.bus.request
+
+        async def silent(command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
+            if isinstance(command, ChangeJob):
+                raise Unavailable("the scheduler does not answer")
+            return await request(command, cause, timeout_s)
+
+        monkeypatch.setattr(cluster.bus, "request", silent)
+        answer = await someone.call("POST", "/api/v1/job-queues", {"updates": [{"jobId": job_id, "priority": 5}]})
+        assert answer.status == 503
+        assert "the queue does not go by it yet" in answer.error
+        monkeypatch.setattr(cluster.bus, "request", request)
+
+        async def priority() -> Any:
+            return (await someone.get("/api/v1/job-queues"))["jobs"][0]["priority"]
+
+        await cluster.until(priority, 5)

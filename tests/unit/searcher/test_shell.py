@@ -35,6 +35,7 @@ from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import (
     AllocationExited,
     ChangeJob,
+    JobMoved,
     KillAllocation,
     PreemptAllocation,
     RequestAllocation,
@@ -239,6 +240,19 @@ async def test_a_queue_setting_that_is_edited_is_told_to_the_scheduler() -> None
         await house.ask(EditExperiment(1, {"priority": 1, "notes": "hurry"}), "cmd-2")
         await house.until(lambda: len(house.asked) == 2)
         assert getattr(house.asked[1], "changes", None) == {"priority": 1}
+
+
+async def test_a_job_that_was_moved_has_the_priority_of_its_neighbour_in_its_configuration_too() -> None:
+    async with a_house() as house:
+        await house.ask(submission(config()), "cmd-1")
+        stated = JobMoved("job", "neighbour", "ahead", "0.5", 7, experiment_id=1)
+        moves = [JobMoved("of-an-earlier-release", "neighbour", "ahead", "0.5", 3), stated, stated]
+        await house.log.append("pool-default", moves, expected_version=0, cause=Cause("req-1/update-0", actor="ada"))
+        await house.until(lambda: len(house.asked) == 2)
+        (edited,) = [recorded for recorded in house.log._all if isinstance(recorded.event, ExperimentEdited)]
+        assert edited.event == ExperimentEdited({"priority": 7})
+        assert edited.cause.actor == "ada"
+        assert getattr(house.asked[1], "changes", None) == {"priority": 7}, "the pool finds nothing to change"
 
 
 async def test_an_edit_that_is_told_again_does_not_undo_a_later_one() -> None:

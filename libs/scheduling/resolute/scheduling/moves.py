@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from resolute.proto.errors import InvalidConfig, NotFound, refuse
-from resolute.proto.pool import ChangeJob, JobChanged, JobMoved, MoveJob
+from resolute.proto.pool import ChangeJob, JobChanged, JobMoved, JobReference, MoveJob, job_reference_in
 from resolute.proto.queue import WANTED, JobSetting, PolicyName, Side, may_be
 from resolute.scheduling.jobs import Job
 from resolute.scheduling.pool import Pool
@@ -58,7 +58,15 @@ def move(pool: Pool, wish: MoveJob, policy_name: str) -> JobMoved | None:
             "jobs were moved there so often that no more room is left between two places",
             f"move {neighbour_id} first, next to any other job",
         )
-    return JobMoved(wish.job_id, neighbour_id, side, _decimal(numerator, decimals), priority)
+    place = _decimal(numerator, decimals)
+    return JobMoved(wish.job_id, neighbour_id, side, place, priority, **_reference(pool, wish.job_id))
+
+
+def _reference(pool: Pool, job_id: str) -> JobReference:
+    """By what the owner of a job's tasks knows the job; something of the job waits."""
+    entry = pool.of_job.first((job_id, ""))
+    assert entry is not None, f"nothing of {job_id} waits"
+    return job_reference_in(pool.allocations[entry[1]].request)
 
 
 def _neighbour(wish: MoveJob) -> tuple[str, bool]:

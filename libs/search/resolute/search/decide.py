@@ -32,7 +32,7 @@ from resolute.proto.experiment import (
     UnarchiveExperiment,
 )
 from resolute.proto.message import Event
-from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import ExperimentState
 from resolute.search import chapters, reports, trial_logs, trial_metadata, wishes
 from resolute.search.experiment import Experiment
@@ -45,6 +45,7 @@ News: TypeAlias = (
     | CheckpointCompleted
     | CheckpointDeletionRequested
     | CheckpointFilesRemoved
+    | JobMoved
     | CloseTrial
     | CoverTarget
 )
@@ -91,6 +92,8 @@ def _hear(news: News, experiment: Experiment, ids: TrialIds) -> list[Event]:
             return reports.checkpointed(experiment, news)
         case CheckpointDeletionRequested(uuid=uuid) | CheckpointFilesRemoved(uuid=uuid):
             return reports.checkpoint_lost(experiment, uuid)
+        case JobMoved(priority=priority):
+            return wishes.adopt_priority(experiment, priority)
         case CloseTrial():
             return reports.close_trial(experiment, news, ids)
         case CoverTarget():

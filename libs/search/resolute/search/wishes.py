@@ -21,6 +21,7 @@ from resolute.proto.experiment import (
     SearchBracket,
 )
 from resolute.proto.message import Event, Object
+from resolute.proto.queue import JobSetting
 from resolute.proto.states import GONE, RUNNING, StopAs, TrialState, is_finished, is_stopping
 from resolute.proto.states import ExperimentState as State
 from resolute.search import derive, trial, turns
@@ -146,6 +147,13 @@ def edit(experiment: Experiment, changes: Object) -> list[Event]:
         raise refused("edit", experiment)
     check_edits(changes)
     return [ExperimentEdited(changes), *_leaving(experiment, changes.get("resource_pool"))] if changes else []
+
+
+def adopt_priority(experiment: Experiment, priority: int) -> list[Event]:
+    """The job was moved in its pool's queue, and has the priority of its neighbour: the configuration says so too."""
+    if experiment.state in (State.ABSENT, *GONE) or experiment.settings.priority == priority:
+        return []
+    return edit(experiment, {JobSetting.PRIORITY.value: priority})
 
 
 def add_label(experiment: Experiment, label: str) -> list[Event]:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 from resolute.proto.experiment import (
     ExperimentDeleted,
+    ExperimentEdited,
     ExperimentEnded,
     ExperimentPaused,
     TrialCreated,
@@ -19,7 +20,7 @@ from resolute.proto.experiment import (
     TrialTargetSet,
 )
 from resolute.proto.message import Event, Recorded
-from resolute.proto.pool import AllocationExited, AllocationStarted, PreemptionRequested
+from resolute.proto.pool import AllocationExited, AllocationStarted, JobChanged, JobMoved, PreemptionRequested
 
 REMEMBERED = 10_000
 
@@ -39,6 +40,16 @@ def deletion(experiment_id: int | str) -> str:
     return f"deletion of experiment {experiment_id}"
 
 
+def job(job_id: str) -> str:
+    """What the news goes by that a job of the queue has other settings, or another place."""
+    return f"job {job_id}"
+
+
+def configuration(experiment_id: int | str) -> str:
+    """What the news goes by that the configuration of an experiment was edited."""
+    return f"configuration of experiment {experiment_id}"
+
+
 OF_A_SEARCH = (TrialCreated, TrialTargetReached, TrialEarlyExitReported, TrialEnded, ExperimentPaused, ExperimentEnded)
 
 
@@ -48,6 +59,8 @@ def _about(event: Event) -> str | None:
             return event.allocation_id
         case TrialTargetSet() | TrialStopRequested() | TrialRunRequested() | TrialEnded():
             return trial(event.trial_id)
+        case JobChanged() | JobMoved():
+            return job(event.job_id)
     return None
 
 
@@ -64,6 +77,8 @@ class Signals:
             self._hear(about, recorded.position)
         if isinstance(recorded.event, OF_A_SEARCH):
             self._hear(experiment(recorded.key), recorded.position)
+        if isinstance(recorded.event, ExperimentEdited):
+            self._hear(configuration(recorded.key), recorded.position)
         if isinstance(recorded.event, ExperimentDeleted):
             self._hear(deletion(recorded.key), recorded.position)
 

@@ -20,7 +20,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.message import Recorded
-from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 
 ONLY_TOLD = (
     TrialCreated,
@@ -54,6 +54,8 @@ class Apart:
             case TrialRunRequested(trial_id=trial_id, allocation_id=allocation_id):
                 self._learn(trial_id, _task_of(allocation_id))
                 return _task_of(allocation_id)
+            case JobMoved():
+                return None  # it edits the configuration of a whole experiment
             case TrialStopRequested(trial_id=trial_id) | TrialTargetSet(trial_id=trial_id):
                 return self._tasks.get(trial_id)
         nobody_reacts = recorded.category == streams.POOL.name or isinstance(recorded.event, ONLY_TOLD)

@@ -36,7 +36,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.owners import SEARCHER
-from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import AllocationOutcome, ExperimentState
 from resolute.proto.tasks import DescribeTask, TaskDescription
 from resolute.search import chapters, derive, reports, wishes
@@ -127,6 +127,8 @@ class Searcher:
             case AllocationStarted(allocation_id=allocation):
                 await self._note(derive.experiment_of(allocation), event, cause)
             case AllocationExited(experiment_id=experiment_id, trial_id=int()):
+                await self._note(experiment_id, event, cause)
+            case JobMoved(experiment_id=experiment_id):
                 await self._note(experiment_id, event, cause)
             case CheckpointCompleted(experiment_id=experiment_id):
                 await self._note(experiment_id, event, cause)

@@ -16,7 +16,6 @@ from resolute.api.routing import OWNERS, SIGNED_IN, Access, Handler, Owned, Rout
 from resolute.api.views.experiments import row_of
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
-from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import Forbidden, NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -32,7 +31,7 @@ from resolute.proto.experiment import (
     SearcherCommand,
     UnarchiveExperiment,
 )
-from resolute.proto.states import FINISHED, RUNNING, STOPPING, ExperimentState, is_finished
+from resolute.proto.states import FINISHED, RUNNING, STOPPING, ExperimentState
 
 Make = Callable[[int], SearcherCommand]
 Allowed = Callable[[Call, int], Awaitable[None]]
@@ -138,8 +137,6 @@ async def patch_experiment(call: Call) -> dict[str, Any]:
         await _check_pool(call, experiment_id, changes["resource_pool"])
     if changes:
         await call.send(EditExperiment(experiment_id, changes))
-    if any(name.startswith("save_") for name in changes):
-        await _collect(call, experiment_id)
     return {"experiment": await experiment_for(call, experiment_id)}
 
 
@@ -175,24 +172,6 @@ def changes_of(patch: Mapping[str, Any]) -> dict[str, Any]:
 
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-async def _collect(call: Call, experiment_id: int) -> None:
-    """A new policy for an experiment that has ended takes effect at once; for another, at its end."""
-    row = await row_of(call.gateway.read, experiment_id)
-    if not is_finished(row["state"]):
-        return
-    storage = orjson.loads(row["config"])["checkpoint_storage"]
-    await call.send(
-        ApplyRetention(
-            experiment_id,
-            storage["save_experiment_best"],
-            storage["save_trial_best"],
-            storage["save_trial_latest"],
-            row["smaller_is_better"],
-        ),
-        step="retention",
-    )
 
 
 async def put_label(call: Call) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What people may change of the queue: read and checked as a whole, then made one by one.
 
-An experiment's configuration is where its priority, weight and pool are told, so they are edited there; the scheduler
-is told in the same breath, so that the answer comes when the queue goes by it.
+Each change is one command. The priority, the weight and the pool of an experiment are edited in its configuration, and
+the scheduler follows; a place in the queue is the scheduler's, and the configuration follows. The answer comes when
+both show the change.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import asyncpg
 import orjson
 
 from resolute.api.call import Call
+from resolute.api.handlers import queue_agreement
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.views.jobs import job_of
 from resolute.config import Slots, slots_of
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.experiment import EditExperiment
-from resolute.proto.pool import ChangeJob, MoveJob
+from resolute.proto.pool import ChangeJob, MoveJob, SchedulerCommand
 from resolute.proto.queue import WANTED, JobSetting, PolicyName, may_be
 from resolute.proto.states import is_over
 
@@ -39,11 +41,6 @@ LEFT JOIN LATERAL (
            (f.config #>> '{resources,priority}')::int AS priority
     FROM read_v1.experiment_configs f WHERE f.experiment_id = e.id) s ON true
 WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
-
-RESOURCES = "SELECT config -> 'resources' FROM read_v1.experiment_configs WHERE experiment_id = $1"
-
-SENT_TO_POOL_MOST = 10
-"""How often one change is sent to the pool, where other requests keep changing the same setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,58 +155,35 @@ def _check_policy(call: Call, job: Job, action: str, path: str) -> None:
 
 
 async def applied(call: Call, change: Change, step: str) -> None:
+    """Send the one command that makes the change. What follows from it in the other service, that service does itself:
+    the pool follows an experiment's configuration, and the configuration adopts the priority of a job that moved."""
+    reply = await call.send(_command(change), step)
+    changed = _changed(change) if reply.position else None  # a job that stood there already was not moved
+    if changed is not None and change.job.experiment_id is not None:
+        await queue_agreement.reached(call, change.job.experiment_id, change.job.job_id, changed)
+
+
+def _changed(change: Change) -> JobSetting | None:
+    """What the queue and the configuration of an experiment have to agree upon afterwards."""
+    match change.action:
+        case "aheadOf" | "behindOf":
+            return JobSetting.PRIORITY
+        case "priority" | "weight":
+            return JobSetting(change.action)
+    return None
+
+
+def _command(change: Change) -> SchedulerCommand | EditExperiment:
     job = change.job
     match change.action:
         case "aheadOf":
-            await call.send(MoveJob(job.pool, job.job_id, ahead_of=change.value), step)
-            await _adopt(call, job, step)
+            return MoveJob(job.pool, job.job_id, ahead_of=change.value)
         case "behindOf":
-            await call.send(MoveJob(job.pool, job.job_id, behind_of=change.value), step)
-            await _adopt(call, job, step)
+            return MoveJob(job.pool, job.job_id, behind_of=change.value)
         case "resourcePool":
             assert job.experiment_id is not None, "others were refused"
-            await call.send(EditExperiment(job.experiment_id, {"resource_pool": change.value}), step)
-        case name:
-            await _edit(call, job, {name: change.value}, step)
-
-
-async def _edit(call: Call, job: Job, changes: dict[str, Any], step: str) -> None:
+            return EditExperiment(job.experiment_id, {"resource_pool": change.value})
+    changes = {change.action: change.value}
     if job.experiment_id is not None:
-        await call.send(EditExperiment(job.experiment_id, changes), step)
-    if job.live:
-        await _tell_pool(call, job, changes, step)
-
-
-async def _tell_pool(call: Call, job: Job, changes: Mapping[str, Any], step: str) -> None:
-    """Let the pool go by `changes`, which the configuration has already.
-
-    Of two requests that change the same setting at once, the pool may learn of the earlier one last. So the
-    configuration is read again after the pool has answered, and what it says by then is sent to the pool. A request
-    that edits the configuration later also sends to the pool later.
-    """
-    for turn in range(SENT_TO_POOL_MOST):
-        try:
-            reply = await call.send(ChangeJob(job.pool, job.job_id, dict(changes)), f"{step}/queue{turn or ''}")
-        except NotFound:  # its last allocation ended meanwhile: the next will be asked for as its configuration says
-            return
-        if job.experiment_id is None and reply.position:
-            return
-        await call.gateway.read.catch_up()
-        present = await _present(call, job, changes)
-        if present == changes:
-            return
-        changes = present
-
-
-async def _present(call: Call, job: Job, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the configuration says of the settings in `changes`; the same again where there is none."""
-    found = await call.gateway.read.value(RESOURCES, job.experiment_id)
-    resources = {} if found is None else orjson.loads(found)
-    return {name: resources.get(name, value) for name, value in changes.items()}
-
-
-async def _adopt(call: Call, job: Job, step: str) -> None:
-    """A job that moved has the priority of its neighbour: its configuration says so too."""
-    row = await call.gateway.read.row(JOB, job.job_id)
-    if row is not None and job.experiment_id is not None and row["live"]:
-        await call.send(EditExperiment(job.experiment_id, {"priority": row["priority"]}), f"{step}/adopt")
+        return EditExperiment(job.experiment_id, changes)
+    return ChangeJob(job.pool, job.job_id, changes)
