@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from resolute.agent import task
 from resolute.agent.agent import Agent
 from resolute.agent.environment import environment
 from resolute.agent.ledger import Ledger
@@ -21,7 +22,7 @@ from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch, Line
 from resolute.agent.settings import AgentSettings
 from resolute.agent.task import LOOK_S_TALKING
 from resolute.bus import MemoryBus, subjects
-from resolute.proto.errors import Failed, InvalidConfig, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, SetAside, Unavailable
 from resolute.proto.message import Reply
 from resolute.proto.needs import Feature
 from resolute.proto.pool import (
@@ -133,6 +134,9 @@ class Scene:
     grace_s: float = 60
     away: bool = False
     failing: int = 0
+    set_aside: str = ""
+    """What news is refused because processes of the scheduler died of it."""
+    refused_news: list[str] = field(default_factory=list)
     logs_away: bool = False
     running: asyncio.Task[None] | None = None
 
@@ -190,6 +194,9 @@ class Scene:
         if self.failing:
             self.failing -= 1
             raise Failed("a bug of the scheduler's")
+        if report.what == self.set_aside:
+            self.refused_news.append(report.what)
+            raise SetAside("processes died of it")
         self.reports.append((report.resources_id, report.what, report.exit_code))
         self.reasons.append(report.reason)
         self.pools.append(report.pool)
@@ -259,6 +266,44 @@ async def test_what_is_ordered_is_started_reported_and_its_end_too(tmp_path: Pat
         s.runtime.end("r1", 7)
         await s.until(lambda: s.reports[1:] == [("r1", "exited", 7)])
         await s.until(lambda: s.runtime.forgotten == ["r1"])
+
+
+async def test_a_start_that_is_refused_since_processes_died_of_its_report_is_reported_until_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The others of its gang wait for it."""
+    monkeypatch.setattr(task, "START_AGAIN_S", 0.01)
+    async with scene(tmp_path) as s:
+        s.set_aside = "started"
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: len(s.refused_news) > 2)
+        s.set_aside = ""
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        s.runtime.end("r1", 0)
+        await s.until(lambda: s.reports[1:] == [("r1", "exited", 0)])
+        assert set(s.refused_news) == {"started"}
+
+
+async def test_a_task_whose_start_is_refused_to_its_end_has_its_end_reported_all_the_same(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        s.set_aside = "started"
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.refused_news == ["started"])
+        s.runtime.end("r1", 3)
+        await s.until(lambda: s.reports == [("r1", "exited", 3)])
+        await s.until(lambda: s.runtime.forgotten == ["r1"])
+
+
+async def test_an_end_that_is_refused_since_processes_died_of_its_report_is_reported_again(tmp_path: Path):
+    async with scene(tmp_path) as s:
+        await s.order(AgentOrders(start=(start("r1", 0),)))
+        await s.until(lambda: s.reports == [("r1", "started", None)])
+        s.set_aside = "exited"
+        s.runtime.end("r1", 3)
+        await s.until(lambda: bool(s.refused_news))
+        s.set_aside = ""
+        s.answer = lambda hello: stop_it()  # the scheduler still has the task
+        await s.until(lambda: s.reports[1:] == [("r1", "exited", 3)])
 
 
 async def test_an_order_given_twice_or_late_starts_nothing_more(tmp_path: Path):

@@ -42,15 +42,15 @@ class Retrying(Protocol):
 
 
 class Patience:
-    """Growing pauses while something is away: 50 ms, doubling, up to 2 s."""
+    """Growing pauses while something is away: 50 ms unless `first_s` says otherwise, doubling, up to `most_s`."""
 
-    def __init__(self) -> None:
-        self._pause_s = 0.05
+    def __init__(self, first_s: float = 0.05, most_s: float = 2.0) -> None:
+        self._pause_s, self._most_s = first_s, most_s
 
     async def wait(self, who: str, error: Exception) -> None:
         log_.warning("waiting", who=who, why=str(error), pause_s=self._pause_s)
         await asyncio.sleep(self._pause_s)
-        self._pause_s = min(self._pause_s * 2, 2.0)
+        self._pause_s = min(self._pause_s * 2, self._most_s)
 
 
 class Follower:

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from resolute.bus import Bus, subjects
-from resolute.proto.errors import Failed, ResoluteError, TooLarge, Unavailable
+from resolute.proto.errors import Failed, ResoluteError, SetAside, TooLarge, Unavailable
 from resolute.proto.message import Reply
 from resolute.proto.pool import LogBatch, LogsStored, OpenSecrets, SecretsOpened, TaskReport
 from resolute.service import Patience
@@ -37,7 +37,10 @@ class Desk:
     agent_id: str
 
     async def report(self, report: TaskReport) -> None:
-        """Returns when it is in the log, or was refused: then nobody waits for it."""
+        """Returns when it is in the log, or was refused: then nobody waits for it.
+
+        Raises SetAside where processes of the scheduler died of it: one that is started later may take it.
+        """
         patience = Patience()
         while True:
             try:
@@ -45,6 +48,8 @@ class Desk:
                 return
             except (Unavailable, Failed) as error:
                 await patience.wait(f"report of {report.resources_id}", error)
+            except SetAside:
+                raise
             except ResoluteError as error:
                 log_.warning("report refused", what=report.what, resources_id=report.resources_id, why=error.message)
                 return

@@ -30,8 +30,10 @@ from resolute.agent.runtime import (
     TaskRuntime,
 )
 from resolute.agent.settings import AgentSettings
+from resolute.proto.errors import SetAside
 from resolute.proto.pool import LogBatch, TaskReport
 from resolute.proto.states import ShareNews
+from resolute.service import Patience
 
 log_ = structlog.get_logger()
 
@@ -41,6 +43,9 @@ LOOK_S_MIN, LOOK_S_TALKING, LOOK_S_MAX = 0.05, 0.2, 0.5
 look that finds something costs this host, the bus and a gateway what training on the same processors would miss."""
 TRICKLE_BYTES = 8192
 """What a look finds below that is a little."""
+
+START_AGAIN_S, START_AGAIN_MOST_S = 5.0, 60.0
+"""The first and the longest pause before a report of a start that was refused is sent again."""
 
 CANNOT_START = 125
 """The exit code of a task that never ran, as container engines have it."""
@@ -149,12 +154,36 @@ class Task:
         """Written down before it is told, so that it is the same, and its line is said once, whoever tells it."""
         found = await self._begin(launch)
         if found is None:
-            address = await self._office.runtime.address(self.entry.resources_id)
-            await self._report(ShareNews.STARTED, address=address or self._office.address)
-            found = self._planned(await self._office.runtime.exit(self.entry.resources_id))
+            found = await self._see_it_run()
         words = (found.lost, last_words(found, self.entry.stop_reason, self._begun))
         self._write(replace(self.entry, found=found, last_words="\n".join(filter(None, words))))
         return found
+
+    async def _see_it_run(self) -> Exit:
+        """Report its start, and wait for its end. The others of a gang wait for the start: where the scheduler refuses
+        the report because processes died of it, the agent sends it again for as long as the task runs."""
+        address = await self._office.runtime.address(self.entry.resources_id) or self._office.address
+        refused = await self._report_start(address)
+        repeating = asyncio.create_task(self._repeat_the_start(address, refused)) if refused is not None else None
+        try:
+            return self._planned(await self._office.runtime.exit(self.entry.resources_id))
+        finally:
+            if repeating is not None:
+                repeating.cancel()
+
+    async def _repeat_the_start(self, address: str, refused: SetAside | None) -> None:
+        patience = Patience(START_AGAIN_S, START_AGAIN_MOST_S)
+        while refused is not None:
+            await patience.wait(f"report of the start of {self.entry.resources_id}", refused)
+            refused = await self._report_start(address)
+
+    async def _report_start(self, address: str) -> SetAside | None:
+        """The refusal, where the report may be taken later."""
+        try:
+            await self._report(ShareNews.STARTED, address=address)
+        except SetAside as error:
+            return error
+        return None
 
     def _planned(self, found: Exit) -> Exit:
         """A task that is ended with its cluster cannot write down how; the command that ends it notes that it does."""
@@ -239,8 +268,13 @@ class Task:
     # ------------------------------------------------------------ what is said about it
 
     async def _report_exit(self, found: Exit) -> None:
+        """A report that is refused counts as sent: where the scheduler does not know of the end, its next answer to a
+        hello still orders the task to be started or stopped, and the agent reports the end again."""
         reason = found.reason or self.entry.stop_reason
-        await self._report(ShareNews.EXITED, exit_code=found.code, reason=reason, hopeless=found.hopeless)
+        try:
+            await self._report(ShareNews.EXITED, exit_code=found.code, reason=reason, hopeless=found.hopeless)
+        except SetAside as error:
+            log_.warning("report of an end refused", resources_id=self.entry.resources_id, why=error.message)
         self._write(replace(self.entry, reported_at_s=time.time()))
         log_.info("ended", resources_id=self.entry.resources_id, exit_code=found.code, why=found.reason)
 
