@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-SOURCES := proto libs services
+SOURCES := proto libs services tests bench
 SEED ?= 1
 # Tests run side by side in so many processes; 1: one after the other. tests/side_by_side.py says what is kept apart.
 WORKERS ?= 1

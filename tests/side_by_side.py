@@ -97,7 +97,7 @@ class Distribution:
         return ByGroup(config, log, self._file)
 
 
-class ByGroup(LoadScopeScheduling):
+class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
     """pytest-xdist's scheduler of scopes, where a scope is a group."""
 
     def __init__(self, config: pytest.Config, log: Producer, file: Path) -> None:

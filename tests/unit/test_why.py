@@ -49,7 +49,7 @@ def causes(log: Lines) -> list[str]:
     return [fact.type for fact in asyncio.run(causes_of(log.facts[-1], log))]
 
 
-def test_a_run_that_leaves_a_node_out_follows_from_the_line_that_a_log_policy_found():
+def test_a_run_that_leaves_a_node_out_follows_from_the_line_that_a_log_policy_found() -> None:
     again = {**OF_TRIAL, "run_id": 2, "slots": 1, "checkpoint": None, "blocked_agents": ["a1"]}
     log = Lines(
         ("TrialLogPolicyMatched", "match", {**MATCHED, "action": "exclude_node"}),
@@ -61,7 +61,7 @@ def test_a_run_that_leaves_a_node_out_follows_from_the_line_that_a_log_policy_fo
     assert sentence(log.facts[-1].row, again).endswith("from the beginning, and not on a1")
 
 
-def test_a_trial_that_is_not_restarted_ended_for_the_line_and_for_the_run():
+def test_a_trial_that_is_not_restarted_ended_for_the_line_and_for_the_run() -> None:
     log = Lines(
         ("TrialLogPolicyMatched", "match", {**MATCHED, "action": "cancel_retries"}),
         ("TrialRunEnded", "exit", {**OF_TRIAL, "outcome": "failed"}),
@@ -70,7 +70,7 @@ def test_a_trial_that_is_not_restarted_ended_for_the_line_and_for_the_run():
     assert causes(log) == ["TrialLogPolicyMatched", "TrialRunEnded"]
 
 
-def test_a_trial_that_made_room_is_asked_about_that_also_when_it_has_ended():
+def test_a_trial_that_made_room_is_asked_about_that_also_when_it_has_ended() -> None:
     log = Lines(
         ("PreemptionRequested", "ask", {"allocation_id": "41.1", "by": "priority"}),
         ("TrialRunEnded", "exit", {**OF_TRIAL, "allocation_id": "41.1", "outcome": "yielded"}),

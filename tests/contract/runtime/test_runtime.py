@@ -116,7 +116,7 @@ async def ended(runtime: TaskRuntime, launch: Launch) -> Exit:
 
 async def test_a_task_runs_with_its_own_environment_and_directory(
     runtime: TaskRuntime, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setenv("OF_THE_AGENT", "not for others")
     launch = python("import os; print(os.environ.get('WHO'), os.environ.get('OF_THE_AGENT'), os.getcwd())", WHO="me")
     await runtime.start(launch)
@@ -124,7 +124,7 @@ async def test_a_task_runs_with_its_own_environment_and_directory(
     assert await texts_of(runtime, launch) == [f"me None {runtime.folder(launch.resources_id)}/workdir"]
 
 
-async def test_a_task_finds_the_files_it_is_given_in_its_folder(runtime: TaskRuntime):
+async def test_a_task_finds_the_files_it_is_given_in_its_folder(runtime: TaskRuntime) -> None:
     large = "0123456789" * 300_000
     launch = python("import os, hashlib; print(hashlib.sha256(open('../config.json', 'rb').read()).hexdigest())")
     await runtime.start(replace(launch, files={"config.json": large}))
@@ -133,19 +133,19 @@ async def test_a_task_finds_the_files_it_is_given_in_its_folder(runtime: TaskRun
 
 
 @pytest.mark.parametrize("code", [0, 1, 42])
-async def test_its_exit_code_is_told(runtime: TaskRuntime, code: int):
+async def test_its_exit_code_is_told(runtime: TaskRuntime, code: int) -> None:
     launch = python(f"raise SystemExit({code})")
     await runtime.start(launch)
     assert (await ended(runtime, launch)).code == code
 
 
-async def test_a_death_by_signal_is_told_as_shells_do(runtime: TaskRuntime):
+async def test_a_death_by_signal_is_told_as_shells_do(runtime: TaskRuntime) -> None:
     launch = python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     await runtime.start(launch)
     assert (await ended(runtime, launch)).code == 139
 
 
-async def test_every_line_is_kept_with_its_instant_and_its_stream(runtime: TaskRuntime):
+async def test_every_line_is_kept_with_its_instant_and_its_stream(runtime: TaskRuntime) -> None:
     before = time.time()
     launch = python("import sys\nfor n in range(50): print(n)\nprint('trouble', file=sys.stderr)")
     await runtime.start(launch)
@@ -156,21 +156,21 @@ async def test_every_line_is_kept_with_its_instant_and_its_stream(runtime: TaskR
     assert all(before <= line.at.timestamp() <= time.time() for line in lines)
 
 
-async def test_progress_bars_and_last_words_without_a_newline_are_lines_too(runtime: TaskRuntime):
+async def test_progress_bars_and_last_words_without_a_newline_are_lines_too(runtime: TaskRuntime) -> None:
     launch = python("import sys; sys.stdout.write('10%\\r50%\\r\\n100%\\nbye')")
     await runtime.start(launch)
     await ended(runtime, launch)
     assert await texts_of(runtime, launch) == ["10%", "50%", "100%", "bye"]
 
 
-async def test_a_line_without_end_comes_in_pieces(runtime: TaskRuntime):
+async def test_a_line_without_end_comes_in_pieces(runtime: TaskRuntime) -> None:
     launch = python("print('x' * 200_000)")
     await runtime.start(launch)
     await ended(runtime, launch)
     assert "".join(await texts_of(runtime, launch)) == "x" * 200_000
 
 
-async def test_a_line_that_ends_as_if_the_task_had_is_a_line(runtime: TaskRuntime):
+async def test_a_line_that_ends_as_if_the_task_had_is_a_line(runtime: TaskRuntime) -> None:
     last = "A" * 5000 + " x y z", "A" * 4083 + " x 0 0"
     launch = python(f"import time\nfor line in {last!r}:\n    print(line)\n    time.sleep(0.3)\nraise SystemExit(3)")
     await runtime.start(launch)
@@ -178,21 +178,21 @@ async def test_a_line_that_ends_as_if_the_task_had_is_a_line(runtime: TaskRuntim
     assert await texts_of(runtime, launch) == list(last)
 
 
-async def test_no_character_is_cut_where_a_line_is(runtime: TaskRuntime):
+async def test_no_character_is_cut_where_a_line_is(runtime: TaskRuntime) -> None:
     launch = python("print('x' + 'é€😀' * 30_000)")
     await runtime.start(launch)
     await ended(runtime, launch)
     assert "".join(await texts_of(runtime, launch)) == "x" + "é€😀" * 30_000
 
 
-async def test_output_that_is_not_utf8_is_kept_as_well_as_can_be(runtime: TaskRuntime):
+async def test_output_that_is_not_utf8_is_kept_as_well_as_can_be(runtime: TaskRuntime) -> None:
     launch = python("import sys; sys.stdout.buffer.write(b'caf\\xe9\\n')")
     await runtime.start(launch)
     await ended(runtime, launch)
     assert await texts_of(runtime, launch) == ["caf\ufffd"]
 
 
-async def test_a_task_that_is_asked_to_end_may_tidy_up(patient: TaskRuntime):
+async def test_a_task_that_is_asked_to_end_may_tidy_up(patient: TaskRuntime) -> None:
     launch = python(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: (print('tidied'), sys.exit(7)))\n"
@@ -205,7 +205,7 @@ async def test_a_task_that_is_asked_to_end_may_tidy_up(patient: TaskRuntime):
     assert await texts_of(patient, launch) == ["up", "tidied"]
 
 
-async def test_so_may_a_program_whose_shell_ends_at_once(patient: TaskRuntime):
+async def test_so_may_a_program_whose_shell_ends_at_once(patient: TaskRuntime) -> None:
     tidying = "time.sleep(0.3); print('tidied', flush=True); sys.exit(7)"
     code = f"import signal, sys, time\ndef tidy(*_):\n    {tidying}\nsignal.signal(signal.SIGTERM, tidy)\n"
     program = f"{code}print('up', flush=True)\ntime.sleep(60)"
@@ -217,7 +217,7 @@ async def test_so_may_a_program_whose_shell_ends_at_once(patient: TaskRuntime):
     assert await texts_of(patient, launch) == ["up", "tidied"]
 
 
-async def test_what_has_left_the_group_of_a_task_is_asked_to_end_with_it(patient: TaskRuntime):
+async def test_what_has_left_the_group_of_a_task_is_asked_to_end_with_it(patient: TaskRuntime) -> None:
     outsider = (
         "import signal, sys\n"
         "signal.signal(signal.SIGTERM, lambda *_: (print('tidied', flush=True), sys.exit()))\n"
@@ -235,7 +235,7 @@ async def test_what_has_left_the_group_of_a_task_is_asked_to_end_with_it(patient
 DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up')\ntime.sleep(60)"
 
 
-async def test_one_that_does_not_listen_is_killed_when_its_time_is_up(runtime: TaskRuntime):
+async def test_one_that_does_not_listen_is_killed_when_its_time_is_up(runtime: TaskRuntime) -> None:
     launch = python(DEAF)
     await runtime.start(launch)
     await until_it_says(runtime, launch, "up")
@@ -245,7 +245,7 @@ async def test_one_that_does_not_listen_is_killed_when_its_time_is_up(runtime: T
     assert 0.4 < time.monotonic() - asked < 40
 
 
-async def test_killing_does_not_wait(runtime: TaskRuntime):
+async def test_killing_does_not_wait(runtime: TaskRuntime) -> None:
     launch = python(DEAF)
     await runtime.start(launch)
     await until_it_says(runtime, launch, "up")
@@ -253,7 +253,7 @@ async def test_killing_does_not_wait(runtime: TaskRuntime):
     assert (await ended(runtime, launch)).code == 137
 
 
-async def test_other_signals_are_passed_on(runtime: TaskRuntime):
+async def test_other_signals_are_passed_on(runtime: TaskRuntime) -> None:
     launch = python(
         "import signal, sys\nsignal.signal(signal.SIGUSR1, lambda *_: print('heard'))\nprint('up')\nsignal.pause()"
     )
@@ -274,7 +274,7 @@ print(child.pid, outsider.pid)
 
 
 @pytest.mark.parametrize("how", ["it ends", "it is killed"])
-async def test_nothing_of_a_task_outlives_it(runtime: TaskRuntime, how: str):
+async def test_nothing_of_a_task_outlives_it(runtime: TaskRuntime, how: str) -> None:
     launch = python(FAMILY + ("time.sleep(60)" if how == "it is killed" else "sys.exit(5)"))
     await runtime.start(launch)
     if how == "it is killed":
@@ -284,7 +284,7 @@ async def test_nothing_of_a_task_outlives_it(runtime: TaskRuntime, how: str):
     assert processes_of(launch) == []
 
 
-async def test_a_later_runtime_finds_a_running_task_its_output_and_its_end(make: MakeRuntime):
+async def test_a_later_runtime_finds_a_running_task_its_output_and_its_end(make: MakeRuntime) -> None:
     launch = python(
         "import sys\nprint('up')\nprint('got', sys.stdin.read(1) or 'nothing')\nimport time; time.sleep(0.5)"
     )
@@ -296,7 +296,7 @@ async def test_a_later_runtime_finds_a_running_task_its_output_and_its_end(make:
     assert await texts_of(later, launch) == ["up", "got nothing"]
 
 
-async def test_a_later_runtime_finds_a_task_that_ended_meanwhile(make: MakeRuntime):
+async def test_a_later_runtime_finds_a_task_that_ended_meanwhile(make: MakeRuntime) -> None:
     launch = python("print('done'); raise SystemExit(3)")
     first = make()
     await first.start(launch)
@@ -307,7 +307,7 @@ async def test_a_later_runtime_finds_a_task_that_ended_meanwhile(make: MakeRunti
     assert await texts_of(later, launch) == ["done"]
 
 
-async def test_a_later_runtime_can_stop_what_an_earlier_one_began(make: MakeRuntime):
+async def test_a_later_runtime_can_stop_what_an_earlier_one_began(make: MakeRuntime) -> None:
     launch = python(DEAF)
     await make().start(launch)
     later = make()
@@ -316,18 +316,18 @@ async def test_a_later_runtime_can_stop_what_an_earlier_one_began(make: MakeRunt
     assert (await ended(later, launch)).code == 137
 
 
-async def test_there_is_nothing_to_find_where_nothing_was(runtime: TaskRuntime):
+async def test_there_is_nothing_to_find_where_nothing_was(runtime: TaskRuntime) -> None:
     assert not await runtime.attach(str(uuid.uuid4()))
 
 
-async def test_a_command_that_is_not_there_says_so_in_its_log(runtime: TaskRuntime):
+async def test_a_command_that_is_not_there_says_so_in_its_log(runtime: TaskRuntime) -> None:
     launch = command("no-such-command")
     await runtime.start(launch)
     assert (await ended(runtime, launch)).code == 127
     assert await texts_of(runtime, launch) == ["ERROR: cannot run no-such-command: No such file or directory"]
 
 
-async def test_a_task_is_started_once(runtime: TaskRuntime):
+async def test_a_task_is_started_once(runtime: TaskRuntime) -> None:
     launch = python("pass")
     await runtime.start(launch)
     with pytest.raises(CannotStart):
@@ -337,7 +337,7 @@ async def test_a_task_is_started_once(runtime: TaskRuntime):
         await runtime.start(launch)
 
 
-async def test_signals_to_a_task_that_has_ended_go_nowhere(runtime: TaskRuntime):
+async def test_signals_to_a_task_that_has_ended_go_nowhere(runtime: TaskRuntime) -> None:
     launch = python("pass")
     await runtime.start(launch)
     await ended(runtime, launch)
@@ -347,7 +347,7 @@ async def test_signals_to_a_task_that_has_ended_go_nowhere(runtime: TaskRuntime)
     assert not await runtime.attach(launch.resources_id)
 
 
-async def test_a_task_whose_supervisor_is_killed_ends_with_it(make: MakeRuntime):
+async def test_a_task_whose_supervisor_is_killed_ends_with_it(make: MakeRuntime) -> None:
     launch = python(FAMILY + "time.sleep(60)")
     runtime = make()
     await runtime.start(launch)
@@ -361,12 +361,12 @@ async def test_a_task_whose_supervisor_is_killed_ends_with_it(make: MakeRuntime)
     await until(lambda: not processes_of(launch))
 
 
-async def test_variables_that_no_process_can_have_are_the_tasks_trouble_not_the_agents(runtime: TaskRuntime):
+async def test_variables_that_no_process_can_have_are_the_tasks_trouble_not_the_agents(runtime: TaskRuntime) -> None:
     with pytest.raises(CannotStart, match="cannot start"):
         await runtime.start(python("print()", **{"A=B": "c"}))
 
 
-async def test_what_nobody_owns_is_ended(make: MakeRuntime):
+async def test_what_nobody_owns_is_ended(make: MakeRuntime) -> None:
     mine, strays = python(DEAF), python(DEAF)
     runtime = make()
     for launch in (mine, strays):
@@ -394,7 +394,7 @@ class Slow(Engine):
 
 
 @needs.docker
-async def test_a_task_that_begins_while_a_busy_daemon_lists_the_others_is_left_alone(tmp_path: Path):
+async def test_a_task_that_begins_while_a_busy_daemon_lists_the_others_is_left_alone(tmp_path: Path) -> None:
     engine, owned, launch = Slow(), set[str](), python(DEAF)
     runtime = DockerRuntime(tmp_path / "tasks", engine, OWNER, grace_s=0.5)
     tidying = asyncio.create_task(runtime.tidy(owned))
@@ -410,7 +410,7 @@ async def test_a_task_that_begins_while_a_busy_daemon_lists_the_others_is_left_a
 
 
 @needs.docker
-async def test_agents_of_several_clusters_on_one_engine_leave_each_others_containers_alone(tmp_path: Path):
+async def test_agents_of_several_clusters_on_one_engine_leave_each_others_containers_alone(tmp_path: Path) -> None:
     others = containers.owner("a1", f"contract-{uuid.uuid4()}")
     mine, launch = DockerRuntime(tmp_path / "mine", Engine(), OWNER, grace_s=0.5), python(DEAF)
     theirs = DockerRuntime(tmp_path / "theirs", Engine(), others, grace_s=0.5)
@@ -435,7 +435,7 @@ async def test_agents_of_several_clusters_on_one_engine_leave_each_others_contai
 
 @needs.docker
 @pytest.mark.parametrize("ours", [True, False])
-async def test_a_container_named_as_earlier_agents_did_is_found_by_its_labels(tmp_path: Path, ours: bool):
+async def test_a_container_named_as_earlier_agents_did_is_found_by_its_labels(tmp_path: Path, ours: bool) -> None:
     runtime, launch, engine = DockerRuntime(tmp_path, Engine(), OWNER, grace_s=0.5), python(DEAF), Engine()
     await runtime.start(launch)
     (container_id,) = [one for one, labels in engine.owned(OWNER) if labels[RESOURCES] == launch.resources_id]
@@ -450,7 +450,7 @@ async def test_a_container_named_as_earlier_agents_did_is_found_by_its_labels(tm
 
 
 @needs.docker
-async def test_one_container_that_cannot_be_removed_does_not_keep_the_others(tmp_path: Path):
+async def test_one_container_that_cannot_be_removed_does_not_keep_the_others(tmp_path: Path) -> None:
     class Stuck(Engine):
         def remove(self, name: str) -> None:
             if name in stuck:
@@ -474,7 +474,7 @@ async def test_one_container_that_cannot_be_removed_does_not_keep_the_others(tmp
 
 
 @needs.docker
-async def test_whoever_an_image_runs_as_can_work_in_its_directory(tmp_path: Path):
+async def test_whoever_an_image_runs_as_can_work_in_its_directory(tmp_path: Path) -> None:
     engine, image, base = Engine(), f"contract-{uuid.uuid4()}", f"contract-{uuid.uuid4()}"
     engine.create(base, {"Image": IMAGE})
     engine.client.commit(base, image, changes="USER nobody")

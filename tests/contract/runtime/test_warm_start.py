@@ -199,7 +199,7 @@ LOOK = "import sys\nif 'numpy' in sys.modules: print('numpy is here already')\ni
 """Afresh it must be imported first."""
 
 
-async def test_a_forked_task_finds_everything_as_one_that_is_started_afresh(host: Host):
+async def test_a_forked_task_finds_everything_as_one_that_is_started_afresh(host: Host) -> None:
     _, (afresh,) = await host.run(host.launch(PROBE))
     await host.ready()
     _, (forked,) = await host.run(host.launch(PROBE))
@@ -208,13 +208,13 @@ async def test_a_forked_task_finds_everything_as_one_that_is_started_afresh(host
     assert host.parent().is_running()
 
 
-async def test_a_parent_imports_what_the_tasks_of_its_kind_import(host: Host):
+async def test_a_parent_imports_what_the_tasks_of_its_kind_import(host: Host) -> None:
     assert not was_forked((await host.run(host.launch(LOOK)))[1])
     await host.ready()
     assert was_forked((await host.run(host.launch(LOOK)))[1])
 
 
-async def test_no_task_finds_anything_of_another_one(host: Host):
+async def test_no_task_finds_anything_of_another_one(host: Host) -> None:
     await host.warmed()
     first = host.launch("import os; os.environ['LEFT'] = 'behind'; open('left', 'w')")
     await host.run(first)
@@ -245,7 +245,7 @@ def _holds(pid: int, text: str) -> bool:
     return False
 
 
-async def test_what_an_import_adds_to_the_environment_is_there(host: Host):
+async def test_what_an_import_adds_to_the_environment_is_there(host: Host) -> None:
     place = host.root / "place"
     place.mkdir()
     (place / "numpy.py").write_text("import os\nos.environ.setdefault('ADDED', 'by an import')\n")
@@ -270,7 +270,7 @@ async def test_what_an_import_adds_to_the_environment_is_there(host: Host):
         ("this is no python", 1, "SyntaxError: invalid syntax"),
     ],
 )
-async def test_it_ends_as_it_would_otherwise(host: Host, script: str, code: int, last: str | None):
+async def test_it_ends_as_it_would_otherwise(host: Host, script: str, code: int, last: str | None) -> None:
     afresh = await host.run(host.launch(script))
     await host.ready()
     forked = await host.run(host.launch(script))
@@ -279,7 +279,7 @@ async def test_it_ends_as_it_would_otherwise(host: Host, script: str, code: int,
     assert [line for line in forked[1] if line[:1] != " "] == [line for line in afresh[1] if line[:1] != " "]
 
 
-async def test_at_its_end_everything_is_said_and_written(host: Host):
+async def test_at_its_end_everything_is_said_and_written(host: Host) -> None:
     await host.warmed()
     code, said = await host.run(
         host.launch(
@@ -298,7 +298,7 @@ async def test_at_its_end_everything_is_said_and_written(host: Host):
     assert kept.read_text() == "all of it"
 
 
-async def test_what_libraries_hold_open_at_its_end_is_written(host: Host):
+async def test_what_libraries_hold_open_at_its_end_is_written(host: Host) -> None:
     (host.root / "place").mkdir()
     (host.root / "place" / "library.py").write_text("kept = open('kept', 'w')\nkept.write('all of it')\n")
     path = f"{environment.harness_directory()}:{host.root / 'place'}"
@@ -308,7 +308,7 @@ async def test_what_libraries_hold_open_at_its_end_is_written(host: Host):
     assert kept.read_text() == "all of it"
 
 
-async def test_a_thread_that_runs_to_the_end_loses_nothing_before(host: Host):
+async def test_a_thread_that_runs_to_the_end_loses_nothing_before(host: Host) -> None:
     script = LOOK + (
         "import threading, time\n"
         "def work():\n    while True: time.sleep(0.0001)\n"
@@ -323,7 +323,7 @@ async def test_a_thread_that_runs_to_the_end_loses_nothing_before(host: Host):
 @pytest.mark.parametrize("how", ["fork", "spawn"])
 async def test_processes_that_a_task_starts_find_its_script_and_it_finds_what_they_made(
     host: Host, imports: tuple[str, ...], how: str
-):
+) -> None:
     script = (
         "import multiprocessing, multiprocessing.pool\n"
         "class Made:\n    def __init__(self, n): self.n = n\n"
@@ -336,7 +336,7 @@ async def test_processes_that_a_task_starts_find_its_script_and_it_finds_what_th
     assert await host.run(host.launch(script)) == (0, ["[0, 1, 2]"])
 
 
-async def test_chance_and_secrets_are_each_tasks_own(host: Host):
+async def test_chance_and_secrets_are_each_tasks_own(host: Host) -> None:
     draw = LOOK + (
         "import random, multiprocessing, uuid\n"
         "print(numpy.random.random(), random.random(), uuid.uuid4(), multiprocessing.current_process().authkey.hex())"
@@ -347,7 +347,7 @@ async def test_chance_and_secrets_are_each_tasks_own(host: Host):
     assert len({word for said in drawn for word in said[-1].split()}) == 3 * 4
 
 
-async def test_no_two_tasks_begin_with_the_same_weights(host: Host):
+async def test_no_two_tasks_begin_with_the_same_weights(host: Host) -> None:
     pytest.importorskip("torch")
     host.begin(imports=("torch",))
     draw = (
@@ -359,7 +359,7 @@ async def test_no_two_tasks_begin_with_the_same_weights(host: Host):
     assert one != other
 
 
-async def test_the_death_of_its_parent_is_nothing_to_a_running_task(host: Host):
+async def test_the_death_of_its_parent_is_nothing_to_a_running_task(host: Host) -> None:
     await host.warmed()
     running = host.launch("import time\nprint('here')\ntime.sleep(0.5)\nprint('still here')")
     await host.runtime.start(running)
@@ -369,7 +369,7 @@ async def test_the_death_of_its_parent_is_nothing_to_a_running_task(host: Host):
     assert (await host.run(host.launch("print('next')"))) == (0, ["next"])
 
 
-async def test_a_parent_that_does_not_answer_is_given_up(host: Host, monkeypatch: pytest.MonkeyPatch):
+async def test_a_parent_that_does_not_answer_is_given_up(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_runtime, "FORK_S", 0.2)
     await host.warmed()
     parent = host.parent()
@@ -378,7 +378,7 @@ async def test_a_parent_that_does_not_answer_is_given_up(host: Host, monkeypatch
     await until(lambda: not lives(parent))
 
 
-async def test_an_agent_that_starts_anew_finds_it_again(host: Host):
+async def test_an_agent_that_starts_anew_finds_it_again(host: Host) -> None:
     await host.warmed()
     running = host.launch("import time\nprint('here')\ntime.sleep(0.5)\nprint('still here')\nraise SystemExit(5)")
     await host.runtime.start(running)
@@ -392,7 +392,7 @@ async def test_an_agent_that_starts_anew_finds_it_again(host: Host):
 @pytest.mark.parametrize(
     ("handler", "code"), [("lambda *_: sys.exit(7)", 7), ("signal.SIG_IGN", 137), ("signal.SIG_DFL", 143)]
 )
-async def test_signals_reach_it(host: Host, handler: str, code: int):
+async def test_signals_reach_it(host: Host, handler: str, code: int) -> None:
     await host.warmed()
     launch = host.launch(
         f"import signal, sys, time\nsignal.signal(signal.SIGTERM, {handler})\nprint('here')\ntime.sleep(60)"
@@ -403,7 +403,7 @@ async def test_signals_reach_it(host: Host, handler: str, code: int):
     assert await host.end(launch) == (code, ["here"])
 
 
-async def test_nothing_of_it_outlives_its_shim(host: Host):
+async def test_nothing_of_it_outlives_its_shim(host: Host) -> None:
     await host.warmed()
     script = "import os, time\nif os.fork() == 0:\n    os.setsid()\nprint(f'{os.getpid()}\\n', end='')\ntime.sleep(60)"
     launch = host.launch(script)
@@ -416,13 +416,13 @@ async def test_nothing_of_it_outlives_its_shim(host: Host):
     await until(lambda: not any(map(lives, family)))
 
 
-async def test_another_environment_is_a_fresh_start(host: Host):
+async def test_another_environment_is_a_fresh_start(host: Host) -> None:
     await host.warmed(LOOK)
     assert not was_forked((await host.run(host.launch(LOOK, LD_BIND_NOW="1")))[1])
     assert was_forked((await host.run(host.launch(LOOK)))[1])
 
 
-async def test_a_path_that_begins_where_the_task_does_is_a_fresh_start(host: Host):
+async def test_a_path_that_begins_where_the_task_does_is_a_fresh_start(host: Host) -> None:
     path = f"{environment.harness_directory()}:src"
     host.master.files["src/mine.py"] = "here = True"
     await host.warmed()
@@ -431,7 +431,7 @@ async def test_a_path_that_begins_where_the_task_does_is_a_fresh_start(host: Hos
     assert len(host.warm.ready()) == 1
 
 
-async def test_what_the_user_has_run_whenever_python_starts_is_run_by_every_task(host: Host):
+async def test_what_the_user_has_run_whenever_python_starts_is_run_by_every_task(host: Host) -> None:
     (host.root / "place").mkdir()
     (host.root / "place" / "sitecustomize.py").write_text("import os\nprint(os.environ.get('DET_TRIAL_ID'))\n")
     path = f"{environment.harness_directory()}:{host.root / 'place'}"
@@ -440,33 +440,33 @@ async def test_what_the_user_has_run_whenever_python_starts_is_run_by_every_task
         await until(lambda: not host.warm._parents)  # it was begun, and found unfit
 
 
-async def test_what_a_hook_changes_is_there_as_after_a_fresh_start(host: Host):
+async def test_what_a_hook_changes_is_there_as_after_a_fresh_start(host: Host) -> None:
     await host.warmed(LOOK)
     host.master.files["startup-hook.sh"] = "export OMP_NUM_THREADS=3"
     code, said = await host.run(host.launch(LOOK + "import os; print(os.environ['OMP_NUM_THREADS'])"))
     assert (code, said) == (0, ["3"])
 
 
-async def test_a_module_of_the_users_own_is_preferred_to_one_of_the_parents(host: Host):
+async def test_a_module_of_the_users_own_is_preferred_to_one_of_the_parents(host: Host) -> None:
     await host.warmed(LOOK)
     host.master.files["numpy.py"] = "mine = True"
     assert await host.run(host.launch("import numpy; print(numpy.mine)")) == (0, ["True"])
 
 
-async def test_so_is_one_beside_the_users_script(host: Host):
+async def test_so_is_one_beside_the_users_script(host: Host) -> None:
     await host.warmed(LOOK)
     host.master.files["code/numpy.py"] = "mine = True"
     host.master.files["code/train.py"] = "import numpy; print(numpy.mine)"
     assert await host.run(host.launch("", "python3 code/train.py")) == (0, ["True"])
 
 
-async def test_any_other_program_is_what_the_fork_becomes(host: Host):
+async def test_any_other_program_is_what_the_fork_becomes(host: Host) -> None:
     await host.warmed()
     said = await host.run(host.launch("", ["sh", "-c", "echo $DET_TRIAL_SEED; exit 4"]))
     assert said == (4, ["7"])
 
 
-async def test_what_cannot_be_forked_is_started_afresh(host: Host):
+async def test_what_cannot_be_forked_is_started_afresh(host: Host) -> None:
     """A thread of the parent's would be missing in its forks."""
     host.begin(imports=("threaded",))
     place = host.root / "place"

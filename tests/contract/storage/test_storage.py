@@ -54,7 +54,7 @@ def test_a_checkpoint_that_is_not_published_is_found_by_nobody(place: Place, tmp
     for opened in (place.task, place.service):
         for attempt in (opened.listing, opened.restore_path, lambda id_: opened.open(id_, "weights")):  # noqa: B023
             with pytest.raises(CheckpointNotFound), contextlib.ExitStack() as stack:
-                stack.enter_context(attempt(UUID))  # type: ignore[type-var, arg-type]
+                stack.enter_context(attempt(UUID))  # type: ignore[arg-type]
         with pytest.raises(CheckpointNotFound):
             opened.download(UUID, tmp_path / "target", {"weights"})
     assert files_of(place.service, UUID) == {}

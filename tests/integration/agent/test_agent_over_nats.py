@@ -206,7 +206,7 @@ def no_task_outlives_its_test(tmp_path: Path) -> Iterator[None]:
 
 
 @needs.history
-async def test_an_agent_of_the_last_release_runs_what_this_scheduler_orders(town: Town, tmp_path: Path):
+async def test_an_agent_of_the_last_release_runs_what_this_scheduler_orders(town: Town, tmp_path: Path) -> None:
     town.program(COUNTS.format(lines=3, pause=0))
     town.agent(python_path=extract(tmp_path / "last-release"))
     await town.request(asks("one"))
@@ -217,7 +217,7 @@ async def test_an_agent_of_the_last_release_runs_what_this_scheduler_orders(town
 
 async def test_an_agent_runs_what_it_is_ordered_in_the_words_of_the_last_release(
     town_with_an_owner_of_the_last_release: Town,
-):
+) -> None:
     """The scheduler asks as the last release asked, and its order says no needs, as an order of that release."""
     town = town_with_an_owner_of_the_last_release
     town.program(COUNTS.format(lines=3, pause=0))
@@ -228,7 +228,7 @@ async def test_an_agent_runs_what_it_is_ordered_in_the_words_of_the_last_release
     assert town.texts() == [f"line {n}" for n in range(3)]
 
 
-async def test_a_task_runs_and_all_it_says_is_stored_before_its_end_is_known(town: Town):
+async def test_a_task_runs_and_all_it_says_is_stored_before_its_end_is_known(town: Town) -> None:
     town.program(COUNTS.format(lines=20, pause=0) + "raise SystemExit(3)")
     town.agent()
     await town.request(asks("one"))
@@ -240,7 +240,7 @@ async def test_a_task_runs_and_all_it_says_is_stored_before_its_end_is_known(tow
     assert len(town.events(AllocationStarted)) == 1
 
 
-async def test_an_agent_killed_outright_finds_its_task_again_which_never_notices(town: Town):
+async def test_an_agent_killed_outright_finds_its_task_again_which_never_notices(town: Town) -> None:
     town.program(WAITS_AT_10.format(folder=town.folder))
     agent = town.agent()
     await town.request(asks("one"))
@@ -258,7 +258,7 @@ async def test_an_agent_killed_outright_finds_its_task_again_which_never_notices
     assert len(town.events(AgentJoined)) == 1
 
 
-async def test_an_end_that_comes_while_there_is_no_agent_is_told_by_the_next(town: Town):
+async def test_an_end_that_comes_while_there_is_no_agent_is_told_by_the_next(town: Town) -> None:
     town.program(WAITS_AT_10.format(folder=town.folder) + "raise SystemExit(4)")
     agent = town.agent()
     await town.request(asks("one"))
@@ -273,7 +273,7 @@ async def test_an_end_that_comes_while_there_is_no_agent_is_told_by_the_next(tow
     assert town.texts() == [*(f"line {n}" for n in range(20)), "the task ended with exit code 4"]
 
 
-async def test_nats_gone_and_wiped_costs_no_line_and_no_exit(town: Town):
+async def test_nats_gone_and_wiped_costs_no_line_and_no_exit(town: Town) -> None:
     town.program(COUNTS.format(lines=100, pause=0.03))
     town.agent()
     await town.request(asks("one"))
@@ -285,7 +285,7 @@ async def test_nats_gone_and_wiped_costs_no_line_and_no_exit(town: Town):
     assert town.texts() == [f"line {n}" for n in range(100)]
 
 
-async def test_a_killed_allocation_leaves_nothing_running_and_frees_its_slots(town: Town):
+async def test_a_killed_allocation_leaves_nothing_running_and_frees_its_slots(town: Town) -> None:
     town.program(
         "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
     )
@@ -299,7 +299,7 @@ async def test_a_killed_allocation_leaves_nothing_running_and_frees_its_slots(to
     assert not psutil.pid_exists(command)
 
 
-async def test_told_to_stop_the_agent_goes_and_its_task_stays(town: Town):
+async def test_told_to_stop_the_agent_goes_and_its_task_stays(town: Town) -> None:
     town.program("import time\nprint('up', flush=True)\ntime.sleep(60)")
     agent = town.agent()
     await town.request(asks("one"))
@@ -310,7 +310,7 @@ async def test_told_to_stop_the_agent_goes_and_its_task_stays(town: Town):
     assert psutil.pid_exists(command)
 
 
-async def test_told_to_stop_its_tasks_too_it_does_and_reports_them(town: Town):
+async def test_told_to_stop_its_tasks_too_it_does_and_reports_them(town: Town) -> None:
     town.program("import time\nprint('up', flush=True)\ntime.sleep(60)")
     agent = town.agent("--stop-tasks")
     await town.request(asks("one"))
@@ -321,7 +321,7 @@ async def test_told_to_stop_its_tasks_too_it_does_and_reports_them(town: Town):
 
 
 @pytest.mark.parametrize("town", [5.0], indirect=True, ids=["lost after 5 s"])
-async def test_a_task_that_no_allocation_owns_is_stopped(town: Town):
+async def test_a_task_that_no_allocation_owns_is_stopped(town: Town) -> None:
     town.program("import time\nprint('up', flush=True)\ntime.sleep(60)")
     agent = town.agent()
     await town.request(asks("one"))
@@ -335,7 +335,7 @@ async def test_a_task_that_no_allocation_owns_is_stopped(town: Town):
     assert (await town.exit()).outcome == "lost"
 
 
-async def test_two_agents_do_not_share_a_work_directory(town: Town):
+async def test_two_agents_do_not_share_a_work_directory(town: Town) -> None:
     town.agent()
     await town.until(lambda: bool(town.events(AgentJoined)))
     second = town.agent()
@@ -343,7 +343,7 @@ async def test_two_agents_do_not_share_a_work_directory(town: Town):
     assert "another agent works in" in (town.folder / "agent.log").read_text()
 
 
-async def test_a_gang_over_two_agents_falls_together(town: Town):
+async def test_a_gang_over_two_agents_falls_together(town: Town) -> None:
     town.program(
         "import os, time\n"
         "print(os.environ['DET_AGENT_ID'], os.environ['DET_SLOT_IDS'], flush=True)\n"

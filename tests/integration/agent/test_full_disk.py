@@ -73,7 +73,8 @@ class Task:
         subprocess.run(["mount", "-o", "remount,size=16m", self.ballast.parent], check=True)
 
     def all_printed(self) -> list[str]:
-        texts, mark = [], 0
+        texts: list[str] = []
+        mark = 0
         while (chunk := spool.read(self.folder / "log", mark, 1_000_000)).lines:
             texts, mark = [*texts, *(line.text for line in chunk.lines)], chunk.mark
         return texts

@@ -77,7 +77,7 @@ async def test_of_two_trials_the_better_is_told_to_go_on_and_the_other_to_give_i
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
         agent = await cluster.agent(slots=2)
         await cluster.submit(config=ASHA)
-        trials = {}
+        trials: dict[Any, Any] = {}
         for _ in range(2):
             order, client = await cluster.task(agent)
             trials[order.spec.trial_id] = client

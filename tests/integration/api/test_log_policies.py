@@ -64,7 +64,7 @@ async def test_a_line_that_matches_ends_the_retries_and_the_end_says_why(
         await agent.report(order, "exited", exit_code=1)
 
         async def has_ended() -> bool:
-            return (await trial(cluster))["state"] == "STATE_ERROR"
+            return bool((await trial(cluster))["state"] == "STATE_ERROR")
 
         await cluster.until(has_ended)
         shown = await trial(cluster)

@@ -84,8 +84,11 @@ async def test_an_agent_that_moved_is_shown_with_its_slots_in_the_pool_where_it_
         assert [slot["enabled"] for slot in slots.values()] == [True, pool == "other"], "as it was left in each pool"
         seen = await pools(cluster)
         assert (seen[pool]["numAgents"], seen[pool]["slotsAvailable"], seen[away]["numAgents"]) == (1, 2, 0)
-        body = {"config": CONFIG.replace("main", pool).replace("per_trial: 2", "per_trial: 1"), "validateOnly": True}
-        body["modelDefinition"] = [{"path": "train.py", "type": 48, "content": "", "mode": 420}]  # type: ignore[assignment]
+        body: dict[str, Any] = {
+            "config": CONFIG.replace("main", pool).replace("per_trial: 2", "per_trial: 1"),
+            "validateOnly": True,
+        }
+        body["modelDefinition"] = [{"path": "train.py", "type": 48, "content": "", "mode": 420}]
         assert (await cluster.user.post("/api/v1/experiments", body))["warnings"] == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -190,7 +191,8 @@ async def test_without_a_token_only_a_few_doors_are_open(postgres_dsn: str) -> N
 
 
 async def test_an_owner_signs_in_while_strangers_guess_at_two_gateways(postgres_dsn: str) -> None:
-    log, behind = MemoryEventLog(), {"trusted_proxies": "127.0.0.1", "login_failures_max": 3}
+    log = MemoryEventLog()
+    behind: dict[str, Any] = {"trusted_proxies": "127.0.0.1", "login_failures_max": 3}
     async with running(postgres_dsn, log, **behind) as first, running(postgres_dsn, log, **behind) as second:
         nobody, elsewhere = first.nobody, second.nobody
         owner = await nobody.login("determined")

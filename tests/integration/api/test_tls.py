@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -22,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_who_trusts_the_authority_is_served_and_nobody_else(postgres_dsn: str, folder: Path) -> None:
-    told = {"tls_cert": folder / "gateway.crt", "tls_key": folder / "gateway.key"}
+    told: dict[str, Any] = {"tls_cert": folder / "gateway.crt", "tls_key": folder / "gateway.key"}
     async with running(postgres_dsn, **told) as cluster:
         base, http = cluster.nobody.base.replace("http://", "https://"), cluster.nobody.http
         trusted = ssl.create_default_context(cafile=str(folder / certificates.AUTHORITY))

@@ -27,7 +27,7 @@ POOLS = ("compute", "aux", "fast", "small")
 @pytest.fixture
 async def cluster(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
     monkeypatch.setenv("RESOLUTE_SCHEDULER_POOLS", ",".join(POOLS))
-    told = {"pools": POOLS, "default_pool": "compute", "default_aux_pool": "aux"}
+    told: dict[str, Any] = {"pools": POOLS, "default_pool": "compute", "default_aux_pool": "aux"}
     async with running(postgres_dsn, services=True, default_task=DefaultTask(uid=7, gid=7), **told) as cluster:
         yield cluster
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.integration.cluster.local import LocalCluster, until
-from tests.integration.cluster.test_kill_anything import MODEL, SEARCH, STEPS
+from tests.integration.cluster.searches import MODEL, STEPS
+from tests.integration.cluster.test_kill_anything import SEARCH
 
 pytestmark = pytest.mark.timeout(900)
 

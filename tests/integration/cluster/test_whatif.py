@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cluster.local import local_cluster
-from tests.integration.cluster.test_kill_anything import MODEL, SEARCH
+from tests.integration.cluster.searches import MODEL
+from tests.integration.cluster.test_kill_anything import SEARCH
 
 
 @pytest.mark.timeout(900)

@@ -34,7 +34,9 @@ class Host:
         self.cluster, self.name = cluster, name
         self._places = Places.of("test", cluster.data)
         part = described.AgentPart(name, slots, gpu=False)
-        changed = described.with_agent(described.load(self._places), part)
+        known = described.load(self._places)
+        assert known is not None, "the cluster is up"
+        changed = described.with_agent(known, part)
         commands._tell_nats(self._places, changed)
         self.cluster_id = changed.id
         self._env = {

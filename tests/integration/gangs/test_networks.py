@@ -151,7 +151,9 @@ def gang(hosts: tuple[Host, Host], master: Any, tmp_path: Path) -> Iterator[Call
         process.communicate()
 
 
-def test_a_gang_meets_at_the_network_that_its_hosts_share_and_ends_when_it_is_cut(hosts, gang, master) -> None:
+def test_a_gang_meets_at_the_network_that_its_hosts_share_and_ends_when_it_is_cut(
+    hosts: tuple[Host, Host], gang: Callable[[], list[subprocess.Popen[str]]], master: Any
+) -> None:
     ip("link", "add", "eth1", "netns", hosts[0].name, "type", "veth", "peer", "name", "eth1", "netns", hosts[1].name)
     for host in hosts:
         host.has("eth1", f"10.78.3.{host.number}/30")
@@ -169,7 +171,9 @@ def test_a_gang_meets_at_the_network_that_its_hosts_share_and_ends_when_it_is_cu
     assert master.posted("/early_exit") == [], "another time the network may be there"
 
 
-def test_hosts_that_cannot_talk_say_who_and_where_before_anything_starts(gang, master) -> None:
+def test_hosts_that_cannot_talk_say_who_and_where_before_anything_starts(
+    gang: Callable[[], list[subprocess.Popen[str]]], master: Any
+) -> None:
     processes = gang()
     outputs = [process.communicate(timeout=90)[0] for process in processes]
     assert [process.returncode for process in processes] == [1, 1], outputs

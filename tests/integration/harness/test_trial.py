@@ -7,9 +7,14 @@ import pathlib
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
+
+from tests.integration.harness.conftest import Task
+from tests.unit.harness.conftest import Master
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 SMALL = """
@@ -45,7 +50,9 @@ CONFIG = {
 }
 
 
-def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_that_was_not(master, task, tgz, until):
+def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_that_was_not(
+    master: Master, task: Callable[..., Task], tgz: Callable[..., bytes], until: Callable[..., None]
+) -> None:
     master.context = tgz({"model_def.py": SMALL})
     code, output = task(CONFIG).run()
     assert code == 0, output
@@ -77,11 +84,13 @@ def test_a_trial_that_was_preempted_then_killed_ends_with_the_weights_of_one_tha
     assert {steps for steps, _ in master.metrics("training")} == set(range(10, 301, 10))
 
 
-def steps_of(checkpoint: dict) -> int:
-    return checkpoint["metadata"]["steps_completed"]
+def steps_of(checkpoint: dict[str, Any]) -> int:
+    return int(checkpoint["metadata"]["steps_completed"])
 
 
-def test_a_gateway_that_restarts_in_the_middle_goes_unnoticed(master, task, tgz, until):
+def test_a_gateway_that_restarts_in_the_middle_goes_unnoticed(
+    master: Master, task: Callable[..., Task], tgz: Callable[..., bytes], until: Callable[..., None]
+) -> None:
     master.context = tgz({"model_def.py": SMALL})
     process = task(CONFIG).start()
     until(lambda: len(master.metrics("training")) >= 5, 120)
@@ -94,7 +103,7 @@ def test_a_gateway_that_restarts_in_the_middle_goes_unnoticed(master, task, tgz,
     assert [steps for steps, _ in master.metrics("training")] == list(range(10, 301, 10))
 
 
-def test_two_slots_train_one_model(master, task, tgz):
+def test_two_slots_train_one_model(master: Master, task: Callable[..., Task], tgz: Callable[..., bytes]) -> None:
     master.context = tgz({"model_def.py": SMALL})
     config = {**CONFIG, "resources": {"slots_per_trial": 2}}
     config["searcher"] = {"name": "single", "metric": "loss", "max_length": {"batches": 20}}
@@ -105,7 +114,7 @@ def test_two_slots_train_one_model(master, task, tgz):
     assert [one["metadata"]["steps_completed"] for one in master.checkpoints()] == [20]
 
 
-def test_two_machines_train_one_model(master, task, tgz):
+def test_two_machines_train_one_model(master: Master, task: Callable[..., Task], tgz: Callable[..., bytes]) -> None:
     master.context = tgz({"model_def.py": SMALL})
     config = {**CONFIG, "resources": {"slots_per_trial": 2}}
     config["searcher"] = {"name": "single", "metric": "loss", "max_length": {"batches": 20}}
@@ -127,7 +136,9 @@ def test_two_machines_train_one_model(master, task, tgz):
     assert [steps_of(one) for one in master.checkpoints()] == [20]
 
 
-def test_the_core_api_example_runs_on_a_cluster_and_resumes(master, task, example, until):
+def test_the_core_api_example_runs_on_a_cluster_and_resumes(
+    master: Master, task: Callable[..., Task], example: Callable[[str], bytes], until: Callable[..., None]
+) -> None:
     master.context = example("core_api")
     config = yaml.safe_load((EXAMPLES / "core_api" / "const.yaml").read_text())
     code, output = task(config).run()
@@ -141,14 +152,16 @@ def test_the_core_api_example_runs_on_a_cluster_and_resumes(master, task, exampl
     assert [steps for steps, _ in master.metrics("validation")] == [160, 180, 200]
 
 
-def test_the_core_api_example_runs_by_itself(tmp_path):
+def test_the_core_api_example_runs_by_itself(tmp_path: pathlib.Path) -> None:
     command = [sys.executable, str(EXAMPLES / "core_api" / "train.py")]
     env = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
     answer = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert "progress: 100 %" in answer.stderr
 
 
-def test_the_digits_example_is_read_above_95_percent(master, task, example):
+def test_the_digits_example_is_read_above_95_percent(
+    master: Master, task: Callable[..., Task], example: Callable[[str], bytes]
+) -> None:
     pytest.importorskip("sklearn")
     master.context = example("mnist_pytorch")
     config = yaml.safe_load((EXAMPLES / "mnist_pytorch" / "const.yaml").read_text())
@@ -174,7 +187,7 @@ def try_out(config: pathlib.Path, folder: pathlib.Path) -> tuple[int, str]:
     return answer.returncode, answer.stdout + answer.stderr
 
 
-def test_a_trial_class_is_tried_out_without_a_cluster(tmp_path):
+def test_a_trial_class_is_tried_out_without_a_cluster(tmp_path: pathlib.Path) -> None:
     (tmp_path / "model_def.py").write_text(SMALL)
     searched = {"global_batch_size": {"type": "int", "minval": 2, "maxval": 8}}
     (tmp_path / "const.yaml").write_text(yaml.safe_dump({**CONFIG, "hyperparameters": searched}))
@@ -183,7 +196,7 @@ def test_a_trial_class_is_tried_out_without_a_cluster(tmp_path):
     assert "passed: one batch trained, one validation, one checkpoint" in output
 
 
-def test_a_broken_one_shows_its_traceback(tmp_path):
+def test_a_broken_one_shows_its_traceback(tmp_path: pathlib.Path) -> None:
     (tmp_path / "model_def.py").write_text(SMALL.replace("loss = ", "1 / 0; loss = "))
     (tmp_path / "const.yaml").write_text(yaml.safe_dump(CONFIG))
     code, output = try_out(tmp_path / "const.yaml", tmp_path)
@@ -192,7 +205,7 @@ def test_a_broken_one_shows_its_traceback(tmp_path):
     assert "model_def.py" in output
 
 
-def test_a_script_cannot_be_tried_out_and_is_told_so(tmp_path):
+def test_a_script_cannot_be_tried_out_and_is_told_so(tmp_path: pathlib.Path) -> None:
     (tmp_path / "const.yaml").write_text(yaml.safe_dump({**CONFIG, "entrypoint": "python3 train.py"}))
     code, output = try_out(tmp_path / "const.yaml", tmp_path)
     assert code == 1

@@ -8,8 +8,9 @@ import psutil
 import pytest
 
 from tests.integration.cluster.local import until
+from tests.integration.cluster.searches import MODEL, STEPS
 from tests.integration.cluster.test_elastic_pool import ElasticCluster
-from tests.integration.cluster.test_kill_anything import MODEL, SEARCH, STEPS
+from tests.integration.cluster.test_kill_anything import SEARCH
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
+
+import pytest
 
 from resolute.proto.errors import ResoluteError
 from resolute.proto.pool import (
@@ -34,11 +37,11 @@ def step(story: PoolStory, dice: random.Random, number: int) -> Wish:
     return dice.choice(wishes)
 
 
-def test_every_arrow_of_the_table_is_walked(monkeypatch):
+def test_every_arrow_of_the_table_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     walked = set()
 
-    class Watched(dict):
-        def __getitem__(self, arrow):
+    class Watched(dict[Any, Any]):
+        def __getitem__(self, arrow: Any) -> Any:
             walked.add(arrow)
             return super().__getitem__(arrow)
 
@@ -52,5 +55,5 @@ def test_every_arrow_of_the_table_is_walked(monkeypatch):
     assert walked == set(FLOW)
 
 
-def test_nothing_leaves_the_end():
+def test_nothing_leaves_the_end() -> None:
     assert not [arrow for arrow in FLOW if arrow[0] is State.EXITED]

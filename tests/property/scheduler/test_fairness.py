@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
 
 from resolute.scheduling.allocation import State
-from resolute.scheduling.policies import FairShare, Fifo, Priority
+from resolute.scheduling.policies import FairShare, Fifo, Policy, Priority
 from tests.unit.scheduler.workloads import Workload
 
 AGENTS = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(
@@ -39,7 +40,9 @@ def shares_of(demands: list[tuple[float, int]], slots: int) -> list[float]:
 
 @hypothesis.given(AGENTS, UNITS)
 @hypothesis.settings(deadline=None, max_examples=40)
-def test_jobs_of_single_slots_come_to_hold_their_max_min_shares(agents, jobs):
+def test_jobs_of_single_slots_come_to_hold_their_max_min_shares(
+    agents: dict[str, int], jobs: list[tuple[Any, ...]]
+) -> None:
     workload = Workload(FairShare(), agents)
     for number, (weight, count, limit) in enumerate(jobs):
         workload.submit(f"j{number}", [1] * count, weight=weight, max_slots=limit)
@@ -53,7 +56,9 @@ def test_jobs_of_single_slots_come_to_hold_their_max_min_shares(agents, jobs):
 
 @hypothesis.given(AGENTS, GANGS, st.sampled_from([FairShare(), FairShare(by_user=True), Priority(preemption=True)]))
 @hypothesis.settings(deadline=None, max_examples=40)
-def test_a_workload_that_stays_as_it_is_comes_to_rest_and_stays_there(agents, jobs, policy):
+def test_a_workload_that_stays_as_it_is_comes_to_rest_and_stays_there(
+    agents: dict[str, int], jobs: list[tuple[Any, ...]], policy: Policy
+) -> None:
     workload = Workload(policy, agents)
     for number, (weight, sizes) in enumerate(jobs):
         owner = "ada" if number % 2 else "ben"
@@ -71,7 +76,9 @@ def test_a_workload_that_stays_as_it_is_comes_to_rest_and_stays_there(agents, jo
     st.sampled_from([None, None, 7]),
 )
 @hypothesis.settings(deadline=None, max_examples=40)
-def test_a_workload_of_ranges_comes_to_rest_on_agents_that_make_up_some_of_their_numbers(alike, jobs, policy, limit):
+def test_a_workload_of_ranges_comes_to_rest_on_agents_that_make_up_some_of_their_numbers(
+    alike: tuple[int, int], jobs: list[tuple[Any, ...]], policy: Policy, limit: int | None
+) -> None:
     size, count = alike
     workload = Workload(policy, {f"a{n}": size for n in range(count)})
     for number, (weight, least, more, tasks) in enumerate(jobs):
@@ -88,7 +95,9 @@ def test_a_workload_of_ranges_comes_to_rest_on_agents_that_make_up_some_of_their
 @hypothesis.given(AGENTS, GANGS, st.sampled_from([FairShare(), Priority(), Priority(preemption=True), Fifo()]))
 @hypothesis.example({"a0": 1, "a1": 2}, [(0.5, [1, 1]), (0.5, [2]), (0.5, [1])], FairShare())
 @hypothesis.settings(deadline=None, max_examples=40)
-def test_nobody_starves_as_long_as_others_come_to_an_end(agents, jobs, policy):
+def test_nobody_starves_as_long_as_others_come_to_an_end(
+    agents: dict[str, int], jobs: list[tuple[Any, ...]], policy: Policy
+) -> None:
     """Everybody has work for ever: who is about to be done asks again. Under priorities that holds among equals, and
     under fair share among those of equal weight."""
     workload = Workload(policy, agents)
@@ -109,7 +118,9 @@ def test_nobody_starves_as_long_as_others_come_to_an_end(agents, jobs, policy):
 
 @hypothesis.given(AGENTS, GANGS, st.sampled_from([FairShare(), Priority(preemption=True), Fifo()]))
 @hypothesis.settings(deadline=None, max_examples=40)
-def test_slots_stand_idle_only_for_those_they_are_kept_for(agents, jobs, policy):
+def test_slots_stand_idle_only_for_those_they_are_kept_for(
+    agents: dict[str, int], jobs: list[tuple[Any, ...]], policy: Policy
+) -> None:
     """A single slot is free only while somebody larger, who is before all others, waits for more; or nobody waits."""
     workload = Workload(policy, agents)
     for number, (weight, sizes) in enumerate(jobs):
@@ -126,7 +137,7 @@ def test_slots_stand_idle_only_for_those_they_are_kept_for(agents, jobs, policy)
 
 @hypothesis.given(AGENTS, st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5)), min_size=1, max_size=8))
 @hypothesis.settings(deadline=None, max_examples=40)
-def test_a_higher_priority_never_waits_for_a_lower_one(agents, jobs):
+def test_a_higher_priority_never_waits_for_a_lower_one(agents: dict[str, int], jobs: list[tuple[int, int]]) -> None:
     workload = Workload(Priority(preemption=True), agents)
     for number, (priority, count) in enumerate(jobs):
         workload.submit(f"j{number}", [1] * count, priority=priority)
@@ -137,7 +148,7 @@ def test_a_higher_priority_never_waits_for_a_lower_one(agents, jobs):
     assert not waiting or max(holding) <= min(waiting)
 
 
-def test_the_reference_knows_its_arithmetic():
+def test_the_reference_knows_its_arithmetic() -> None:
     assert shares_of([(1, 8), (3, 8)], 8) == [2, 6]
     assert shares_of([(1, 1), (1, 9), (1, 9)], 9) == [1, 4, 4]
     assert shares_of([(1, 1), (1, 1)], 9) == [1, 1]

@@ -164,7 +164,9 @@ LIGHT = Group(weight=1, tasks=1, slots=1, ticks=LONGEST, leaves_ticks=1)
 @hypothesis.example([4], [replace(PAIRS, lazy=False, leaves_ticks=0), LIGHT, replace(LIGHT, tasks=3)])
 @hypothesis.example([4, 4], [PAIRS, replace(PAIRS, slots=4), replace(LIGHT, slots=3, weight=7)])
 @hypothesis.settings(max_examples=10)
-def test_whoever_keeps_asking_keeps_something_within_a_bounded_number_of_slots_given(agents, groups):
+def test_whoever_keeps_asking_keeps_something_within_a_bounded_number_of_slots_given(
+    agents: list[int], groups: list[Group]
+) -> None:
     """However light it is, and however soon others ask again: by the time its share of what was given is what one task
     needs, it is its turn. Others may be due before it, each for one task; agents may have to come free, while others
     go on elsewhere; and what it holds is its to keep for a round."""
@@ -189,7 +191,9 @@ RANGES = st.lists(st.tuples(st.booleans(), st.integers(1, 12), st.integers(0, 5)
 @hypothesis.example([2, 2], [replace(LIGHT, tasks=4), LIGHT], [(False, 1, 0), (True, 3, 1)])
 @hypothesis.example([2, 2], [replace(LIGHT, tasks=2), replace(LIGHT, tasks=2)], [(True, 3, 1), (True, 3, 1)])
 @hypothesis.settings(max_examples=10)
-def test_nor_does_one_that_takes_a_range_of_which_only_some_make_up_whole_agents(agents, groups, ranges):
+def test_nor_does_one_that_takes_a_range_of_which_only_some_make_up_whole_agents(
+    agents: list[int], groups: list[Group], ranges: list[tuple[bool, int, int]]
+) -> None:
     """What it waits for is the fewest that agents make up, be that more than it asks for at least."""
     groups = [ranged(group, agents, *drawn) for group, drawn in zip(groups, ranges, strict=False)]
     life = Life(agents, groups)

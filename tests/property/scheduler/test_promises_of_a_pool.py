@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import hypothesis
 import pytest
@@ -30,7 +32,7 @@ from resolute.proto.pool import (
     TaskReport,
 )
 from resolute.scheduling import reasons
-from resolute.scheduling.allocation import HOLDING, State
+from resolute.scheduling.allocation import HOLDING, Allocation, State
 from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
 from resolute.scheduling.demands import kind_of
 from resolute.scheduling.placement import Fitting
@@ -110,7 +112,11 @@ POLICIES = st.sampled_from(
 )
 
 
-def report_of(story: PoolStory, about: tuple[str, int, str, int | None]) -> TaskReport:
+Report = tuple[str, int, str, int | None]
+Script = list[Wish | Report]
+
+
+def report_of(story: PoolStory, about: Report) -> TaskReport:
     allocation_id, rank, what, code = about
     allocation = story.pool.allocations.get(allocation_id)
     shares = list(allocation.shares.values()) if allocation is not None else []
@@ -120,7 +126,7 @@ def report_of(story: PoolStory, about: tuple[str, int, str, int | None]) -> Task
     return TaskReport(place.agent_id, "default", allocation_id, place.resources_id, what, "10.0.0.1", code)
 
 
-def tell(script, policy: Policy):
+def tell(script: Script, policy: Policy) -> Iterator[PoolStory]:
     """The story after each wish; refusals are part of life."""
     story = PoolStory(policy)
     for step in script:
@@ -132,13 +138,13 @@ def tell(script, policy: Policy):
         yield story
 
 
-def told(script, policy: Policy) -> PoolStory:
+def told(script: Script, policy: Policy) -> PoolStory:
     """The whole story."""
     return deque(tell(script, policy), maxlen=1).pop() if script else PoolStory(policy)
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_a_slot_is_never_held_twice(script, policy):
+def test_a_slot_is_never_held_twice(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         held = Counter(
             (share.placement.agent_id, slot)
@@ -153,7 +159,7 @@ def test_a_slot_is_never_held_twice(script, policy):
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_a_gang_has_all_of_its_slots_or_none(script, policy):
+def test_a_gang_has_all_of_its_slots_or_none(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         for event in story.latest:
             if isinstance(event, SlotsAssigned):
@@ -170,7 +176,7 @@ def test_a_gang_has_all_of_its_slots_or_none(script, policy):
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_slots_are_held_exactly_while_something_of_it_may_be_alive(script, policy):
+def test_slots_are_held_exactly_while_something_of_it_may_be_alive(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         for allocation in story.pool.allocations.values():
             assert bool(allocation.shares) == (allocation.state in HOLDING)
@@ -178,7 +184,7 @@ def test_slots_are_held_exactly_while_something_of_it_may_be_alive(script, polic
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_every_allocation_ends_once_and_after_the_last_of_its_shares(script, policy):
+def test_every_allocation_ends_once_and_after_the_last_of_its_shares(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         pass_over = Counter(type(e).__name__ + e.allocation_id for e in story.events if isinstance(e, AllocationExited))
         assert all(count == 1 for count in pass_over.values())
@@ -187,7 +193,7 @@ def test_every_allocation_ends_once_and_after_the_last_of_its_shares(script, pol
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_a_job_never_holds_more_than_its_limit_allowed_when_it_was_given(script, policy):
+def test_a_job_never_holds_more_than_its_limit_allowed_when_it_was_given(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         for event in story.latest:
             if isinstance(event, SlotsAssigned) and event.allocation_id in story.pool.allocations:
@@ -197,7 +203,9 @@ def test_a_job_never_holds_more_than_its_limit_allowed_when_it_was_given(script,
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_a_decision_changes_nothing_until_it_is_folded_and_folding_again_tells_the_same(script, policy):
+def test_a_decision_changes_nothing_until_it_is_folded_and_folding_again_tells_the_same(
+    script: Script, policy: Policy
+) -> None:
     last = told(script, policy)
     again = Pool()
     for event in last.events:
@@ -206,7 +214,7 @@ def test_a_decision_changes_nothing_until_it_is_folded_and_folding_again_tells_t
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_what_is_deduced_agrees_with_what_it_is_deduced_from(script, policy):
+def test_what_is_deduced_agrees_with_what_it_is_deduced_from(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         pool = story.pool
         agents = list(pool.agents.values())
@@ -241,7 +249,7 @@ def test_what_is_deduced_agrees_with_what_it_is_deduced_from(script, policy):
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_shares_kept_by_event_are_those_worked_out_from_nothing(script, policy):
+def test_shares_kept_by_event_are_those_worked_out_from_nothing(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         pool = story.pool
         for shares in (pool.shares, pool.user_shares):
@@ -270,12 +278,12 @@ def level_of(groups: list[Group], capacity: int) -> float:
     return low
 
 
-def slots(allocations) -> int:
+def slots(allocations: Iterable[Allocation]) -> int:
     return sum(a.request.slots for a in allocations)
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_room_is_made_only_for_those_who_wait_and_by_those_who_go(script, policy):
+def test_room_is_made_only_for_those_who_wait_and_by_those_who_go(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         pool = story.pool
         for allocation_id, promise in pool.promises.items():
@@ -290,14 +298,14 @@ def test_room_is_made_only_for_those_who_wait_and_by_those_who_go(script, policy
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_whoever_waits_has_a_recorded_reason(script, policy):
+def test_whoever_waits_has_a_recorded_reason(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         for allocation in story.pool.allocations.values():
             assert (allocation.state is State.WAITING) == bool(allocation.why_waiting)
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_whoever_asks_why_it_waits_is_told_what_holds_it_now(script, policy):
+def test_whoever_asks_why_it_waits_is_told_what_holds_it_now(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         for allocation_id, rule in story.explained().items():
             allocation = story.pool.allocations[allocation_id]
@@ -306,7 +314,7 @@ def test_whoever_asks_why_it_waits_is_told_what_holds_it_now(script, policy):
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_however_it_went_all_ends_well_once_everybody_is_killed(script, policy):
+def test_however_it_went_all_ends_well_once_everybody_is_killed(script: Script, policy: Policy) -> None:
     story = told(script, policy)
     while allocations := list(story.pool.allocations.values()):
         for allocation in allocations:
@@ -324,14 +332,14 @@ def test_however_it_went_all_ends_well_once_everybody_is_killed(script, policy):
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_a_lost_agent_runs_nothing(script, policy):
+def test_a_lost_agent_runs_nothing(script: Script, policy: Policy) -> None:
     for story in tell(script, policy):
         for event in story.latest:
             if isinstance(event, AgentLost):
                 assert not story.pool.agents[event.agent_id].shares
 
 
-def as_plain(pool: Pool):
+def as_plain(pool: Pool) -> tuple[Any, ...]:
     return (
         dict(pool.agents.items()),
         {key: replace(value) for key, value in pool.allocations.items()},
@@ -347,7 +355,9 @@ def as_plain(pool: Pool):
 
 @hypothesis.given(SCRIPTS, POLICIES, st.integers(0, 2))
 @hypothesis.settings(max_examples=50)
-def test_jobs_that_have_nothing_are_remembered_and_not_for_ever(script, policy, remembered):
+def test_jobs_that_have_nothing_are_remembered_and_not_for_ever(
+    script: Script, policy: Policy, remembered: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("resolute.scheduling.pool.JOBS_REMEMBERED", remembered)
         for story in tell(script, policy):

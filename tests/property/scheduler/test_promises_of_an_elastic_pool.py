@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
+from resolute.config.pools import ResourcePool
 from resolute.proto.message import Event
 from resolute.proto.pool import InstanceRequested, InstanceStopRequested
 from resolute.scheduling.allocation import State as Allocated
@@ -96,13 +100,17 @@ def check_stops(cloud: Cloud, events: list[Event]) -> None:
 
 @given(POOLS, st.lists(STEP, max_size=60))
 @settings(max_examples=150, deadline=None)
-def test_whatever_happens_limits_are_kept_and_nothing_needed_is_stopped(pool, script):
+def test_whatever_happens_limits_are_kept_and_nothing_needed_is_stopped(
+    pool: ResourcePool, script: list[tuple[str, float]]
+) -> None:
     play(Cloud(pool), script)
 
 
 @given(POOLS, st.lists(STEP, max_size=40))
 @settings(max_examples=60, deadline=None)
-def test_a_workload_that_stays_as_it_is_finds_a_pool_that_does_too(pool, script):
+def test_a_workload_that_stays_as_it_is_finds_a_pool_that_does_too(
+    pool: ResourcePool, script: list[tuple[str, float]]
+) -> None:
     cloud = play(Cloud(pool), script)
     cloud.failing = ""
     cloud.pass_by(3 * IDLE_S).settle(10)
@@ -124,17 +132,19 @@ def cannot_run(cloud: Cloud) -> bool:
 
 @given(POOLS, st.lists(STEP, max_size=40), st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
-def test_requests_are_numbered_and_no_number_is_used_twice(pool, script, asked):
+def test_requests_are_numbered_and_no_number_is_used_twice(
+    pool: ResourcePool, script: list[tuple[str, float]], asked: int
+) -> None:
     cloud = play(Cloud(pool), [*script, ("ask", asked), ("settle", 0)])
     numbers = [event.number for event in cloud.story.events if isinstance(event, InstanceRequested)]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_every_arrow_of_the_life_of_an_instance_is_walked(monkeypatch):
+def test_every_arrow_of_the_life_of_an_instance_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     walked = set()
 
-    class Watched(dict):
-        def __getitem__(self, arrow):
+    class Watched(dict[Any, Any]):
+        def __getitem__(self, arrow: Any) -> Any:
             walked.add(arrow)
             return super().__getitem__(arrow)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import hypothesis
 from hypothesis import strategies as st
@@ -83,7 +84,7 @@ def wish_of(story: PoolStory, number: int, step: tuple[str, int, int]) -> Wish |
     return None
 
 
-def told(script: list[tuple[str, int, int]], policy: Policy):
+def told(script: list[tuple[str, int, int]], policy: Policy) -> Iterator[PoolStory]:
     """The story after each wish, in a pool where there is something to wait for."""
     story = PoolStory(policy).given(hello("a1", 2), hello("a2", 2))
     for number, step in enumerate(script):
@@ -98,14 +99,16 @@ def told(script: list[tuple[str, int, int]], policy: Policy):
 
 @hypothesis.given(SCRIPTS, POLICIES)
 @hypothesis.settings(max_examples=100)
-def test_whoever_asks_why_it_waits_is_told_what_holds_it_now(script, policy):
+def test_whoever_asks_why_it_waits_is_told_what_holds_it_now(
+    script: list[tuple[str, int, int]], policy: Policy
+) -> None:
     for story in told(script, policy):
         check(story, policy)
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
 @hypothesis.settings(max_examples=100)
-def test_what_was_told_is_told_in_the_words_of_now(script, policy):
+def test_what_was_told_is_told_in_the_words_of_now(script: list[tuple[str, int, int]], policy: Policy) -> None:
     for story in told(script, policy):
         pool = story.pool
         again = reasons.changed(pool, [], [job_id for job_id, _ in pool.jobs.items()], policy, story.now)
@@ -114,7 +117,7 @@ def test_what_was_told_is_told_in_the_words_of_now(script, policy):
 
 @hypothesis.given(SCRIPTS, POLICIES)
 @hypothesis.settings(max_examples=50)
-def test_nothing_is_told_to_many_at_once(script, policy):
+def test_nothing_is_told_to_many_at_once(script: list[tuple[str, int, int]], policy: Policy) -> None:
     """But to the first of each line and job, and to whom the events are about."""
     for story in told(script, policy):
         news = Counter(type(event) for event in story.latest)
@@ -125,7 +128,9 @@ def test_nothing_is_told_to_many_at_once(script, policy):
 
 @hypothesis.given(SCRIPTS, POLICIES)
 @hypothesis.settings(max_examples=50)
-def test_no_job_keeps_more_than_its_limit_where_anybody_may_be_asked_to_go(script, policy):
+def test_no_job_keeps_more_than_its_limit_where_anybody_may_be_asked_to_go(
+    script: list[tuple[str, int, int]], policy: Policy
+) -> None:
     for story in told(script, policy):
         for job_id, job in story.pool.jobs.items():
             assert not (policy.preempts and job.over_its_limit), job_id

@@ -17,7 +17,8 @@ from resolute.proto.pool import (
     SlotEnabled,
     SlotsAssigned,
 )
-from tests.property.scheduler.test_promises_of_a_pool import POLICIES, SCRIPTS, told
+from resolute.scheduling.policies import Policy
+from tests.property.scheduler.test_promises_of_a_pool import POLICIES, SCRIPTS, Script, told
 
 Slot = tuple[str, int]
 
@@ -63,13 +64,13 @@ def held_after(events: Iterable[Event]) -> Iterator[dict[Slot, str]]:
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_slots_are_given_on_only_after_the_share_that_held_them_has_exited(script, policy):
+def test_slots_are_given_on_only_after_the_share_that_held_them_has_exited(script: Script, policy: Policy) -> None:
     for _ in held_after(told(script, policy).events):
         pass
 
 
 @hypothesis.given(SCRIPTS, POLICIES)
-def test_the_log_and_the_pool_agree_about_who_holds_what(script, policy):
+def test_the_log_and_the_pool_agree_about_who_holds_what(script: Script, policy: Policy) -> None:
     story = told(script, policy)
     assert [{}, *held_after(story.events)][-1] == {
         (share.placement.agent_id, slot): share.placement.resources_id

@@ -15,6 +15,7 @@ from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import TrialEnded, TrialStopRequested, TrialTargetReached, TrialTargetSet, TrialValidated
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
+from resolute.proto.states import End
 from resolute.search import wishes
 from resolute.search.decide import News, decide
 from resolute.search.experiment import Experiment, evolve
@@ -57,9 +58,9 @@ class PickySearch(RandomSearch):
             case TrialTargetReached(trial_id=trial_id):
                 return [TrainTo(one, event.length + 1) for one in (trial_id, trial_id - 1)]
             case TrialValidated(metric=None):
-                return [Shutdown("ERROR", "a trial diverged")]
+                return [Shutdown(End.ERROR, "a trial diverged")]
             case TrialValidated(metric=0.0):
-                return [Shutdown("COMPLETED", "it cannot get better")]
+                return [Shutdown(End.COMPLETED, "it cannot get better")]
             case TrialValidated(metric=metric, trial_id=trial_id) if metric is not None and metric > 0.8:
                 return [StopTrial(trial_id, "the worst of its rung")]
         return None

@@ -6,6 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from resolute.config.pools import ResourcePool, Scheduler
+from resolute.proto.queue import PolicyName
 from resolute.scheduling.policies import policy_for
 from resolute.whatif.pools import measure, read, whatif
 from tests.unit.scheduler.recorded import Cluster, Job
@@ -34,13 +35,15 @@ def workloads(draw: st.DrawFn) -> list[Job]:
 
 
 POLICIES = st.sampled_from(
-    [Scheduler(type="fifo"), Scheduler(), Scheduler(preemption=True), Scheduler(type="fair_share")],
+    [Scheduler(type=PolicyName.FIFO), Scheduler(), Scheduler(preemption=True), Scheduler(type=PolicyName.FAIR_SHARE)],
 )
 
 
 @given(AGENTS, workloads(), POLICIES)
 @settings(max_examples=150, deadline=None)
-def test_a_log_played_against_its_own_policy_starts_everything_in_the_recorded_order(sizes, jobs, scheduler):
+def test_a_log_played_against_its_own_policy_starts_everything_in_the_recorded_order(
+    sizes: list[int], jobs: list[Job], scheduler: Scheduler
+) -> None:
     policy = policy_for(ResourcePool(scheduler=scheduler))
     cluster = Cluster(policy)
     log = cluster.play([(f"a{n}", size) for n, size in enumerate(sizes)], jobs)
@@ -56,10 +59,12 @@ def test_a_log_played_against_its_own_policy_starts_everything_in_the_recorded_o
 
 @given(workloads())
 @settings(max_examples=50, deadline=None)
-def test_nothing_is_lost_on_the_way_whatever_the_policy(jobs):
-    cluster = Cluster(policy_for(ResourcePool(scheduler=Scheduler(type="priority", preemption=True))))
+def test_nothing_is_lost_on_the_way_whatever_the_policy(jobs: list[Job]) -> None:
+    cluster = Cluster(policy_for(ResourcePool(scheduler=Scheduler(type=PolicyName.PRIORITY, preemption=True))))
     recording = read(cluster.play([("a1", 4), ("a2", 4)], jobs), "default")
-    outcome = whatif(recording.works, recording.changes, policy_for(ResourcePool(scheduler=Scheduler(type="fifo"))))
+    outcome = whatif(
+        recording.works, recording.changes, policy_for(ResourcePool(scheduler=Scheduler(type=PolicyName.FIFO)))
+    )
     for ran, work in zip(outcome.ran, recording.works, strict=True):
         assert ran.id == work.id
         assert ran.end_s is not None

@@ -247,7 +247,7 @@ async def scene(folder: Path, grace_s: float = 60) -> AsyncIterator[Scene]:
         await made.stop_agent()
 
 
-async def test_an_end_and_its_lines_are_told_again_when_a_service_fails_over_them(tmp_path: Path):
+async def test_an_end_and_its_lines_are_told_again_when_a_service_fails_over_them(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
@@ -259,7 +259,7 @@ async def test_an_end_and_its_lines_are_told_again_when_a_service_fails_over_the
         await s.until(lambda: s.reports[1:] == [("r1", "exited", 0)])
 
 
-async def test_what_is_ordered_is_started_reported_and_its_end_too(tmp_path: Path):
+async def test_what_is_ordered_is_started_reported_and_its_end_too(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
@@ -324,7 +324,7 @@ async def test_an_order_given_twice_or_late_starts_nothing_more(tmp_path: Path):
         assert len(s.reports) == 2
 
 
-async def test_an_end_is_reported_to_the_pool_of_its_allocation_though_the_agent_has_moved(tmp_path: Path):
+async def test_an_end_is_reported_to_the_pool_of_its_allocation_though_the_agent_has_moved(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: bool(s.reports))
@@ -338,7 +338,7 @@ async def test_an_end_is_reported_to_the_pool_of_its_allocation_though_the_agent
 @pytest.mark.parametrize("order", [start_again, stop_it], ids=["start", "stop"])
 async def test_an_end_that_the_scheduler_knows_nothing_of_is_reported_again(
     tmp_path: Path, order: Callable[[], AgentOrders]
-):
+) -> None:
     """As after a restart with another set of pools: the report went to a pool that the task was not in."""
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
@@ -352,7 +352,7 @@ async def test_an_end_that_the_scheduler_knows_nothing_of_is_reported_again(
         assert len(s.reports) == 1
 
 
-async def test_what_a_complete_answer_leaves_out_is_stopped(tmp_path: Path):
+async def test_what_a_complete_answer_leaves_out_is_stopped(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: bool(s.reports))
@@ -362,7 +362,7 @@ async def test_what_a_complete_answer_leaves_out_is_stopped(tmp_path: Path):
         assert s.reasons[-1] == "no allocation owns it any more"
 
 
-async def test_an_answer_does_not_speak_of_what_was_started_after_the_question(tmp_path: Path):
+async def test_an_answer_does_not_speak_of_what_was_started_after_the_question(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.answer = lambda hello: AgentOrders(keep=hello.running, complete=True)
         s.answer_after_s = 0.1
@@ -374,7 +374,7 @@ async def test_an_answer_does_not_speak_of_what_was_started_after_the_question(t
         assert s.runtime.signals == []
 
 
-async def test_while_the_link_is_down_nothing_is_stopped(tmp_path: Path):
+async def test_while_the_link_is_down_nothing_is_stopped(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: bool(s.reports))
@@ -387,7 +387,7 @@ async def test_while_the_link_is_down_nothing_is_stopped(tmp_path: Path):
         await s.until(lambda: s.reports[-1] == ("r1", "exited", 5))
 
 
-async def test_a_slot_that_is_still_in_use_is_waited_for(tmp_path: Path):
+async def test_a_slot_that_is_still_in_use_is_waited_for(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.answer = lambda hello: AgentOrders(start=(start("new", 0),), keep=hello.running, complete=True)
         await s.order(AgentOrders(start=(start("old", 0, 1),)))
@@ -401,14 +401,14 @@ async def test_a_slot_that_is_still_in_use_is_waited_for(tmp_path: Path):
         await s.until(lambda: (other, "started", None) in s.reports)
 
 
-async def test_a_task_that_had_started_and_is_not_here_any_more_is_reported_as_lost(tmp_path: Path):
+async def test_a_task_that_had_started_and_is_not_here_any_more_is_reported_as_lost(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0, started=True),)))
         await s.until(lambda: s.reports == [("r1", "exited", None)])
         assert s.runtime.tasks == {}
 
 
-async def test_stopping_what_never_was_is_answered_with_its_end(tmp_path: Path):
+async def test_stopping_what_never_was_is_answered_with_its_end(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(stop=(StopTask("r1", "ada killed it", "7.f00d.1"),)))
         await s.until(lambda: s.reports == [("r1", "exited", None)])
@@ -421,7 +421,7 @@ def stop_as_its_peer_failed() -> AgentOrders:
     return AgentOrders(stop=(StopTask("r1", "its share on a2 ended", "a.1", peer_failed=True),), complete=True)
 
 
-async def test_a_task_whose_peer_failed_may_end_by_itself_however_often_its_end_is_ordered(tmp_path: Path):
+async def test_a_task_whose_peer_failed_may_end_by_itself_however_often_its_end_is_ordered(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
@@ -433,7 +433,7 @@ async def test_a_task_whose_peer_failed_may_end_by_itself_however_often_its_end_
         assert s.texts() == ["the task ended with exit code 1"]
 
 
-async def test_a_task_whose_peer_failed_is_asked_to_end_when_it_does_not_within_its_time(tmp_path: Path):
+async def test_a_task_whose_peer_failed_is_asked_to_end_when_it_does_not_within_its_time(tmp_path: Path) -> None:
     async with scene(tmp_path, grace_s=0.1) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
@@ -443,7 +443,7 @@ async def test_a_task_whose_peer_failed_is_asked_to_end_when_it_does_not_within_
         assert s.reasons[-1] == "its share on a2 ended"
 
 
-async def test_a_task_whose_peer_failed_ends_at_once_when_its_end_is_ordered_by_a_person(tmp_path: Path):
+async def test_a_task_whose_peer_failed_ends_at_once_when_its_end_is_ordered_by_a_person(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
@@ -453,7 +453,7 @@ async def test_a_task_whose_peer_failed_ends_at_once_when_its_end_is_ordered_by_
         assert s.reasons[-1] == "it was killed"
 
 
-async def test_what_cannot_be_started_ends_with_the_reason(tmp_path: Path):
+async def test_what_cannot_be_started_ends_with_the_reason(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.runtime.broken = "no space left on device"
         await s.order(AgentOrders(start=(start("r1", 0),)))
@@ -461,7 +461,7 @@ async def test_what_cannot_be_started_ends_with_the_reason(tmp_path: Path):
         assert s.reasons == ["no space left on device"]
 
 
-async def test_a_full_disk_starts_nothing_new_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_a_full_disk_starts_nothing_new_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Ledger, entry: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -477,7 +477,7 @@ async def test_a_full_disk_starts_nothing_new_and_says_why(tmp_path: Path, monke
         await s.until(lambda: ("r1", "exited", 0) in s.reports)
 
 
-async def test_every_line_is_handed_over_before_the_end_is_told(tmp_path: Path):
+async def test_every_line_is_handed_over_before_the_end_is_told(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.runtime.output["r1"] = [f"line {n}" for n in range(2500)]
         await s.order(AgentOrders(start=(start("r1", 0),)))
@@ -488,7 +488,7 @@ async def test_every_line_is_handed_over_before_the_end_is_told(tmp_path: Path):
         assert s.texts() == [*(f"line {n}" for n in range(2500)), "the last words"]
 
 
-async def test_an_end_does_not_wait_for_a_gateway_for_ever_and_its_lines_come_later(tmp_path: Path):
+async def test_an_end_does_not_wait_for_a_gateway_for_ever_and_its_lines_come_later(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.logs_away = True
         s.runtime.output["r1"] = ["hello"]
@@ -501,7 +501,7 @@ async def test_an_end_does_not_wait_for_a_gateway_for_ever_and_its_lines_come_la
         await s.until(lambda: s.texts() == ["hello"] and s.runtime.forgotten == ["r1"])
 
 
-async def test_a_line_that_is_refused_does_not_take_the_others_with_it(tmp_path: Path):
+async def test_a_line_that_is_refused_does_not_take_the_others_with_it(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.refuse_line = "poison"
         s.runtime.output["r1"] = [*"abcdefg", "poison", *"hij"]
@@ -512,7 +512,7 @@ async def test_a_line_that_is_refused_does_not_take_the_others_with_it(tmp_path:
 
 
 @pytest.mark.parametrize("ended_meanwhile", [False, True])
-async def test_the_next_agent_takes_up_what_the_last_one_left(tmp_path: Path, ended_meanwhile: bool):
+async def test_the_next_agent_takes_up_what_the_last_one_left(tmp_path: Path, ended_meanwhile: bool) -> None:
     async with scene(tmp_path) as s:
         s.runtime.output["r1"] = ["one", "two"]
         await s.order(AgentOrders(start=(start("r1", 0),)))
@@ -533,7 +533,7 @@ async def test_the_next_agent_takes_up_what_the_last_one_left(tmp_path: Path, en
         assert s.runtime.signals == []
 
 
-async def test_a_task_the_last_agent_meant_to_start_and_did_not_is_reported_as_lost(tmp_path: Path):
+async def test_a_task_the_last_agent_meant_to_start_and_did_not_is_reported_as_lost(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: bool(s.reports))
@@ -543,7 +543,7 @@ async def test_a_task_the_last_agent_meant_to_start_and_did_not_is_reported_as_l
         await s.until(lambda: s.reports[-1] == ("r1", "exited", None))
 
 
-async def test_a_bug_that_one_task_meets_is_the_end_of_that_task_and_of_nothing_else(tmp_path: Path):
+async def test_a_bug_that_one_task_meets_is_the_end_of_that_task_and_of_nothing_else(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0), start("r2", 1))))
         await s.until(lambda: len(s.reports) == 2)
@@ -559,7 +559,7 @@ async def test_a_bug_that_one_task_meets_is_the_end_of_that_task_and_of_nothing_
         await s.some_hellos()
 
 
-async def test_a_bug_that_passes_costs_a_task_nothing(tmp_path: Path):
+async def test_a_bug_that_passes_costs_a_task_nothing(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: len(s.reports) == 1)
@@ -582,7 +582,7 @@ async def test_a_bug_that_passes_costs_a_task_nothing(tmp_path: Path):
         assert not [number for _, number in s.runtime.signals if number == signal.SIGKILL]
 
 
-async def test_one_that_cannot_be_asked_to_end_does_not_keep_others_from_it(tmp_path: Path):
+async def test_one_that_cannot_be_asked_to_end_does_not_keep_others_from_it(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0), start("r2", 1))))
         await s.until(lambda: len(s.reports) == 2)
@@ -602,7 +602,7 @@ async def test_one_that_cannot_be_asked_to_end_does_not_keep_others_from_it(tmp_
         await s.until(lambda: s.reports[-1] == ("r1", "exited", 143))
 
 
-async def test_a_start_that_fails_over_a_bug_is_a_failure_of_the_task(tmp_path: Path):
+async def test_a_start_that_fails_over_a_bug_is_a_failure_of_the_task(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.runtime.failing["r1"] = KeyError("surprise")
         await s.order(AgentOrders(start=(start("r1", 0),)))
@@ -610,7 +610,7 @@ async def test_a_start_that_fails_over_a_bug_is_a_failure_of_the_task(tmp_path: 
         assert "KeyError('surprise')" in s.reasons[-1]
 
 
-async def test_an_end_that_nobody_has_heard_of_is_told_the_same_by_the_next_agent(tmp_path: Path):
+async def test_an_end_that_nobody_has_heard_of_is_told_the_same_by_the_next_agent(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: len(s.reports) == 1)
@@ -628,7 +628,7 @@ async def test_an_end_that_nobody_has_heard_of_is_told_the_same_by_the_next_agen
         assert s.texts() == ["the task ended with exit code 1: no such image"]
 
 
-def test_an_entry_of_the_release_before_is_read(tmp_path: Path):
+def test_an_entry_of_the_release_before_is_read(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     (tmp_path / "r1.json").write_text(
         '{"resources_id":"r1","allocation_id":"a.1","task_id":"a","run_id":1,"rank":0,"slot_ids":[0],'
@@ -640,7 +640,7 @@ def test_an_entry_of_the_release_before_is_read(tmp_path: Path):
     assert ledger.load()[0].found == Exit(1, "why", hopeless=True)
 
 
-async def test_a_task_that_prints_now_and_then_is_not_looked_at_for_every_line(tmp_path: Path):
+async def test_a_task_that_prints_now_and_then_is_not_looked_at_for_every_line(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         printed: list[str] = []

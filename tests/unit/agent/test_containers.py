@@ -91,7 +91,7 @@ def test_a_network_is_named_as_docker_allows() -> None:
 def test_limits_are_for_each_slot_and_a_task_without_slots_has_those_of_one() -> None:
     both = replace(order(), placement=Placement("res-1", "a1", (0, 1)))
     none = replace(order(), placement=Placement("res-1", "a1", ()))
-    given = {"memory_per_slot": "2GiB", "cpus_per_slot": 1.5, "processes": 100}
+    given: dict[str, Any] = {"memory_per_slot": "2GiB", "cpus_per_slot": 1.5, "processes": 100}
     assert [made(one, **given).memory_bytes for one in (both, none)] == [4 * 2**30, 2 * 2**30]
     assert [made(one, **given).cpus for one in (both, none)] == [3.0, 1.5]
     assert made(**given).processes == 100

@@ -40,7 +40,7 @@ def of(order: StartTask = ORDER, site: Site = SITE, **chosen: str) -> dict[str, 
     return environment(replace(order, spec=spec), site, "/tasks/res-1/run")
 
 
-def test_the_harness_reads_from_it_all_that_the_cluster_said():
+def test_the_harness_reads_from_it_all_that_the_cluster_said() -> None:
     info = _info.read_cluster_info(of())
     assert info is not None
     assert (info.master_url, info.cluster_id, info.agent_id) == ("http://10.0.0.9:8080", "cluster-1", "a1")
@@ -52,13 +52,13 @@ def test_the_harness_reads_from_it_all_that_the_cluster_said():
 
 
 @pytest.mark.parametrize("stated", [{"image": "i", "registry_auth": {"username": "ada", "password": "p"}}, None, {}])
-def test_the_login_to_the_registry_stays_with_the_agent(stated: dict[str, object] | None):
+def test_the_login_to_the_registry_stays_with_the_agent(stated: dict[str, object] | None) -> None:
     order = replace(ORDER, spec=replace(SPEC, config={"name": "mnist", "environment": stated}))
     left = stated and {"image": "i"}
     assert json.loads(of(order)["DET_EXPERIMENT_CONFIG"]) == {"name": "mnist", "environment": left}
 
 
-def test_a_task_hides_the_same_secrets_as_the_cluster():
+def test_a_task_hides_the_same_secrets_as_the_cluster() -> None:
     assert util._SECRETS == secrets.FIELDS
     login = {"username": "ada", "password": "p", "auth": "a", "identitytoken": "i", "registrytoken": "r"}
     config = {
@@ -71,36 +71,36 @@ def test_a_task_hides_the_same_secrets_as_the_cluster():
     assert util.masked({"data": None, "environment": {}}) == {"data": None, "environment": {}}
 
 
-def test_a_fresh_start_names_no_checkpoint():
+def test_a_fresh_start_names_no_checkpoint() -> None:
     order = replace(ORDER, spec=replace(SPEC, checkpoint=None))
     assert "DET_LATEST_CHECKPOINT" not in of(order)
 
 
-def test_a_task_that_is_no_trial_has_no_trial():
+def test_a_task_that_is_no_trial_has_no_trial() -> None:
     order = replace(ORDER, spec=replace(SPEC, trial_id=None, experiment_id=None, task_type="COMMAND"))
     variables = of(order)
     assert not [name for name in variables if "TRIAL_ID" in name or "HPARAMS" in name]
     assert json.loads(variables["DET_TASK_LOGGING_METADATA"]) == {"task_id": "7.f00d", "allocation_id": "7.f00d.1"}
 
 
-def test_a_task_continues_the_trace_of_who_asked_for_it():
+def test_a_task_continues_the_trace_of_who_asked_for_it() -> None:
     assert of(replace(ORDER, traceparent="00-abc-def-01"))["TRACEPARENT"] == "00-abc-def-01"
     assert "TRACEPARENT" not in of()
 
 
-def test_what_the_user_sets_wins_over_the_host_but_not_over_the_cluster():
+def test_what_the_user_sets_wins_over_the_host_but_not_over_the_cluster() -> None:
     variables = of(PATH="/mine", DET_TASK_ID="another's", OMP_NUM_THREADS="3")
     assert (variables["PATH"], variables["DET_TASK_ID"], variables["OMP_NUM_THREADS"]) == ("/mine", "7.f00d", "3")
 
 
-def test_amds_gpus_are_not_hidden_by_the_name_of_nvidias():
+def test_amds_gpus_are_not_hidden_by_the_name_of_nvidias() -> None:
     site = replace(SITE, slots=tuple(Slot(n, "rocm", "MI210", f"GPU-{n}") for n in range(2)))
     variables = of(site=site)
     assert variables["ROCR_VISIBLE_DEVICES"] == "GPU-1"
     assert "CUDA_VISIBLE_DEVICES" not in variables
 
 
-def test_variables_are_those_for_the_kind_of_device():
+def test_variables_are_those_for_the_kind_of_device() -> None:
     stated = {"cpu": ["MODE=cpu"], "cuda": ["MODE=cuda", "NCCL_DEBUG=INFO"], "rocm": []}
     config = {"environment": {"environment_variables": stated}}
     order = replace(ORDER, spec=replace(SPEC, config=config, environment={"MODE": "cpu"}))
@@ -109,7 +109,7 @@ def test_variables_are_those_for_the_kind_of_device():
     assert (on_gpus["MODE"], on_gpus["NCCL_DEBUG"]) == ("cuda", "INFO")
 
 
-def test_in_a_container_the_image_says_where_programs_are():
+def test_in_a_container_the_image_says_where_programs_are() -> None:
     site = replace(SITE, inherited={}, default_path="", harness="/opt/resolute/harness")
     variables = of(site=site)
     assert "PATH" not in variables
@@ -117,7 +117,7 @@ def test_in_a_container_the_image_says_where_programs_are():
     assert of(site=site, PATH="/mine")["PATH"] == "/mine"
 
 
-def test_gpus_are_named_by_their_own_names_and_others_are_out_of_sight():
+def test_gpus_are_named_by_their_own_names_and_others_are_out_of_sight() -> None:
     site = replace(SITE, slots=GPUS)
     order = replace(ORDER, placement=Placement("res-1", "a1", (1, 3)))
     assert of(order, site)["CUDA_VISIBLE_DEVICES"] == "GPU-1,GPU-3"
@@ -125,15 +125,15 @@ def test_gpus_are_named_by_their_own_names_and_others_are_out_of_sight():
 
 
 @pytest.mark.parametrize(("slot_ids", "threads"), [((0,), "4"), ((0, 1), "8"), ((), "4")])
-def test_cpu_slots_share_the_cores_evenly(slot_ids, threads):
+def test_cpu_slots_share_the_cores_evenly(slot_ids: tuple[int, ...], threads: str) -> None:
     assert of(replace(ORDER, placement=Placement("res-1", "a1", slot_ids)))["OMP_NUM_THREADS"] == threads
 
 
-def test_the_harness_comes_before_what_the_user_puts_on_the_path():
+def test_the_harness_comes_before_what_the_user_puts_on_the_path() -> None:
     assert of(PYTHONPATH="/mine")["PYTHONPATH"] == "/opt/harness:/mine"
 
 
-def test_two_tasks_of_one_host_are_given_different_ports():
+def test_two_tasks_of_one_host_are_given_different_ports() -> None:
     first, second = of(replace(ORDER, placement=Placement("r", "a1", (0,)))), of()
     ports = [name for name in first if name.endswith("PORT") or "COMM_PORT" in name]
     assert len(ports) == 5
@@ -142,17 +142,17 @@ def test_two_tasks_of_one_host_are_given_different_ports():
     }
 
 
-def test_the_harness_is_found_where_it_is_installed():
+def test_the_harness_is_found_where_it_is_installed() -> None:
     assert Path(harness_directory(), "determined", "__init__.py").is_file()
 
 
-def test_a_task_finds_the_interpreter_it_runs_with_first():
+def test_a_task_finds_the_interpreter_it_runs_with_first() -> None:
     site = replace(SITE, programs="/venv/bin")
     assert of(site=site)["PATH"] == "/venv/bin:/bin"
     assert of(site=site, PATH="/mine")["PATH"] == "/mine"
 
 
-def test_a_task_is_told_by_which_certificate_it_knows_the_gateway():
+def test_a_task_is_told_by_which_certificate_it_knows_the_gateway() -> None:
     told = of(site=replace(SITE, master_url="https://gateway:8080", master_cert="/run/determined/master.crt"))
     assert (told["DET_MASTER"], told["DET_USE_TLS"]) == ("https://gateway:8080", "true")
     assert told["DET_MASTER_CERT_FILE"] == "/run/determined/master.crt"

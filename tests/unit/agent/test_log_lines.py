@@ -32,7 +32,9 @@ AT = datetime(2026, 1, 2, tzinfo=UTC)
         ("[rank=x] hello", (None, None, "[rank=x] hello")),
     ],
 )
-def test_a_line_says_its_rank_and_level(text, understood):
+def test_a_line_says_its_rank_and_level(
+    text: str, understood: tuple[str | None, ...] | tuple[int | str | None, ...] | tuple[int | str, ...]
+) -> None:
     assert understand(text) == understood
 
 
@@ -45,7 +47,7 @@ def leveled(*texts: str) -> list[str]:
     return [line.text for line in read if line.level == "ERROR"]
 
 
-def test_every_line_of_a_traceback_is_an_error_and_what_follows_is_not():
+def test_every_line_of_a_traceback_is_an_error_and_what_follows_is_not() -> None:
     first = ["Traceback (most recent call last):", '  File "train.py", line 7, in f', "    g()", "KeyError: 'lr'"]
     between = ["During handling of the above exception, another exception occurred:"]
     second = ["Traceback (most recent call last):", '  File "train.py", line 9, in <module>', "ValueError: no lr"]
@@ -53,7 +55,7 @@ def test_every_line_of_a_traceback_is_an_error_and_what_follows_is_not():
     assert said == [*first, *between, *second]
 
 
-def test_a_traceback_of_one_rank_is_not_ended_by_a_line_of_another():
+def test_a_traceback_of_one_rank_is_not_ended_by_a_line_of_another() -> None:
     texts = [
         "[rank=1] Traceback (most recent call last):",
         "[rank=0] step 7",
@@ -63,7 +65,7 @@ def test_a_traceback_of_one_rank_is_not_ended_by_a_line_of_another():
     assert leveled(*texts) == ["Traceback (most recent call last):", "  File x", "OSError: no"]
 
 
-def test_a_traceback_goes_on_where_the_lines_before_left_it():
+def test_a_traceback_goes_on_where_the_lines_before_left_it() -> None:
     head, tail = Line(AT, "stderr", "Traceback (most recent call last):"), Line(AT, "stderr", "  File x")
     _, open_ = read_lines(ENTRY, "agent-0", 0, [head])
     (line,), still_open = read_lines(ENTRY, "agent-0", 1, [tail], open_)
@@ -76,7 +78,9 @@ def test_a_traceback_goes_on_where_the_lines_before_left_it():
     st.tuples(st.integers(0, 2**14 - 1), st.integers(0, 1023), st.integers(0, 2**28 - 1)),
     st.tuples(st.integers(0, 2**14 - 1), st.integers(0, 1023), st.integers(0, 2**28 - 1)),
 )
-def test_lines_of_a_task_are_numbered_by_run_then_share_then_line(one, other):
+def test_lines_of_a_task_are_numbered_by_run_then_share_then_line(
+    one: tuple[int, int, int], other: tuple[int, int, int]
+) -> None:
     assert (sequence(*one) < sequence(*other)) == (one < other)
     assert sequence(*one) < 2**53
 
@@ -87,7 +91,7 @@ def cut(*parts: bytes) -> list[bytes]:
     return [record.split(b" ", 2)[2] for record in records.split(b"\n")[:-1]]
 
 
-def test_however_the_pieces_fall_the_lines_are_the_same():
+def test_however_the_pieces_fall_the_lines_are_the_same() -> None:
     text = b"one\ntwo\r\nthree\rfour\n\nlast"
     whole = cut(text)
     assert whole == [b"one", b"two", b"three", b"four", b"", b"last"]
@@ -97,11 +101,11 @@ def test_however_the_pieces_fall_the_lines_are_the_same():
 
 
 @hypothesis.given(st.binary(max_size=200).map(lambda b: b.replace(b"\r", b".")))
-def test_nothing_is_added_and_nothing_is_lost(text):
+def test_nothing_is_added_and_nothing_is_lost(text: bytes) -> None:
     assert b"\n".join(cut(text)) == text.removesuffix(b"\n")
 
 
-def test_a_line_too_long_comes_in_pieces():
+def test_a_line_too_long_comes_in_pieces() -> None:
     assert [len(piece) for piece in cut(b"x" * (LINE_BYTES_MAX + 5), b"\n")] == [LINE_BYTES_MAX, 5]
 
 
@@ -118,5 +122,5 @@ def test_a_line_too_long_comes_in_pieces():
         (Exit(143), "killed", "INFO: the task was stopped (killed) and ended with exit code 143 (SIGTERM)"),
     ],
 )
-def test_the_log_of_a_task_that_did_not_end_well_says_so_last(found, stop_reason, said):
+def test_the_log_of_a_task_that_did_not_end_well_says_so_last(found: Exit, stop_reason: str, said: str) -> None:
     assert last_words(found, stop_reason) == said

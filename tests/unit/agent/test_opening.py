@@ -60,7 +60,7 @@ async def test_a_task_starts_with_its_secrets_and_the_agent_keeps_none(tmp_path:
             started.append(launch.environment)  # type: ignore[attr-defined]
             await pretend(launch)  # type: ignore[arg-type]
 
-        s.runtime.start = note  # type: ignore[method-assign, assignment]
+        s.runtime.start = note  # type: ignore[method-assign]
         await s.order(AgentOrders(start=(ordered(),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
         assert started[0]["TOKEN"] == "hunter2"

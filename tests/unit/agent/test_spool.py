@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -102,7 +103,8 @@ def test_instants_that_no_clock_shows_are_read_all_the_same(tmp_path: Path) -> N
 def test_what_is_longer_than_any_line_does_not_hold_up_what_follows(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"A" * (spool.CHUNK_BYTES_MAX + 7) + b"\n17.5 o after\n")
-    found, mark = [], 0
+    found: list[Any] = []
+    mark = 0
     while (chunk := spool.read(log, mark, 9)).lines:
         found, mark = found + [line.text for line in chunk.lines], chunk.mark
     assert found[-1] == "after"

@@ -57,7 +57,7 @@ def test_an_argv_is_checked_word_by_word() -> None:
 
 
 @pytest.mark.parametrize("launcher", ["tensorflow", "horovodrun"])
-def test_a_launcher_of_another_release_is_refused_with_what_to_write_in_its_place(launcher):
+def test_a_launcher_of_another_release_is_refused_with_what_to_write_in_its_place(launcher: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
         check_entrypoint(["python3", "-m", f"determined.launch.{launcher}", "--trial", "m:T"], {"m.py"})
     assert f"found determined.launch.{launcher}" in refused.value.message

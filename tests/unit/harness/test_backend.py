@@ -103,13 +103,14 @@ class Other(core.DummyDistributedContext):
 def stepped(parameters: int) -> torch.optim.Optimizer:
     weight = torch.nn.Parameter(torch.ones(parameters))
     optimizer = torch.optim.SGD([weight], lr=0.5, momentum=0.9)
-    weight.sum().backward()
+    torch.autograd.backward(weight.sum())
     optimizer.step()
     return optimizer
 
 
 def test_settings_and_state_are_the_chiefs() -> None:
-    optimizer, shared = stepped(2), []
+    optimizer = stepped(2)
+    shared: list[Any] = []
     settings = [{"lr": 0.1, "momentum": 0.9}]
     _backend.align(optimizer, Other(([((2,), "torch.float32")], settings)), shared.append)
     assert optimizer.param_groups[0]["lr"] == 0.1

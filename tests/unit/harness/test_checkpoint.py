@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from determined import core, errors
 from determined.common import storage
 from determined.launch import _layout
+from tests.unit.harness.conftest import Master
 
 
 def write(folder: pathlib.Path, files: dict[str, str]) -> pathlib.Path:
@@ -22,7 +24,9 @@ def write(folder: pathlib.Path, files: dict[str, str]) -> pathlib.Path:
     return folder
 
 
-def test_a_checkpoint_is_announced_then_stored_then_reported_complete(on_cluster, tmp_path):
+def test_a_checkpoint_is_announced_then_stored_then_reported_complete(
+    on_cluster: Callable[..., Master], tmp_path: pathlib.Path
+) -> None:
     master = on_cluster()
     root = tmp_path / "storage"
     with core.init() as context:
@@ -53,7 +57,9 @@ def fail_half_way(context: core.Context) -> None:
         raise OSError("disk full")
 
 
-def test_an_error_while_writing_leaves_nothing_and_reports_nothing(on_cluster, tmp_path):
+def test_an_error_while_writing_leaves_nothing_and_reports_nothing(
+    on_cluster: Callable[..., Master], tmp_path: pathlib.Path
+) -> None:
     master = on_cluster()
     with core.init() as context, pytest.raises(OSError, match="disk full"):
         fail_half_way(context)
@@ -61,7 +67,7 @@ def test_an_error_while_writing_leaves_nothing_and_reports_nothing(on_cluster, t
     assert list((tmp_path / "storage").iterdir()) == []
 
 
-def test_a_checkpoint_that_was_cut_off_is_never_found(tmp_path):
+def test_a_checkpoint_that_was_cut_off_is_never_found(tmp_path: pathlib.Path) -> None:
     place = storage.DirectoryStorageManager(tmp_path)
     place.upload(write(tmp_path / "from", {"weights": "w"}), "id-1", {"weights"})
     with pytest.raises(errors.CheckpointNotFound), place.restore_path("id-1"):
@@ -71,7 +77,9 @@ def test_a_checkpoint_that_was_cut_off_is_never_found(tmp_path):
         assert (path / "weights").read_text() == "w"
 
 
-def test_upload_takes_what_the_selector_wants_and_its_folders(on_cluster, tmp_path):
+def test_upload_takes_what_the_selector_wants_and_its_folders(
+    on_cluster: Callable[..., Master], tmp_path: pathlib.Path
+) -> None:
     on_cluster()
     source = write(tmp_path / "source", {"a": "1", "d/b": "2", "d/c": "3", "e/f": "4"})
     with core.init() as context:
@@ -86,13 +94,15 @@ def test_upload_takes_what_the_selector_wants_and_its_folders(on_cluster, tmp_pa
     assert set(storage.list_resources(only)) == {"a"}
 
 
-def test_metadata_needs_steps_completed_on_a_cluster_only(on_cluster, tmp_path):
+def test_metadata_needs_steps_completed_on_a_cluster_only(
+    on_cluster: Callable[..., Master], tmp_path: pathlib.Path
+) -> None:
     on_cluster()
     with core.init() as context, pytest.raises(ValueError, match="steps_completed"):
         context.checkpoint.upload(write(tmp_path / "s", {"a": ""}), {})
 
 
-def test_off_the_cluster_checkpoints_go_to_the_users_data_folder(tmp_path):
+def test_off_the_cluster_checkpoints_go_to_the_users_data_folder(tmp_path: pathlib.Path) -> None:
     with core.init() as context, context.checkpoint.store_path() as (path, storage_id):
         write(path, {"a": "1"})
     assert (tmp_path / "data" / "determined" / storage_id / "a").exists()
@@ -100,7 +110,9 @@ def test_off_the_cluster_checkpoints_go_to_the_users_data_folder(tmp_path):
         context.checkpoint.get_metadata(storage_id)
 
 
-def test_deleting_removes_the_files_and_tells_the_master(on_cluster, tmp_path):
+def test_deleting_removes_the_files_and_tells_the_master(
+    on_cluster: Callable[..., Master], tmp_path: pathlib.Path
+) -> None:
     master = on_cluster()
     with core.init() as context:
         storage_id = context.checkpoint.upload(write(tmp_path / "s", {"a": ""}), {"steps_completed": 1})
@@ -134,7 +146,7 @@ class Ranks:
             dist.close()
 
 
-def test_ranks_shards_are_merged_and_equal_files_count_once(tmp_path):
+def test_ranks_shards_are_merged_and_equal_files_count_once(tmp_path: pathlib.Path) -> None:
     def do(rank: int, checkpoint: core.CheckpointContext) -> str:
         files = {"shared": "same", f"shard-{rank}": str(rank), "d/common": "c"}
         folder = write(tmp_path / f"rank{rank}", files) if rank != 2 else None
@@ -148,7 +160,7 @@ def test_ranks_shards_are_merged_and_equal_files_count_once(tmp_path):
     assert metadata == {"d": {"0": 0, "1": 1, "2": 2}}
 
 
-def test_conflicting_files_are_named_on_every_rank(tmp_path):
+def test_conflicting_files_are_named_on_every_rank(tmp_path: pathlib.Path) -> None:
     def do(rank: int, checkpoint: core.CheckpointContext) -> str:
         return checkpoint.upload(write(tmp_path / f"rank{rank}", {"weights": str(rank)}), shard=True)
 
@@ -157,7 +169,7 @@ def test_conflicting_files_are_named_on_every_rank(tmp_path):
         assert "weights: ranks 0, 1" in str(problem)
 
 
-def test_conflicting_metadata_is_named_on_every_rank(tmp_path):
+def test_conflicting_metadata_is_named_on_every_rank(tmp_path: pathlib.Path) -> None:
     def do(rank: int, checkpoint: core.CheckpointContext) -> str:
         return checkpoint.upload(None, {"d": {"b": rank}}, shard=True)
 
@@ -165,7 +177,7 @@ def test_conflicting_metadata_is_named_on_every_rank(tmp_path):
         assert "/d/b" in str(problem)
 
 
-def test_of_ranks_that_share_a_folder_the_lowest_uploads_unless_they_select(tmp_path):
+def test_of_ranks_that_share_a_folder_the_lowest_uploads_unless_they_select(tmp_path: pathlib.Path) -> None:
     source = write(tmp_path / "source", {"file-0": "0", "file-1": "1"})
 
     def together(rank: int, checkpoint: core.CheckpointContext) -> str:
@@ -180,7 +192,7 @@ def test_of_ranks_that_share_a_folder_the_lowest_uploads_unless_they_select(tmp_
         assert set(listing) == {"file-0", "file-1", "metadata.json"}
 
 
-def test_when_one_rank_fails_the_others_are_told_who(tmp_path):
+def test_when_one_rank_fails_the_others_are_told_who(tmp_path: pathlib.Path) -> None:
     def do(rank: int, checkpoint: core.CheckpointContext) -> str:
         with checkpoint.store_path(shard=True) as (path, storage_id):
             if rank == 1:
@@ -193,7 +205,7 @@ def test_when_one_rank_fails_the_others_are_told_who(tmp_path):
     assert "rank 1 failed with OSError: disk full" in str(others)
 
 
-def test_every_rank_writes_into_one_place_with_store_path(tmp_path):
+def test_every_rank_writes_into_one_place_with_store_path(tmp_path: pathlib.Path) -> None:
     def do(rank: int, checkpoint: core.CheckpointContext) -> str:
         with checkpoint.store_path({"steps_completed": 3}, shard=True) as (path, storage_id):
             write(path, {f"shard-{rank}": ""})
@@ -205,7 +217,9 @@ def test_every_rank_writes_into_one_place_with_store_path(tmp_path):
 
 
 @pytest.mark.parametrize("machines", [[2, 1], [1, 2], [1, 3, 1]])
-def test_machines_of_unequal_numbers_of_ranks_store_one_checkpoint_together(tmp_path, monkeypatch, machines):
+def test_machines_of_unequal_numbers_of_ranks_store_one_checkpoint_together(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, machines: list[int]
+) -> None:
     """A rank whose like no other machine has is among several machines all the same."""
     monkeypatch.setenv("DET_RESOURCES_ID", "that-of-the-one-with-several-ranks")
 
@@ -220,7 +234,7 @@ def test_machines_of_unequal_numbers_of_ranks_store_one_checkpoint_together(tmp_
         assert set(listing) == {"metadata.json", *(f"shard-{rank}" for rank in range(sum(machines)))}
 
 
-def test_a_rank_that_cannot_look_into_its_folder_is_named_on_all(tmp_path):
+def test_a_rank_that_cannot_look_into_its_folder_is_named_on_all(tmp_path: pathlib.Path) -> None:
     """On a machine of several ranks, each of which would hear of the others' folders."""
 
     def do(rank: int, checkpoint: core.CheckpointContext) -> str:
@@ -234,7 +248,7 @@ def test_a_rank_that_cannot_look_into_its_folder_is_named_on_all(tmp_path):
         assert "rank 1 failed with OSError" in str(problem)
 
 
-def test_what_any_rank_of_a_machine_wants_is_downloaded(tmp_path):
+def test_what_any_rank_of_a_machine_wants_is_downloaded(tmp_path: pathlib.Path) -> None:
     ranks = Ranks(2, tmp_path / "storage")
     source = write(tmp_path / "source", {"file-0": "0", "file-1": "1", "file-2": "2"})
     storage_id = ranks.act(lambda rank, checkpoint: checkpoint.upload(source, shard=True))[0]
@@ -246,7 +260,7 @@ def test_what_any_rank_of_a_machine_wants_is_downloaded(tmp_path):
     assert set(storage.list_resources(tmp_path / "target")) == {"file-0", "file-1"}
 
 
-def test_a_worker_may_not_store_alone(tmp_path):
+def test_a_worker_may_not_store_alone(tmp_path: pathlib.Path) -> None:
     def do(rank: int, checkpoint: core.CheckpointContext) -> str | None:
         return checkpoint.upload(tmp_path / "x") if rank else None
 
@@ -264,12 +278,12 @@ def test_a_worker_may_not_store_alone(tmp_path):
         ("s3://bucket", "file://"),
     ],
 )
-def test_a_storage_section_that_makes_no_sense_is_named(section, message):
+def test_a_storage_section_that_makes_no_sense_is_named(section: dict[str, Any] | str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         storage.build(section)
 
 
-def test_shared_storage_is_found_at_its_path_or_where_the_agent_says(monkeypatch):
+def test_shared_storage_is_found_at_its_path_or_where_the_agent_says(monkeypatch: pytest.MonkeyPatch) -> None:
     section = {"type": "shared_fs", "host_path": "/data/ckpt", "storage_path": "team"}
     assert storage.build(section).root == pathlib.Path("/data/ckpt/team")
     monkeypatch.setenv("DET_SHARED_FS_ROOT", "/elsewhere")

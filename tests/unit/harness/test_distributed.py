@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def on_ranks(size: int, act: Act, *, machines: int = 1, port: int | None = None,
 
 
 @pytest.mark.parametrize("layout", [{}, {"force_tcp": True}, {"machines": 2}])
-def test_every_rank_hears_what_it_should(layout):
+def test_every_rank_hears_what_it_should(layout: dict[str, Any]) -> None:
     def act(context: core.DistributedContext) -> Any:
         return (
             context.gather(context.rank * 10),
@@ -72,19 +73,19 @@ def test_every_rank_hears_what_it_should(layout):
         assert local_word == f"from {first}"
 
 
-def test_contexts_follow_one_another_on_the_same_port():
+def test_contexts_follow_one_another_on_the_same_port() -> None:
     port = free_port()
     for number in range(5):
         answers = on_ranks(3, lambda context, n=number: context.allgather(n), port=port, force_tcp=bool(number % 2))
         assert answers == [[number] * 3] * 3
 
 
-def test_large_objects_travel_whole():
+def test_large_objects_travel_whole() -> None:
     answers = on_ranks(2, lambda context: [len(one) for one in context.allgather(b"x" * 5_000_000)])
     assert answers == [[5_000_000, 5_000_000]] * 2
 
 
-def test_ranks_that_are_out_of_step_are_told_so():
+def test_ranks_that_are_out_of_step_are_told_so() -> None:
     both_done = threading.Barrier(2)
 
     def act(context: core.DistributedContext) -> None:
@@ -101,7 +102,7 @@ def test_ranks_that_are_out_of_step_are_told_so():
     on_ranks(2, act)
 
 
-def test_a_rank_that_goes_away_is_named():
+def test_a_rank_that_goes_away_is_named() -> None:
     def act(context: core.DistributedContext) -> Any:
         if context.rank == 1:
             return None
@@ -112,7 +113,7 @@ def test_a_rank_that_goes_away_is_named():
     on_ranks(2, act)
 
 
-def test_nobody_without_the_secret_is_let_in():
+def test_nobody_without_the_secret_is_let_in() -> None:
     port = free_port()
     with ThreadPoolExecutor(2) as pool:
         chief = pool.submit(_join, 0, port)
@@ -153,15 +154,15 @@ def _join(rank: int, port: int) -> list[Any]:
         context.close()
 
 
-def test_one_worker_needs_no_sockets():
+def test_one_worker_needs_no_sockets() -> None:
     context = core.DummyDistributedContext()
     assert context.allgather(1) == context.gather(1) == [1]
     assert context.broadcast(2) == 2
     assert (context.get_rank(), context.get_size(), context.get_num_agents()) == (0, 1, 1)
 
 
-def test_rank_numbers_that_do_not_fit_are_refused():
-    good = {"rank": 0, "size": 2, "local_rank": 0, "local_size": 1, "cross_rank": 0, "cross_size": 2}
+def test_rank_numbers_that_do_not_fit_are_refused() -> None:
+    good: dict[str, Any] = {"rank": 0, "size": 2, "local_rank": 0, "local_size": 1, "cross_rank": 0, "cross_size": 2}
     with pytest.raises(AssertionError, match="chief_ip"):
         core.DistributedContext(**good)
     with pytest.raises(ValueError, match="missing: size"):
@@ -182,7 +183,9 @@ context.close()
 
 
 @pytest.mark.parametrize("below", ["tmp", "a-directory-of-somebody-who-likes-long-names/" * 3])
-def test_ranks_of_one_machine_find_each_other_where_machines_have_unequal_numbers_of_them(tmp_path, below: str):
+def test_ranks_of_one_machine_find_each_other_where_machines_have_unequal_numbers_of_them(
+    tmp_path: Path, below: str
+) -> None:
     """One rank on the first machine and two on the second, of which the last is alone across machines."""
     (tmp_path / below).mkdir(parents=True)
     ranks = [("one", (0, 3, 0, 1, 0, 2)), ("two", (1, 3, 0, 2, 1, 2)), ("two", (2, 3, 1, 2, 0, 1))]

@@ -23,21 +23,23 @@ from determined.exec._entrypoint import Command, TrialClass, from_command_line, 
         ),
     ],
 )
-def test_an_entrypoint_is_an_argv_a_shell_line_or_a_trial_class(entrypoint, slots, job):
+def test_an_entrypoint_is_an_argv_a_shell_line_or_a_trial_class(
+    entrypoint: list[str] | str, slots: int, job: Command | TrialClass
+) -> None:
     assert interpret(entrypoint, slots, "python3") == job
 
 
-def test_a_trial_class_with_several_slots_is_started_by_horovod_where_it_is_there():
+def test_a_trial_class_with_several_slots_is_started_by_horovod_where_it_is_there() -> None:
     found = interpret("model_def:MNistTrial", 2, "python3", "horovod")
     assert found == Command(("python3", "-m", "determined.launch.horovod", "--", "--trial", "model_def:MNistTrial"))
 
 
 @pytest.mark.parametrize("entrypoint", [None, "", "  ", [], [1], 5])
-def test_anything_else_is_refused_by_name(entrypoint):
+def test_anything_else_is_refused_by_name(entrypoint: str | list[int] | int | None) -> None:
     with pytest.raises(ValueError, match="entrypoint"):
         interpret(entrypoint, 1, "python3")
 
 
-def test_the_command_line_speaks_before_the_configuration():
+def test_the_command_line_speaks_before_the_configuration() -> None:
     assert from_command_line(["--", "echo", "hi"], "model_def:T") == ["echo", "hi"]
     assert from_command_line([], "model_def:T") == "model_def:T"

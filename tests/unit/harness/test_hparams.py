@@ -6,7 +6,7 @@ import determined as det
 from determined._trial import any_choice
 
 
-def test_a_space_gives_the_same_values_each_time():
+def test_a_space_gives_the_same_values_each_time() -> None:
     space = {
         "constant": 3,
         "const": {"type": "const", "val": "x"},
@@ -25,7 +25,7 @@ def test_a_space_gives_the_same_values_each_time():
     }
 
 
-def test_a_context_for_trying_out_knows_its_configuration():
+def test_a_context_for_trying_out_knows_its_configuration() -> None:
     context = det.TrialContext.from_config({"hyperparameters": {"lr": 1}, "data": {"url": "x"}})
     assert context.get_hparam("lr") == 1
     assert context.get_data_config() == {"url": "x"}

@@ -27,13 +27,13 @@ print(*sorted(loaded - set(sys.stdlib_module_names) - {"determined"}))
 """
 
 
-def test_importing_the_library_loads_nothing_outside_the_standard_library():
+def test_importing_the_library_loads_nothing_outside_the_standard_library() -> None:
     isolated = [sys.executable, "-I", "-S", "-c", LOOK, str(PACKAGE.parent)]
     answer = subprocess.run(isolated, capture_output=True, text=True, check=True)
     assert answer.stdout.split() == []
 
 
-def test_import_from_path_finds_a_folders_modules_and_leaves_no_trace(tmp_path):
+def test_import_from_path_finds_a_folders_modules_and_leaves_no_trace(tmp_path: pathlib.Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model_def_of_test.py").write_text(f"NAME = {name!r}")
@@ -52,6 +52,6 @@ def test_import_from_path_finds_a_folders_modules_and_leaves_no_trace(tmp_path):
 @pytest.mark.parametrize(
     "name", ["keras", "transformers", "lightning", "lightning.experimental", "pytorch.deepspeed", "keras.callbacks"]
 )
-def test_an_adapter_that_is_yet_to_come_says_what_to_use_meanwhile(name):
+def test_an_adapter_that_is_yet_to_come_says_what_to_use_meanwhile(name: str) -> None:
     with pytest.raises(ImportError, match=r"will come with a later one; until then use .* Core API"):
         importlib.import_module(f"determined.{name}")

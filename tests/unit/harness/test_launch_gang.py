@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -28,7 +29,7 @@ LO, ETH, DOCKER = Candidate("lo", "127.0.0.1"), Candidate("eth0", "10.0.0.1"), C
 
 
 @hypothesis.given(st.lists(st.integers(1, 8), min_size=1, max_size=12))
-def test_each_rank_is_somewhere_once_and_knows_its_neighbours(slots):
+def test_each_rank_is_somewhere_once_and_knows_its_neighbours(slots: list[int]) -> None:
     ranks = _layout.ranks(slots)
     assert [rank.rank for rank in ranks] == list(range(sum(slots)))
     assert [rank for container in range(len(slots)) for rank in _layout.of_container(slots, container)] == ranks
@@ -41,16 +42,16 @@ def test_each_rank_is_somewhere_once_and_knows_its_neighbours(slots):
 # ---------------------------------------------------------------- addresses
 
 
-def test_the_kernel_knows_the_interfaces():
+def test_the_kernel_knows_the_interfaces() -> None:
     assert Candidate("lo", "127.0.0.1") in here()
 
 
-def test_the_address_the_agent_reports_comes_first_and_loopback_last():
+def test_the_address_the_agent_reports_comes_first_and_loopback_last() -> None:
     assert in_order([LO, DOCKER, ETH], "10.0.0.1", None) == [ETH, DOCKER, LO]
     assert in_order([LO, DOCKER, ETH], "127.0.0.1", None) == [LO, DOCKER, ETH]
 
 
-def test_a_configured_interface_is_the_only_one_and_must_be_there():
+def test_a_configured_interface_is_the_only_one_and_must_be_there() -> None:
     assert in_order([LO, DOCKER, ETH], "10.0.0.1", "docker0, lo") == [DOCKER, LO]
     with pytest.raises(NoSuchInterface, match="ib0 is not here; there are: docker0, eth0, lo"):
         in_order([LO, DOCKER, ETH], "10.0.0.1", "ib0")
@@ -60,7 +61,7 @@ def peers(*candidates: tuple[Candidate, ...]) -> list[Peer]:
     return [Peer(rank, f"agent-{rank}", 2, 4000 + rank, mine) for rank, mine in enumerate(candidates)]
 
 
-def test_each_container_is_met_at_the_first_address_that_all_others_reach():
+def test_each_container_is_met_at_the_first_address_that_all_others_reach() -> None:
     other, third = Candidate("eth1", "10.0.0.2"), Candidate("eth1", "10.0.0.3")
     three = peers((DOCKER, ETH), (other,), (third,))
     reached = {
@@ -71,13 +72,13 @@ def test_each_container_is_met_at_the_first_address_that_all_others_reach():
     assert choose(three, reached) == [ETH, other, third]
 
 
-def test_who_cannot_reach_whom_is_told_with_port_and_addresses():
+def test_who_cannot_reach_whom_is_told_with_port_and_addresses() -> None:
     with pytest.raises(CannotTalk) as told:
         choose(peers((ETH,), (Candidate("eth0", "10.0.0.2"),)), {0: {1: []}, 1: {0: ["10.0.0.1"]}})
     assert str(told.value) == "agent-0 cannot reach agent-1 on port 4001 at 10.0.0.2 (eth0)"
 
 
-def test_an_address_where_another_container_answers_does_not_count(monkeypatch):
+def test_an_address_where_another_container_answers_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("determined.launch._preflight.PATIENCE_S", 2.5)
     secret = b"of this gang"
     listeners = [Listener(rank, 3, secret) for rank in range(3)]
@@ -92,7 +93,7 @@ def test_an_address_where_another_container_answers_does_not_count(monkeypatch):
             listener.close()
 
 
-def test_a_held_port_is_there_for_the_worker_and_for_nobody_else():
+def test_a_held_port_is_there_for_the_worker_and_for_nobody_else() -> None:
     gang = Gang(0, [Place("agent-0", 2, "lo", "127.0.0.1")], {}, None)
     port = gang.hold_port()
     with socket.create_server(("127.0.0.1", port)) as server:  # with SO_REUSEADDR, as every server here
@@ -106,7 +107,7 @@ def test_a_held_port_is_there_for_the_worker_and_for_nobody_else():
 
 
 @pytest.fixture
-def named(monkeypatch, tmp_path):
+def named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
     """Call it to let this host's name stand for an address; tables of hosts and of mounts are files of the test."""
     hosts, mounts = tmp_path / "hosts", tmp_path / "mounts"
     mounts.touch()
@@ -122,20 +123,24 @@ def named(monkeypatch, tmp_path):
     return let_it_be
 
 
-def test_a_containers_own_table_of_hosts_is_made_to_say_where_it_is_met(named):
+def test_a_containers_own_table_of_hosts_is_made_to_say_where_it_is_met(
+    named: Callable[..., tuple[Path, Path]],
+) -> None:
     hosts, mounts = named("172.17.0.4", own_table=True)
     assert let_it_stand_for("10.0.0.1", hosts, mounts) is None
     assert hosts.read_text() == "10.0.0.1\tthis-host\n172.17.0.4\tthis-host\n"
 
 
-def test_nothing_is_changed_where_the_name_is_right_or_all_are_on_one_machine(named):
+def test_nothing_is_changed_where_the_name_is_right_or_all_are_on_one_machine(
+    named: Callable[..., tuple[Path, Path]],
+) -> None:
     hosts, mounts = named("10.0.0.1", own_table=True)
     assert let_it_stand_for("10.0.0.1", hosts, mounts) is None
     assert let_it_stand_for("127.0.0.1", hosts, mounts) is None
     assert hosts.read_text() == "10.0.0.1\tthis-host\n"
 
 
-def test_the_table_of_a_machine_is_never_written_to(named):
+def test_the_table_of_a_machine_is_never_written_to(named: Callable[..., tuple[Path, Path]]) -> None:
     hosts, mounts = named("127.0.1.1", own_table=False)
     with pytest.raises(Unreachable, match=r"have /etc/hosts say that this-host is 10\.0\.0\.1"):
         let_it_stand_for("10.0.0.1", hosts, mounts)
@@ -147,7 +152,7 @@ def test_the_table_of_a_machine_is_never_written_to(named):
 # ---------------------------------------------------------------- the line between launchers
 
 
-def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed():
+def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed() -> None:
     one, other = map(Link, socket.socketpair())
     soon = time.monotonic() + 60
     one.send({"kind": "beat"})
@@ -161,7 +166,7 @@ def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed():
     other.close()
 
 
-def test_the_chief_hears_every_launcher_that_has_something_to_say():
+def test_the_chief_hears_every_launcher_that_has_something_to_say() -> None:
     pairs = {container: socket.socketpair() for container in (1, 2, 3)}
     places = [Place(f"agent-{container}", 1, "lo", "127.0.0.1") for container in range(4)]
     gang = Gang(0, places, {container: Link(mine) for container, (mine, _) in pairs.items()}, None)
@@ -178,7 +183,7 @@ def test_the_chief_hears_every_launcher_that_has_something_to_say():
         link.close()
 
 
-def test_a_launcher_tells_the_chief_how_many_of_its_ranks_still_run():
+def test_a_launcher_tells_the_chief_how_many_of_its_ranks_still_run() -> None:
     here, there = map(Link, socket.socketpair())
     places = [Place(f"agent-{container}", 4, "lo", "127.0.0.1") for container in range(2)]
     chief = Chief(Gang(0, places, {1: here}, None))
@@ -208,7 +213,7 @@ BOOM = failure(2, 10.5, "ValueError: boom")
 ECHO = failure(0, 10.1, "horovod.common.exceptions.HorovodInternalError: [..] Connection closed by peer")
 
 
-def test_the_first_to_fail_by_itself_is_told_and_not_those_who_saw_it_go():
+def test_the_first_to_fail_by_itself_is_told_and_not_those_who_saw_it_go() -> None:
     assert first_of([ECHO, BOOM]).line == "ERROR: rank 2 on agent-1 ended with exit code 1: ValueError: boom"
     assert first_of([failure(3, 10.6, "OSError: later"), BOOM]).line.endswith("boom")
     assert first_of([ECHO, failure(1, 10.0, code=137)]) == Verdict(
@@ -217,11 +222,11 @@ def test_the_first_to_fail_by_itself_is_told_and_not_those_who_saw_it_go():
     assert first_of([ECHO, failure(1, 9, code=143)._replace(at=11)]).line.startswith("ERROR: rank 0")
 
 
-def test_a_failure_keeps_its_place_in_time_on_another_clock():
+def test_a_failure_keeps_its_place_in_time_on_another_clock() -> None:
     assert heard(BOOM.told(now=11.0), now=500.0).at == 499.5
 
 
-def test_the_chief_listens_a_moment_for_the_one_that_came_first():
+def test_the_chief_listens_a_moment_for_the_one_that_came_first() -> None:
     case = Case(2)
     case.running(0, 2)
     case.running(1, 2)
@@ -232,7 +237,7 @@ def test_the_chief_listens_a_moment_for_the_one_that_came_first():
     assert case.verdict(11.1).line.endswith("ValueError: boom")
 
 
-def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end():
+def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end() -> None:
     case = Case(2)
     case.running(1, 1)
     for rank in (0, 1):
@@ -242,7 +247,7 @@ def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end
     assert case.verdict(10.0 + ECHO_S - 0.1).line.endswith("ValueError: boom")
 
 
-def test_the_chief_does_not_wait_for_more_once_every_rank_has_ended():
+def test_the_chief_does_not_wait_for_more_once_every_rank_has_ended() -> None:
     """However many slots the gang has: torch's flags may start fewer ranks, and one rank may have ended well."""
     case = Case(2)
     for container in (0, 1):
@@ -254,7 +259,7 @@ def test_the_chief_does_not_wait_for_more_once_every_rank_has_ended():
     assert case.verdict(11.0).line.startswith("ERROR: rank 0 ")
 
 
-def test_the_failure_of_a_launcher_is_no_ranks_end():
+def test_the_failure_of_a_launcher_is_no_ranks_end() -> None:
     """With more ranks than slots, or with its launcher among the failures, the gang still waits for its ranks."""
     case = Case(1)
     case.running(0, 1)
@@ -266,7 +271,7 @@ def test_the_failure_of_a_launcher_is_no_ranks_end():
     assert case.verdict(11.0).line.endswith("ValueError: boom")
 
 
-def test_a_gang_ends_well_when_every_container_has():
+def test_a_gang_ends_well_when_every_container_has() -> None:
     case = Case(2)
     case.done(0)
     assert case.verdict(1.0) is None
@@ -275,14 +280,14 @@ def test_a_gang_ends_well_when_every_container_has():
     assert case.verdict(99.0) == WELL
 
 
-def test_a_container_that_is_lost_is_told_with_its_address():
+def test_a_container_that_is_lost_is_told_with_its_address() -> None:
     case = Case(2)
     case.lost(1, "agent-1 (10.0.0.2)", "has not been heard of for 5 s", 10.0)
     case.failed(ECHO, 10.1)
     assert case.verdict(11.0) == Verdict(1, "ERROR: container 1 on agent-1 (10.0.0.2) has not been heard of for 5 s")
 
 
-def test_workers_that_were_asked_to_end_did_not_fail():
+def test_workers_that_were_asked_to_end_did_not_fail() -> None:
     case = Case(2)
     case.failed(failure(0, 10.0, code=143), 10.0)
     case.stopped("agent-1")
@@ -290,7 +295,7 @@ def test_workers_that_were_asked_to_end_did_not_fail():
     assert case.verdict(10.0).code == 143
 
 
-def test_a_failure_is_told_although_the_cluster_stops_the_rest_of_the_gang_at_once():
+def test_a_failure_is_told_although_the_cluster_stops_the_rest_of_the_gang_at_once() -> None:
     case = Case(2)
     case.failed(BOOM, 10.0)
     case.stopped("agent-0")
@@ -306,7 +311,7 @@ ZeroDivisionError: division by zero
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank2]: "])
-def test_last_words_are_the_error_that_a_traceback_ends_in(prefix):
+def test_last_words_are_the_error_that_a_traceback_ends_in(prefix: str) -> None:
     words = LastWords()
     words.hear("loading", 1.0)
     assert words.at_end(2.0) == ("loading", 2.0)
@@ -315,7 +320,7 @@ def test_last_words_are_the_error_that_a_traceback_ends_in(prefix):
     assert words.at_end(3.5) == ("ZeroDivisionError: division by zero", 3.0)
 
 
-def test_a_rank_is_heard_out_however_its_last_words_are_written():
+def test_a_rank_is_heard_out_however_its_last_words_are_written() -> None:
     crew = Workers("agent-1")
     program = f"raise ValueError({chr(0x1F980) * WORDS_MAX!r})"
     rank = wrapped("3", [sys.executable, "-c", program])
@@ -327,7 +332,7 @@ def test_a_rank_is_heard_out_however_its_last_words_are_written():
     assert (failure.who, failure.code, len(failure.words)) == ("rank 3", 1, WORDS_MAX)
 
 
-def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of():
+def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of() -> None:
     words = LastWords()
     for line in [*TRACEBACK, "no space left"]:
         words.hear(line, 3.0)
@@ -335,7 +340,7 @@ def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of():
 
 
 @pytest.mark.parametrize("code", [1, 3, 137, LOST])
-def test_no_gang_that_failed_ends_with_zero(code):
+def test_no_gang_that_failed_ends_with_zero(code: int) -> None:
     assert first_of([failure(0, 1.0, code=code)]).code > 0
 
 
@@ -363,12 +368,14 @@ def until_over(crew: Workers) -> None:
         crew.hear(select.select(crew.sources(), [], [], 1)[0])
 
 
-def test_a_rank_that_failed_is_not_stopped_by_torchs_launcher_before_it_has_ended_by_itself(tmp_path, monkeypatch):
+def test_a_rank_that_failed_is_not_stopped_by_torchs_launcher_before_it_has_ended_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """torch's launcher stops all ranks when the first ends, which may be one that lost its connection to the one that
     failed: that one is slower to end."""
     monkeypatch.chdir(tmp_path)
     crew = Workers("agent-1")
-    crew.start([Worker("torch's launcher", [sys.executable, "-c", STOPS_ALL_WHEN_ONE_ENDS], {}, starts_ranks=True)])
+    crew.start([Worker("torch's launcher", (sys.executable, "-c", STOPS_ALL_WHEN_ONE_ENDS), {}, starts_ranks=True)])
     until_over(crew)
     crew.end()
     assert (
@@ -398,7 +405,9 @@ sys.exit(rank.wait())
 
 
 @pytest.mark.parametrize("starts_ranks", [False, True])
-def test_ranks_are_sent_sigterm_at_once_when_the_cluster_stops_their_launcher(tmp_path, monkeypatch, starts_ranks):
+def test_ranks_are_sent_sigterm_at_once_when_the_cluster_stops_their_launcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starts_ranks: bool
+) -> None:
     monkeypatch.chdir(tmp_path)
     rank = wrapped("3", [sys.executable, "-c", CATCHES_SIGTERM])
     program = (sys.executable, "-c", PASSES_SIGTERM_ON, *rank) if starts_ranks else rank
@@ -427,7 +436,9 @@ sys.exit(code)
 """
 
 
-def test_a_rank_that_torchs_launcher_will_restart_is_stopped_at_once(tmp_path, monkeypatch):
+def test_a_rank_that_torchs_launcher_will_restart_is_stopped_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The failure of another rank is forgiven, so nothing else would end this one before ECHO_S is over."""
     monkeypatch.chdir(tmp_path)
     rank = wrapped("3", [sys.executable, "-c", CATCHES_SIGTERM])
@@ -453,10 +464,12 @@ while not pathlib.Path("leave").exists():
 """
 
 
-def test_no_rank_runs_once_all_have_ended_although_their_launcher_has_not(tmp_path, monkeypatch):
+def test_no_rank_runs_once_all_have_ended_although_their_launcher_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     crew = Workers("agent-1")
-    crew.start([Worker("torch's launcher", [sys.executable, "-c", RANKS_THAT_END], {}, starts_ranks=True)])
+    crew.start([Worker("torch's launcher", (sys.executable, "-c", RANKS_THAT_END), {}, starts_ranks=True)])
     most = 0
     try:
         while len(crew.begun) < 3 or crew.running:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import pytest
 
 from determined.pytorch import LRScheduler
 from determined.pytorch._lr_scheduler import steps_due
 
-Mode = LRScheduler.StepMode
+Mode: TypeAlias = LRScheduler.StepMode
 BATCH, STEP, EPOCH = Mode.STEP_EVERY_BATCH, Mode.STEP_EVERY_OPTIMIZER_STEP, Mode.STEP_EVERY_EPOCH
 
 
@@ -29,7 +31,9 @@ BATCH, STEP, EPOCH = Mode.STEP_EVERY_BATCH, Mode.STEP_EVERY_OPTIMIZER_STEP, Mode
         (3, EPOCH, 2, [5]),
     ],
 )
-def test_over_three_epochs_of_four_batches_steps_fall_where_they_should(aggregation, mode, frequency, after_batches):
+def test_over_three_epochs_of_four_batches_steps_fall_where_they_should(
+    aggregation: int, mode: Mode, frequency: int, after_batches: list[int]
+) -> None:
     stepped = [
         batch_idx
         for batch_idx in range(12)
@@ -38,5 +42,5 @@ def test_over_three_epochs_of_four_batches_steps_fall_where_they_should(aggregat
     assert stepped == after_batches
 
 
-def test_a_loader_without_length_has_no_epochs_to_step_after():
+def test_a_loader_without_length_has_no_epochs_to_step_after() -> None:
     assert steps_due(EPOCH, 1, 3, 1, None) == 0

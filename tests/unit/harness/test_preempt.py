@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from determined import core
 from determined.common import api
 from determined.core import _metrics
-from tests.unit.harness.conftest import until
+from tests.unit.harness.conftest import Master, until
 
 SEARCHED = {"name": "adaptive_asha", "metric": "loss", "max_length": {"batches": 8}}
 
 
 @pytest.fixture
-def session(master):
+def session(master: Master) -> Iterator[api.Session]:
     opened = api.Session(master.url, "t")
     yield opened
     opened.close()
@@ -41,7 +42,7 @@ class Worker(core.DummyDistributedContext):
         return self._chief_says
 
 
-def test_a_wish_to_preempt_is_heard_and_acknowledged_once(master, session):
+def test_a_wish_to_preempt_is_heard_and_acknowledged_once(master: Master, session: api.Session) -> None:
     with core.PreemptContext(session, "7.c.1", core.DummyDistributedContext()) as preempt:
         assert not preempt.should_preempt()
         master.preempt()
@@ -50,7 +51,7 @@ def test_a_wish_to_preempt_is_heard_and_acknowledged_once(master, session):
     assert master.posted("/allocations/7.c.1/signals/ack_preemption") == [{"allocationId": "7.c.1"}]
 
 
-def test_the_acknowledgement_may_wait_for_a_checkpoint(master, session):
+def test_the_acknowledgement_may_wait_for_a_checkpoint(master: Master, session: api.Session) -> None:
     master.preempt()
     with core.PreemptContext(session, "7.c.1", core.DummyDistributedContext()) as preempt:
         while not preempt.should_preempt(auto_ack=False):
@@ -62,7 +63,7 @@ def test_the_acknowledgement_may_wait_for_a_checkpoint(master, session):
 
 
 @pytest.mark.alone
-def test_asking_never_waits_for_the_network_after_the_first_answer(master, session):
+def test_asking_never_waits_for_the_network_after_the_first_answer(master: Master, session: api.Session) -> None:
     with core.PreemptContext(session, "7.c.1", core.DummyDistributedContext()) as preempt:
         preempt.should_preempt()
         started = time.monotonic()
@@ -71,20 +72,20 @@ def test_asking_never_waits_for_the_network_after_the_first_answer(master, sessi
         assert time.monotonic() - started < 5
 
 
-def test_workers_do_what_the_chief_says_and_leave_the_master_alone(master, session):
+def test_workers_do_what_the_chief_says_and_leave_the_master_alone(master: Master, session: api.Session) -> None:
     with core.PreemptContext(session, "7.c.1", Worker(chief_says=True)) as preempt:
         assert preempt.should_preempt()
     assert master.calls == []
 
 
-def test_in_chief_only_mode_a_worker_may_not_ask(session):
+def test_in_chief_only_mode_a_worker_may_not_ask(session: api.Session) -> None:
     mode = core.PreemptMode.ChiefOnly
     preempt = core.PreemptContext(session, "7.c.1", Worker(chief_says=True), mode).start()
     with pytest.raises(RuntimeError, match="should_preempt was called from non-chief"):
         preempt.should_preempt()
 
 
-def test_in_workers_ask_master_mode_each_worker_asks_for_itself(master, session):
+def test_in_workers_ask_master_mode_each_worker_asks_for_itself(master: Master, session: api.Session) -> None:
     mode = core.PreemptMode.WorkersAskMaster
     with core.PreemptContext(session, "7.c.1", Worker(chief_says=False), mode) as preempt:
         assert not preempt.should_preempt()
@@ -92,24 +93,25 @@ def test_in_workers_ask_master_mode_each_worker_asks_for_itself(master, session)
         assert asked(preempt)
 
 
-def test_before_the_start_there_is_no_answer(session):
+def test_before_the_start_there_is_no_answer(session: api.Session) -> None:
     with pytest.raises(RuntimeError, match="cannot call should_preempt before start"):
         core.PreemptContext(session, "7.c.1", core.DummyDistributedContext()).should_preempt()
 
 
-def test_off_the_cluster_the_chosen_mode_still_counts():
+def test_off_the_cluster_the_chosen_mode_still_counts() -> None:
     mode = core.PreemptMode.ChiefOnly
     context = core.init(distributed=Worker(False), preempt_mode=mode)
     with context, pytest.raises(RuntimeError, match="non-chief"):
         context.preempt.should_preempt()
 
 
-def test_off_the_cluster_nobody_preempts():
+def test_off_the_cluster_nobody_preempts() -> None:
     with core.init() as context:
         assert not context.preempt.should_preempt()
 
 
-def test_a_trial_that_its_search_stops_hears_so_before_it_trains_on(on_cluster):
+@pytest.mark.filterwarnings("ignore:core_context.searcher:FutureWarning")
+def test_a_trial_that_its_search_stops_hears_so_before_it_trains_on(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster(searcher=SEARCHED)
     with core.init() as context:
         assert not context.preempt.should_preempt()
@@ -122,7 +124,9 @@ def test_a_trial_that_its_search_stops_hears_so_before_it_trains_on(on_cluster):
     assert master.posted("/ack_preemption") == [], "nobody has asked for its slots"
 
 
-def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(on_cluster):
+def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(
+    on_cluster: Callable[..., Master],
+) -> None:
     master = on_cluster(searcher=SEARCHED)
     master.answers["/metrics"] = (200, {"stop": True})
     with core.init() as context:
@@ -135,7 +139,9 @@ def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(on
 
 
 @pytest.mark.alone
-def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, monkeypatch):
+def test_while_the_gateway_is_away_a_decision_is_waited_for_once(
+    on_cluster: Callable[..., Master], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_metrics, "DECISION_S", 5.0)
     master = on_cluster(searcher=SEARCHED)
     with core.init() as context:
@@ -155,7 +161,9 @@ def test_while_the_gateway_is_away_a_decision_is_waited_for_once(on_cluster, mon
 
 
 @pytest.mark.alone
-def test_where_no_search_decides_on_validations_asking_waits_for_no_answer(on_cluster, monkeypatch):
+def test_where_no_search_decides_on_validations_asking_waits_for_no_answer(
+    on_cluster: Callable[..., Master], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_metrics, "DECISION_S", 30.0)
     master = on_cluster()
     with core.init() as context:
@@ -168,7 +176,7 @@ def test_where_no_search_decides_on_validations_asking_waits_for_no_answer(on_cl
         master.start()
 
 
-def test_ranks_that_each_ask_the_master_do_not_part_from_each_other(on_cluster):
+def test_ranks_that_each_ask_the_master_do_not_part_from_each_other(on_cluster: Callable[..., Master]) -> None:
     """The chief alone reports, and would stop where the others go on."""
     master = on_cluster(searcher=SEARCHED)
     master.answers["/metrics"] = (200, {"stop": True})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ def batches_of(records: int, size: int) -> BatchSampler:
 
 
 @given(records=st.integers(1, 30), size=st.integers(1, 7), ranks=st.integers(1, 5), skip=st.integers(0, 40))
-def test_skipping_continues_each_ranks_share_of_the_endless_order(records, size, ranks, skip):
+def test_skipping_continues_each_ranks_share_of_the_endless_order(
+    records: int, size: int, ranks: int, skip: int
+) -> None:
     def share(rank: int, skipped: int, count: int) -> list[list[int]]:
         adapted = pytorch.adapt_batch_sampler(batches_of(records, size), True, skipped, ranks, rank)
         return list(itertools.islice(adapted, count))
@@ -30,7 +33,7 @@ def test_skipping_continues_each_ranks_share_of_the_endless_order(records, size,
 
 
 @given(records=st.integers(0, 30), size=st.integers(1, 7), ranks=st.integers(1, 5))
-def test_every_batch_falls_to_exactly_one_rank(records, size, ranks):
+def test_every_batch_falls_to_exactly_one_rank(records: int, size: int, ranks: int) -> None:
     whole = batches_of(records, size)
     shares = [samplers.DistributedBatchSampler(whole, ranks, rank) for rank in range(ranks)]
     assert [len(list(share)) for share in shares] == [len(share) for share in shares]
@@ -38,13 +41,13 @@ def test_every_batch_falls_to_exactly_one_rank(records, size, ranks):
 
 
 @given(records=st.integers(0, 30), ranks=st.integers(1, 5))
-def test_every_record_falls_to_exactly_one_rank(records, ranks):
+def test_every_record_falls_to_exactly_one_rank(records: int, ranks: int) -> None:
     shares = [samplers.DistributedSampler(SequentialSampler(range(records)), ranks, r) for r in range(ranks)]
     assert [len(list(share)) for share in shares] == [len(share) for share in shares]
     assert sorted(itertools.chain(*shares)) == list(range(records))
 
 
-def test_skipping_leaves_the_length_of_the_whole():
+def test_skipping_leaves_the_length_of_the_whole() -> None:
     skipped = samplers.SkipBatchSampler(batches_of(10, 2), 3)
     assert len(skipped) == 5
     assert list(skipped) == [[6, 7], [8, 9]]
@@ -52,21 +55,21 @@ def test_skipping_leaves_the_length_of_the_whole():
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_repeating_nothing_is_an_error(ranks):
+def test_repeating_nothing_is_an_error(ranks: int) -> None:
     with pytest.raises(RuntimeError, match="nothing to train on"):
         next(iter(samplers.RepeatSampler(SequentialSampler(()))))
     with pytest.raises(RuntimeError, match="drop_last leaves out"):
         next(iter(pytorch.adapt_batch_sampler(batches_of(0, 2), True, 5, ranks, 0)))
 
 
-def test_repeating_goes_round_with_the_length_of_one_round():
+def test_repeating_goes_round_with_the_length_of_one_round() -> None:
     repeated = samplers.RepeatSampler(SequentialSampler(range(3)))
     assert len(repeated) == 3
     assert list(itertools.islice(repeated, 7)) == [0, 1, 2, 0, 1, 2, 0]
     assert len(samplers.RepeatBatchSampler(batches_of(5, 2))) == 3
 
 
-def test_a_reproducible_shuffle_is_the_known_one_and_goes_on_from_epoch_to_epoch():
+def test_a_reproducible_shuffle_is_the_known_one_and_goes_on_from_epoch_to_epoch() -> None:
     shuffled = samplers.ReproducibleShuffleSampler(SequentialSampler(range(5)), 777)
     assert list(shuffled) == [0, 4, 1, 2, 3]
     assert list(shuffled) == [2, 0, 1, 3, 4]
@@ -74,12 +77,12 @@ def test_a_reproducible_shuffle_is_the_known_one_and_goes_on_from_epoch_to_epoch
     assert sorted(batches) == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_a_rank_beyond_the_last_is_refused():
+def test_a_rank_beyond_the_last_is_refused() -> None:
     with pytest.raises(ValueError, match="rank"):
         samplers.DistributedBatchSampler(batches_of(4, 2), 2, 2)
 
 
-def test_the_order_under_shuffle_depends_on_the_seed_alone():
+def test_the_order_under_shuffle_depends_on_the_seed_alone() -> None:
     def order(use_up: int) -> list[int]:
         torch.manual_seed(7)
         torch.rand(use_up)
@@ -96,7 +99,7 @@ def test_the_order_under_shuffle_depends_on_the_seed_alone():
     assert order(0)[:8] != order(0)[8:16]
 
 
-def test_arguments_that_exclude_one_another_are_refused():
+def test_arguments_that_exclude_one_another_are_refused() -> None:
     dataset = TensorDataset(torch.arange(4))
     with pytest.raises(ValueError, match="sampler excludes shuffle"):
         pytorch.DataLoader(dataset, shuffle=True, sampler=SequentialSampler(dataset))
@@ -106,14 +109,14 @@ def test_arguments_that_exclude_one_another_are_refused():
         pytorch.DataLoader(dataset, batch_size=None)
 
     class Endless(IterableDataset):
-        def __iter__(self):
+        def __iter__(self) -> Iterator[int]:
             return itertools.count()
 
     with pytest.raises(ValueError, match="IterableDataset"):
         pytorch.DataLoader(Endless())
 
 
-def test_nested_batches_move_as_they_are():
+def test_nested_batches_move_as_they_are() -> None:
     warned: set[type] = set()
     data = {"x": [np.ones(2), torch.ones(2)], "name": "kept"}
     moved = pytorch.to_device(data, torch.device("cpu"), warned)
@@ -122,7 +125,7 @@ def test_nested_batches_move_as_they_are():
     assert warned == {str}
 
 
-def test_the_length_of_a_batch_is_that_of_the_first_tensor_in_it():
+def test_the_length_of_a_batch_is_that_of_the_first_tensor_in_it() -> None:
     assert pytorch.data_length({"x": (torch.ones(3, 2), torch.ones(5))}) == 3
     with pytest.raises(TypeError, match="get_batch_length"):
         pytorch.data_length("text")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from determined import core, errors
 from determined.core import _searcher
 from determined.core._searcher import parse_max_length
+from tests.unit.harness.conftest import Master
 
 pytestmark = pytest.mark.filterwarnings("ignore:core_context.searcher:FutureWarning")
 
@@ -24,7 +27,7 @@ def follow(context: core.Context, metric: float = 1.0) -> list[int]:
     return lengths
 
 
-def test_each_target_of_the_search_is_an_operation_until_there_is_none(on_cluster):
+def test_each_target_of_the_search_is_an_operation_until_there_is_none(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [1, 2, 8]
     with core.init() as context:
@@ -37,13 +40,13 @@ def test_each_target_of_the_search_is_an_operation_until_there_is_none(on_cluste
     assert [path.partition("after=")[2].partition("&")[0] for path in asked] == ["0", "1", "2", "8"]
 
 
-def test_a_trial_that_has_reached_its_last_target_has_nothing_to_do(on_cluster):
+def test_a_trial_that_has_reached_its_last_target_has_nothing_to_do(on_cluster: Callable[..., Master]) -> None:
     on_cluster().targets = []
     with core.init() as context:
         assert follow(context) == []
 
 
-def test_progress_is_told_of_the_whole_way_not_of_the_next_target(on_cluster):
+def test_progress_is_told_of_the_whole_way_not_of_the_next_target(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [2, 8]
     with core.init() as context:
@@ -54,7 +57,7 @@ def test_progress_is_told_of_the_whole_way_not_of_the_next_target(on_cluster):
     assert [told["progress"] for told in master.posted("/trials/41/progress")] == [0.25, 1.0, 1.0, 1.0]
 
 
-def test_the_next_operation_has_to_wait_for_report_completed(on_cluster):
+def test_the_next_operation_has_to_wait_for_report_completed(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [8]
     with core.init() as context:
@@ -65,7 +68,7 @@ def test_the_next_operation_has_to_wait_for_report_completed(on_cluster):
             next(wanted)
 
 
-def test_what_was_reported_before_an_operation_was_completed_arrives_before(on_cluster):
+def test_what_was_reported_before_an_operation_was_completed_arrives_before(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [8]
     with core.init() as context:
@@ -80,7 +83,9 @@ def test_what_was_reported_before_an_operation_was_completed_arrives_before(on_c
 
 
 @pytest.mark.parametrize(("metric", "told"), [(np.float32(0.5), 0.5), (True, 1.0), (math.nan, "NaN"), ("0.5", 0.5)])
-def test_a_metric_of_any_kind_of_number_is_told(on_cluster, metric, told):
+def test_a_metric_of_any_kind_of_number_is_told(
+    on_cluster: Callable[..., Master], metric: Any, told: float | str
+) -> None:
     master = on_cluster()
     master.targets = [8]
     with core.init() as context:
@@ -88,7 +93,7 @@ def test_a_metric_of_any_kind_of_number_is_told(on_cluster, metric, told):
     assert master.posted("/completed_operation")[0]["searcherMetric"] == told
 
 
-def test_a_metric_that_is_no_number_is_refused_and_the_operation_stays_open(on_cluster):
+def test_a_metric_that_is_no_number_is_refused_and_the_operation_stays_open(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [8]
     with core.init() as context:
@@ -100,7 +105,9 @@ def test_a_metric_that_is_no_number_is_refused_and_the_operation_stays_open(on_c
                 operation.report_completed(1.0)
 
 
-def test_a_trial_waits_for_a_target_that_is_not_set_yet(on_cluster, monkeypatch):
+def test_a_trial_waits_for_a_target_that_is_not_set_yet(
+    on_cluster: Callable[..., Master], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_searcher, "PAUSE_S", 0.01)
     master = on_cluster(searcher={"name": "custom", "metric": "loss", "unit": "epochs"})
     master.answers["/searcher/operation"] = (200, {"completed": False})
@@ -113,7 +120,9 @@ def test_a_trial_waits_for_a_target_that_is_not_set_yet(on_cluster, monkeypatch)
     assert len([path for _, path, _ in master.calls if "/searcher/operation?" in path]) < 40
 
 
-def test_while_it_waits_it_hears_that_its_slots_are_wanted(on_cluster, monkeypatch):
+def test_while_it_waits_it_hears_that_its_slots_are_wanted(
+    on_cluster: Callable[..., Master], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_searcher, "PAUSE_S", 0.01)
     master = on_cluster()
     master.answers["/searcher/operation"] = (200, {"completed": True})
@@ -124,7 +133,7 @@ def test_while_it_waits_it_hears_that_its_slots_are_wanted(on_cluster, monkeypat
     assert len(master.posted("/signals/ack_preemption")) == 1
 
 
-def test_a_trial_whose_slots_are_wanted_begins_nothing_new(on_cluster):
+def test_a_trial_whose_slots_are_wanted_begins_nothing_new(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     answer = {"op": {"validateAfter": {"length": "9"}}, "completed": False, "preempt": True}
     master.answers["/searcher/operation"] = (200, answer)
@@ -135,13 +144,13 @@ def test_a_trial_whose_slots_are_wanted_begins_nothing_new(on_cluster):
     assert len(master.posted("/signals/ack_preemption")) == 1
 
 
-def test_without_a_length_the_searcher_says_what_is_missing(on_cluster):
+def test_without_a_length_the_searcher_says_what_is_missing(on_cluster: Callable[..., Master]) -> None:
     on_cluster(searcher={"name": "single", "metric": "loss"})
     with core.init() as context, pytest.raises(ValueError, match=r"searcher\.max_length"):
         context.searcher.operations()
 
 
-def test_lengths_are_read_in_every_unit():
+def test_lengths_are_read_in_every_unit() -> None:
     assert parse_max_length(None) is None
     assert parse_max_length(5) == (5, None)
     assert parse_max_length({"epochs": 3}) == (3, core.Unit.EPOCHS)
@@ -152,7 +161,9 @@ def test_lengths_are_read_in_every_unit():
 ASHA = {"name": "adaptive_asha", "metric": "accuracy", "max_trials": 4}
 
 
-def test_a_validation_without_the_metric_that_trials_are_compared_by_is_an_error_where_it_is_reported(on_cluster):
+def test_a_validation_without_the_metric_that_trials_are_compared_by_is_an_error_where_it_is_reported(
+    on_cluster: Callable[..., Master],
+) -> None:
     master = on_cluster(searcher={**ASHA, "max_length": {"batches": 8}})
     with core.init() as context:
         with pytest.raises(errors.InvalidExperimentException, match=r"searcher\.metric is 'accuracy'.*only acc, loss"):
@@ -167,7 +178,9 @@ def report_the_wrong_metric() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_the_cluster_hears_that_starting_such_a_trial_again_is_of_no_use(on_cluster, status):
+def test_the_cluster_hears_that_starting_such_a_trial_again_is_of_no_use(
+    on_cluster: Callable[..., Master], status: int
+) -> None:
     master = on_cluster(searcher={**ASHA, "max_length": {"batches": 8}})
     master.answers["/early_exit"] = (status, {})
     with pytest.raises(errors.InvalidExperimentException, match=r"searcher\.metric is 'accuracy'"):
@@ -175,7 +188,7 @@ def test_the_cluster_hears_that_starting_such_a_trial_again_is_of_no_use(on_clus
     assert master.posted("/trials/41/early_exit") == [{"reason": "EXITED_REASON_MISCONFIGURED"}]
 
 
-def test_a_search_by_time_wants_the_time_too(on_cluster):
+def test_a_search_by_time_wants_the_time_too(on_cluster: Callable[..., Master]) -> None:
     on_cluster(searcher={**ASHA, "time_metric": "epochs", "max_time": 8})
     with core.init() as context:
         with pytest.raises(errors.InvalidExperimentException, match=r"searcher\.time_metric is 'epochs'"):
@@ -183,7 +196,9 @@ def test_a_search_by_time_wants_the_time_too(on_cluster):
         context.train.report_validation_metrics(1, {"accuracy": 0.5, "epochs": 1})
 
 
-def test_a_search_that_compares_nobody_takes_any_validation_and_warns_once(on_cluster, caplog):
+def test_a_search_that_compares_nobody_takes_any_validation_and_warns_once(
+    on_cluster: Callable[..., Master], caplog: pytest.LogCaptureFixture
+) -> None:
     master = on_cluster()
     with core.init() as context:
         context.train.report_validation_metrics(1, {"accuracy": 0.5})
@@ -195,12 +210,12 @@ def test_a_search_that_compares_nobody_takes_any_validation_and_warns_once(on_cl
     ]
 
 
-def test_off_the_cluster_there_is_one_operation():
+def test_off_the_cluster_there_is_one_operation() -> None:
     with core.init() as context:
         assert follow(context) == [1]
 
 
-def test_all_ranks_go_through_the_same_operations(on_cluster):
+def test_all_ranks_go_through_the_same_operations(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [1, 4]
     session = core._context.api.Session(master.url, "t")
@@ -228,7 +243,7 @@ def test_all_ranks_go_through_the_same_operations(on_cluster):
     assert seen == {0: [1, 4], 1: [1, 4]}
 
 
-def test_a_worker_may_not_ask_where_only_the_chief_does(on_cluster):
+def test_a_worker_may_not_ask_where_only_the_chief_does(on_cluster: Callable[..., Master]) -> None:
     distributed = core.DummyDistributedContext()
     distributed.rank = 1
     searcher = core.SearcherContext(None, distributed, 41, 8)

@@ -6,23 +6,25 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from determined.common import api
 from determined.common.api._retry import ONCE, RetryPolicy, policy_of, seconds_of
+from tests.unit.harness.conftest import Master
 
 QUICK = RetryPolicy(give_up_after_s=60.0, pause_s=0.01)
 
 
 @pytest.fixture
-def session(master):
+def session(master: Master) -> Iterator[api.Session]:
     opened = api.Session(master.url, "token-1", retry=QUICK)
     yield opened
     opened.close()
 
 
-def test_calls_carry_the_tasks_token_over_one_kept_connection(master, session):
+def test_calls_carry_the_tasks_token_over_one_kept_connection(master: Master, session: api.Session) -> None:
     for _ in range(5):
         session.post("/api/v1/trials/1/progress", {"progress": 0.5})
     assert master.tokens == {"Bearer token-1"}
@@ -30,7 +32,7 @@ def test_calls_carry_the_tasks_token_over_one_kept_connection(master, session):
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
-def test_a_gateway_that_is_away_is_asked_again(master, session, status):
+def test_a_gateway_that_is_away_is_asked_again(master: Master, session: api.Session, status: int) -> None:
     master.statuses = [status, status]
     session.post("/api/v1/checkpoints", {"uuid": "a"})
     assert master.posted("/checkpoints") == [{"uuid": "a"}]
@@ -47,14 +49,16 @@ def test_a_gateway_that_is_away_is_asked_again(master, session, status):
         (500, api.errors.APIException),
     ],
 )
-def test_an_answer_is_an_answer_and_not_asked_for_again(master, session, status, error):
+def test_an_answer_is_an_answer_and_not_asked_for_again(
+    master: Master, session: api.Session, status: int, error: type[Exception]
+) -> None:
     master.statuses = [status, status]
     with pytest.raises(error):
         session.get("/api/v1/me")
     assert master.statuses == [status]
 
 
-def test_a_session_that_had_been_let_in_and_is_not_known_asks_again(master, session):
+def test_a_session_that_had_been_let_in_and_is_not_known_asks_again(master: Master, session: api.Session) -> None:
     """A gateway whose tables lag knows nobody for a moment; a trial must not end of that."""
     session.get("/api/v1/me")
     master.statuses = [401, 401, 401]
@@ -62,7 +66,9 @@ def test_a_session_that_had_been_let_in_and_is_not_known_asks_again(master, sess
     assert master.posted("/checkpoints") == [{"uuid": "a"}]
 
 
-def test_a_session_that_stays_unknown_is_told_so_in_the_end(master, session, monkeypatch):
+def test_a_session_that_stays_unknown_is_told_so_in_the_end(
+    master: Master, session: api.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session.get("/api/v1/me")
     monkeypatch.setattr("determined.common.api._session.READMISSION_S", 4.0)
     master.statuses = [401] * 1000
@@ -75,11 +81,11 @@ def test_a_session_that_stays_unknown_is_told_so_in_the_end(master, session, mon
     ("header", "wait_s"),
     [("2", 2.0), (None, 0.0), ("100000", 30.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0), ("-1", 0.0)],
 )
-def test_what_the_master_asks_to_wait_has_a_bound(header, wait_s):
+def test_what_the_master_asks_to_wait_has_a_bound(header: str | None, wait_s: float) -> None:
     assert seconds_of(header) == wait_s
 
 
-def test_a_master_that_says_when_to_come_again_is_not_asked_sooner(master, session):
+def test_a_master_that_says_when_to_come_again_is_not_asked_sooner(master: Master, session: api.Session) -> None:
     master.statuses, master.retry_after = [503], "1"
     began = time.monotonic()
     session.get("/api/v1/me")
@@ -99,7 +105,7 @@ while True:
 """
 
 
-def test_a_task_whose_run_was_given_up_ends_at_once_and_says_why(master):
+def test_a_task_whose_run_was_given_up_ends_at_once_and_says_why(master: Master) -> None:
     """Whatever its main thread is busy with; what it had printed is kept."""
     said = {"error": {"error": "allocation 1.1 was given up: agent-1 was silent for 60 s"}}
     master.answers["/metrics"] = (410, said)
@@ -111,13 +117,13 @@ def test_a_task_whose_run_was_given_up_ends_at_once_and_says_why(master):
     )
 
 
-def test_the_words_of_the_master_reach_the_exception(master, session):
+def test_the_words_of_the_master_reach_the_exception(master: Master, session: api.Session) -> None:
     master.answers["/me"] = (400, {"error": {"code": 3, "reason": "InvalidArgument", "error": "no such thing"}})
     with pytest.raises(api.errors.APIException, match="no such thing"):
         session.get("/api/v1/me")
 
 
-def test_a_master_that_restarts_goes_unnoticed(master, session):
+def test_a_master_that_restarts_goes_unnoticed(master: Master, session: api.Session) -> None:
     session.post("/api/v1/checkpoints", {"n": 1})
     master.stop()
     back = threading.Timer(0.3, master.start)
@@ -127,7 +133,7 @@ def test_a_master_that_restarts_goes_unnoticed(master, session):
     assert master.posted("/checkpoints") == [{"n": 1}, {"n": 2}]
 
 
-def test_patience_ends_with_a_message_that_names_the_address(master):
+def test_patience_ends_with_a_message_that_names_the_address(master: Master) -> None:
     master.stop()
     try:
         session = api.Session(master.url, "t", retry=RetryPolicy(give_up_after_s=0.2, pause_s=0.01))
@@ -137,7 +143,7 @@ def test_patience_ends_with_a_message_that_names_the_address(master):
         master.start()
 
 
-def test_closing_breaks_off_a_long_poll_in_another_thread(master, session):
+def test_closing_breaks_off_a_long_poll_in_another_thread(master: Master, session: api.Session) -> None:
     ended = threading.Event()
 
     def poll() -> None:
@@ -154,7 +160,7 @@ def test_closing_breaks_off_a_long_poll_in_another_thread(master, session):
     thread.join()
 
 
-def test_pauses_grow_and_patience_is_bounded():
+def test_pauses_grow_and_patience_is_bounded() -> None:
     policy = RetryPolicy(give_up_after_s=600, pause_s=0.1, pause_s_max=5)
     pauses = [policy.pause_before(attempt) for attempt in range(12)]
     assert pauses[0] == 0
@@ -164,7 +170,7 @@ def test_pauses_grow_and_patience_is_bounded():
     assert not policy.allows(100, 596)
 
 
-def test_patience_is_configurable_and_nonsense_is_named():
+def test_patience_is_configurable_and_nonsense_is_named() -> None:
     assert policy_of({}).give_up_after_s == 600
     assert policy_of({"DET_RETRY_CONFIG": '{"total_s": 30}'}).give_up_after_s == 30
     assert policy_of({"DET_RETRY_CONFIG": '{"total": 3, "backoff_factor": 0.5}'}).give_up_after_s == 3.5
@@ -172,6 +178,6 @@ def test_patience_is_configurable_and_nonsense_is_named():
         policy_of({"DET_RETRY_CONFIG": "often"})
 
 
-def test_an_address_that_is_none_is_refused():
+def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="http"):
         api.Session("ftp://somewhere", None)

@@ -90,7 +90,7 @@ def test_ranks_validate_on_every_record_once_whatever_the_size_of_their_batches(
     port = 20_000 + threading.get_native_id() % 10_000
 
     def seen(rank: int) -> list[int]:
-        place = {"local_rank": rank, "local_size": 3, "cross_rank": 0, "cross_size": 1}
+        place: dict[str, Any] = {"local_rank": rank, "local_size": 3, "cross_rank": 0, "cross_size": 1}
         with contextlib.closing(core.DistributedContext(rank=rank, size=3, pub_port=port, **place)) as distributed:
             made = SimpleNamespace(_shares=lambda: shares(22, 3), distributed=distributed)
             loader = pytorch.DataLoader(records, batch_size=sizes[rank])

@@ -16,9 +16,10 @@ Script = st.lists(st.one_of(st.none(), st.integers(0, 60)), max_size=80)
 
 
 @given(script=Script, memory_bytes=st.integers(1, 100))
-def test_whatever_is_put_in_comes_out_in_order(script, memory_bytes):
+def test_whatever_is_put_in_comes_out_in_order(script: list[int | None], memory_bytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        spool, expected = Spool(pathlib.Path(folder), memory_bytes), collections.deque()
+        spool = Spool(pathlib.Path(folder), memory_bytes)
+        expected: collections.deque[bytes] = collections.deque()
         for number, size in enumerate(script):
             if size is not None:
                 item = bytes([number % 256]) * size
@@ -32,7 +33,9 @@ def test_whatever_is_put_in_comes_out_in_order(script, memory_bytes):
 
 
 @given(sizes=st.lists(st.integers(0, 60), min_size=1, max_size=40), memory_bytes=st.integers(1, 100))
-def test_what_is_taken_together_is_the_oldest_up_to_a_size_and_always_something(sizes, memory_bytes):
+def test_what_is_taken_together_is_the_oldest_up_to_a_size_and_always_something(
+    sizes: list[int], memory_bytes: int
+) -> None:
     items = [bytes([number]) * size for number, size in enumerate(sizes)]
     with tempfile.TemporaryDirectory() as folder:
         spool, taken = Spool(pathlib.Path(folder), memory_bytes), []
@@ -49,7 +52,7 @@ def test_what_is_taken_together_is_the_oldest_up_to_a_size_and_always_something(
     assert taken == items
 
 
-def test_memory_stays_bounded_and_the_file_leaves_no_name(tmp_path):
+def test_memory_stays_bounded_and_the_file_leaves_no_name(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "spool"
     spool = Spool(folder, memory_bytes=1000)
     for _ in range(100):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.utils.data import TensorDataset
 
 import determined as det
 from determined import core, errors, pytorch
+from tests.unit.harness.conftest import Master
 
 
 class Recorder(pytorch.PyTorchCallback):
@@ -23,58 +25,58 @@ class Recorder(pytorch.PyTorchCallback):
         self.loaded: dict[str, Any] | None = None
         self.files: list[str] = []
 
-    def on_trial_startup(self, first_batch_idx, checkpoint_uuid):
+    def on_trial_startup(self, first_batch_idx: int, checkpoint_uuid: str | None) -> None:
         self.calls.append(f"startup({first_batch_idx}, {'uuid' if checkpoint_uuid else None})")
 
-    def on_trial_shutdown(self):
+    def on_trial_shutdown(self) -> None:
         self.calls.append("shutdown")
 
-    def on_training_start(self):
+    def on_training_start(self) -> None:
         self.calls.append("training_start")
 
-    def on_training_epoch_start(self, epoch_idx):
+    def on_training_epoch_start(self, epoch_idx: int) -> None:
         self.calls.append(f"epoch_start({epoch_idx})")
 
-    def on_training_epoch_end(self, epoch_idx):
+    def on_training_epoch_end(self, epoch_idx: int) -> None:
         self.calls.append(f"epoch_end({epoch_idx})")
 
-    def on_training_workload_end(self, avg_metrics, batch_metrics):
+    def on_training_workload_end(self, avg_metrics: dict[str, Any], batch_metrics: dict[str, Any]) -> None:
         self.calls.append(f"workload_end({sorted(avg_metrics)}, {len(batch_metrics)})")
 
-    def on_validation_start(self):
+    def on_validation_start(self) -> None:
         self.calls.append("validation_start")
 
-    def on_validation_epoch_start(self):
+    def on_validation_epoch_start(self) -> None:
         self.calls.append("validation_epoch_start")
 
-    def on_validation_epoch_end(self, outputs):
+    def on_validation_epoch_end(self, outputs: list[Any]) -> None:
         self.calls.append(f"validation_epoch_end({len(outputs)})")
 
-    def on_validation_end(self, metrics):
+    def on_validation_end(self, metrics: dict[str, Any]) -> None:
         self.calls.append(f"validation_end({sorted(metrics)})")
 
-    def on_checkpoint_load_start(self, checkpoint):
+    def on_checkpoint_load_start(self, checkpoint: dict[str, Any]) -> None:
         self.calls.append("load_start")
 
-    def on_checkpoint_save_start(self, checkpoint):
+    def on_checkpoint_save_start(self, checkpoint: dict[str, Any]) -> None:
         self.calls.append("save_start")
 
-    def on_checkpoint_end(self, checkpoint_dir):
+    def on_checkpoint_end(self, checkpoint_dir: str) -> None:
         self.calls.append("checkpoint_end")
 
-    def on_checkpoint_write_end(self, checkpoint_dir):
+    def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
         self.files = sorted(path.name for path in pathlib.Path(checkpoint_dir).iterdir())
         self.calls.append("write_end")
 
-    def on_checkpoint_upload_end(self, uuid):
+    def on_checkpoint_upload_end(self, uuid: str) -> None:
         self.calls.append("upload_end")
         self.uuid = uuid
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         self.calls.append("state_dict")
         return {"a": 1}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.calls.append("load_state_dict")
         self.loaded = state_dict
 
@@ -83,14 +85,14 @@ class Red(pytorch.MetricReducer):
     def __init__(self, calls: list[str]) -> None:
         self.calls = calls
 
-    def reset(self):
+    def reset(self) -> None:
         self.calls.append("reset")
 
-    def per_slot_reduce(self):
+    def per_slot_reduce(self) -> int:
         self.calls.append("per_slot")
         return 1
 
-    def cross_slot_reduce(self, per_slot_metrics):
+    def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> float:
         self.calls.append(f"cross_slot({per_slot_metrics})")
         return 1.0
 
@@ -98,7 +100,12 @@ class Red(pytorch.MetricReducer):
 class Trial(pytorch.PyTorchTrial):
     """One weight, eight records, four batches an epoch; `on_batch` lets a test act in the middle."""
 
-    def __init__(self, context, calls=None, on_batch=None):
+    def __init__(
+        self,
+        context: pytorch.PyTorchTrialContext,
+        calls: list[str] | None = None,
+        on_batch: Callable[[Any, int], None] | None = None,
+    ) -> None:
         self.context, self.calls, self.on_batch = context, [] if calls is None else calls, on_batch
         self.calls.append("__init__")
         self.model = context.wrap_model(torch.nn.Linear(1, 1))
@@ -106,19 +113,19 @@ class Trial(pytorch.PyTorchTrial):
         context.wrap_reducer(Red(self.calls), name="red")
         self.recorder = Recorder(self.calls)
 
-    def build_callbacks(self):
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
         self.calls.append("build_callbacks")
         return {"recorder": self.recorder}
 
-    def build_training_data_loader(self):
+    def build_training_data_loader(self) -> pytorch.DataLoader:
         self.calls.append("build_training")
         return pytorch.DataLoader(TensorDataset(torch.arange(8.0).unsqueeze(1)), batch_size=2)
 
-    def build_validation_data_loader(self):
+    def build_validation_data_loader(self) -> pytorch.DataLoader:
         self.calls.append("build_validation")
         return pytorch.DataLoader(TensorDataset(torch.arange(8.0).unsqueeze(1)), batch_size=4)
 
-    def train_batch(self, batch, epoch_idx, batch_idx):
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
         self.calls.append(f"train({epoch_idx}, {batch_idx})")
         if self.on_batch is not None:
             self.on_batch(self, batch_idx)
@@ -127,13 +134,13 @@ class Trial(pytorch.PyTorchTrial):
         self.context.step_optimizer(self.optimizer)
         return loss
 
-    def evaluate_batch(self, batch):
+    def evaluate_batch(self, batch: Any) -> dict[str, Any]:
         self.calls.append("evaluate")
         assert not torch.is_grad_enabled()
         assert not self.model.training
         return {"val": self.model(batch[0]).mean()}
 
-    def evaluation_reducer(self):
+    def evaluation_reducer(self) -> pytorch.Reducer:
         self.calls.append("evaluation_reducer")
         return pytorch.Reducer.AVG
 
@@ -164,7 +171,7 @@ def spy(context: pytorch.PyTorchTrialContext, calls: list[str]) -> None:
     noting(preempt, "should_preempt", lambda auto_ack=True: "preempt?")
 
 
-def story(on_batch=None, **fit: Any) -> list[str]:
+def story(on_batch: Callable[[Any, int], None] | None = None, **fit: Any) -> list[str]:
     calls: list[str] = []
     try:
         with pytorch.init(exp_conf={}) as context:
@@ -208,7 +215,7 @@ def validation(steps: int, batches: int = 2) -> list[str]:
     ]
 
 
-def test_two_epochs_with_validations_checkpoints_and_reports_of_their_own_periods():
+def test_two_epochs_with_validations_checkpoints_and_reports_of_their_own_periods() -> None:
     calls = story(
         max_length=pytorch.Epoch(2),
         validation_period=pytorch.Batch(3),
@@ -251,7 +258,7 @@ def test_two_epochs_with_validations_checkpoints_and_reports_of_their_own_period
     ]
 
 
-def test_a_checkpoint_after_a_validation_stands_for_the_periodic_one():
+def test_a_checkpoint_after_a_validation_stands_for_the_periodic_one() -> None:
     calls = story(
         max_length=pytorch.Batch(4),
         validation_period=pytorch.Batch(3),
@@ -263,11 +270,11 @@ def test_a_checkpoint_after_a_validation_stands_for_the_periodic_one():
     assert calls.count("upload_end") == 2
 
 
-def test_a_trial_that_asks_to_stop_leaves_a_checkpoint_and_no_validation():
-    def stop(trial, batch_idx):
+def test_a_trial_that_asks_to_stop_leaves_a_checkpoint_and_no_validation() -> None:
+    def stop(trial: Any, batch_idx: int) -> None:
         trial.context.set_stop_requested(batch_idx == 1)
 
-    def stop_once(trial, batch_idx):
+    def stop_once(trial: Any, batch_idx: int) -> None:
         if batch_idx == 1:
             stop(trial, batch_idx)
 
@@ -285,14 +292,14 @@ def refuse(trial: Trial, batch_idx: int) -> None:
         raise det.InvalidHP("too large")
 
 
-def test_invalid_hyperparameters_found_in_training_end_the_trial_cleanly():
+def test_invalid_hyperparameters_found_in_training_end_the_trial_cleanly() -> None:
     calls = story(refuse, max_length=pytorch.Batch(8), reporting_period=pytorch.Batch(1))
     at = calls.index("train(0, 1)")
     assert calls[at:] == ["train(0, 1)", *CHECKPOINT, "shutdown", "early_exit(INVALID_HP)", "exit(0)"]
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_one_of_several_ranks_that_finds_them_invalid_says_so_and_waits_for_no_other(rank):
+def test_one_of_several_ranks_that_finds_them_invalid_says_so_and_waits_for_no_other(rank: int) -> None:
     def refuse_alone(trial: Trial, batch_idx: int) -> None:
         trial.context.distributed.rank, trial.context.distributed.size = rank, 2  # the other would never answer
         refuse(trial, batch_idx + 1)
@@ -302,14 +309,16 @@ def test_one_of_several_ranks_that_finds_them_invalid_says_so_and_waits_for_no_o
     assert calls[at:] == ["train(0, 0)", "shutdown", "early_exit(INVALID_HP)", "raised(too large)"]
 
 
-def test_a_validation_before_training_when_asked_for():
+def test_a_validation_before_training_when_asked_for() -> None:
     calls = story(max_length=pytorch.Batch(1), step_zero_validation=True, checkpoint_policy="none")
     begun = calls.index("training_start") + 1
     assert calls[begun : begun + len(validation(0)) + 1] == [*validation(0), "status(training)"]
 
 
 @pytest.mark.parametrize(("rank", "asked"), [(0, 1), (1, 0)])
-def test_whether_anything_was_validated_before_is_asked_by_one_rank_for_all(on_cluster, monkeypatch, rank, asked):
+def test_whether_anything_was_validated_before_is_asked_by_one_rank_for_all(
+    on_cluster: Callable[..., Master], monkeypatch: pytest.MonkeyPatch, rank: int, asked: int
+) -> None:
     master = on_cluster(searcher={"name": "single", "metric": "val", "max_length": {"batches": 1}})
     master.answers["/api/v1/trials/41"] = (200, {"trial": {"latestValidation": None}})
     as_rank = property(lambda _: rank, lambda *_: None)
@@ -319,7 +328,7 @@ def test_whether_anything_was_validated_before_is_asked_by_one_rank_for_all(on_c
     assert [path for _, path, _ in master.calls].count("/api/v1/trials/41") == asked
 
 
-def test_a_test_run_is_one_batch_one_validation_one_checkpoint():
+def test_a_test_run_is_one_batch_one_validation_one_checkpoint() -> None:
     calls = story(max_length=pytorch.Batch(8), test_mode=True)
     assert calls == [
         *BEGIN,
@@ -333,11 +342,11 @@ def test_a_test_run_is_one_batch_one_validation_one_checkpoint():
     ]
 
 
-def test_shutdown_is_called_after_an_error_too():
+def test_shutdown_is_called_after_an_error_too() -> None:
     calls: list[str] = []
     with pytorch.init(exp_conf={}) as context:
 
-        def fail(trial, batch_idx):
+        def fail(trial: Any, batch_idx: int) -> None:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
@@ -359,7 +368,9 @@ def fit(latest: str | None = None, on_batch: Any = None, trial_class: Any = Tria
 class Chancy(Trial):
     """Everything that has a state: dropout, momentum, a schedule, shuffled data, numpy's chance."""
 
-    def __init__(self, context, on_batch=None):
+    def __init__(
+        self, context: pytorch.PyTorchTrialContext, on_batch: Callable[[Any, int], None] | None = None
+    ) -> None:
         self.context, self.on_batch, self.losses, self.calls = context, on_batch, [], []
         network = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
         self.model = context.wrap_model(network)
@@ -367,17 +378,17 @@ class Chancy(Trial):
         schedule = torch.optim.lr_scheduler.StepLR(self.optimizer, 1, gamma=0.9)
         context.wrap_lr_scheduler(schedule, pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)
 
-    def build_callbacks(self):
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
         return {}
 
-    def build_training_data_loader(self):
+    def build_training_data_loader(self) -> pytorch.DataLoader:
         records = torch.arange(14.0).unsqueeze(1) / 14
         return pytorch.DataLoader(TensorDataset(records), batch_size=2, shuffle=True)
 
-    def build_validation_data_loader(self):
+    def build_validation_data_loader(self) -> pytorch.DataLoader:
         return pytorch.DataLoader(TensorDataset(torch.arange(4.0).unsqueeze(1)), batch_size=4)
 
-    def train_batch(self, batch, epoch_idx, batch_idx):
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
         if self.on_batch is not None:
             self.on_batch(self, batch_idx)
         x = batch[0] + float(np.random.normal(scale=0.01))
@@ -389,13 +400,15 @@ class Chancy(Trial):
         self.losses.append((batch_idx, float(loss.detach())))
         return {"loss": loss}
 
-    def evaluate_batch(self, batch, batch_idx):
+    def evaluate_batch(self, batch: Any, batch_idx: int) -> dict[str, Any]:
         return {"loss": self.model(batch[0]).mean()}
 
 
 @pytest.mark.parametrize("aggregation_frequency", [1, 2])
 @pytest.mark.parametrize("stop_after", [1, 6, 7, 11])
-def test_an_interrupted_run_is_bit_for_bit_the_run_that_was_not(on_cluster, stop_after, aggregation_frequency):
+def test_an_interrupted_run_is_bit_for_bit_the_run_that_was_not(
+    on_cluster: Callable[..., Master], stop_after: int, aggregation_frequency: int
+) -> None:
     master = on_cluster()
     arguments: dict[str, Any] = {
         "max_length": pytorch.Batch(20),
@@ -405,7 +418,7 @@ def test_an_interrupted_run_is_bit_for_bit_the_run_that_was_not(on_cluster, stop
     }
     straight = fit(trial_class=Chancy, **arguments)
 
-    def stop(trial, batch_idx):
+    def stop(trial: Any, batch_idx: int) -> None:
         if batch_idx == stop_after - 1:
             trial.context.set_stop_requested(True)
 
@@ -418,10 +431,10 @@ def test_an_interrupted_run_is_bit_for_bit_the_run_that_was_not(on_cluster, stop
         assert torch.equal(one, other)
 
 
-def test_a_preempted_trial_checkpoints_then_acknowledges(on_cluster):
+def test_a_preempted_trial_checkpoints_then_acknowledges(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
 
-    def ask(trial, batch_idx):
+    def ask(trial: Any, batch_idx: int) -> None:
         if batch_idx == 3:
             master.preempt()
             while not trial.context._core.preempt._watcher.should_preempt():
@@ -435,11 +448,13 @@ def test_a_preempted_trial_checkpoints_then_acknowledges(on_cluster):
     assert master.checkpoints()[-1]["metadata"]["steps_completed"] == 4
 
 
-def test_a_trial_that_its_search_stops_trains_no_batch_after_the_validation_that_decided(on_cluster):
+def test_a_trial_that_its_search_stops_trains_no_batch_after_the_validation_that_decided(
+    on_cluster: Callable[..., Master],
+) -> None:
     searcher = {"name": "adaptive_asha", "metric": "val", "time_metric": "batches", "max_time": 100}
     master = on_cluster(searcher=searcher)
 
-    def decide(trial, batch_idx):
+    def decide(trial: Any, batch_idx: int) -> None:
         if batch_idx == 5:
             trial.context._core._metrics.flush()
             master.answers["/metrics"] = (200, {"stop": True})
@@ -451,7 +466,7 @@ def test_a_trial_that_its_search_stops_trains_no_batch_after_the_validation_that
     assert master.checkpoints()[-1]["metadata"]["steps_completed"] == 6
 
 
-def test_a_resumed_trial_counts_on_from_its_checkpoint(on_cluster):
+def test_a_resumed_trial_counts_on_from_its_checkpoint(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     fit(max_length=pytorch.Batch(5), checkpoint_policy="none")
     trial = fit(master.checkpoints()[-1]["uuid"], max_length=pytorch.Batch(7), checkpoint_policy="none")
@@ -469,7 +484,7 @@ def test_a_resumed_trial_counts_on_from_its_checkpoint(on_cluster):
     assert [steps for steps, _ in master.metrics("training")] == [5, 7]
 
 
-def test_off_the_cluster_a_resumed_run_trains_only_what_is_missing(tmp_path):
+def test_off_the_cluster_a_resumed_run_trains_only_what_is_missing(tmp_path: pathlib.Path) -> None:
     with pytorch.init(exp_conf={}) as context:
         trial = Trial(context)
         pytorch.Trainer(trial, context).fit(max_length=pytorch.Batch(5))
@@ -480,7 +495,7 @@ def test_off_the_cluster_a_resumed_run_trains_only_what_is_missing(tmp_path):
     assert [call for call in second.calls if call.startswith("train(")] == ["train(1, 5)"]
 
 
-def test_a_trial_that_is_complete_trains_no_further(on_cluster):
+def test_a_trial_that_is_complete_trains_no_further(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     fit(max_length=pytorch.Batch(5), checkpoint_policy="none")
     checkpoints = len(master.checkpoints())
@@ -489,13 +504,15 @@ def test_a_trial_that_is_complete_trains_no_further(on_cluster):
     assert len(master.checkpoints()) == checkpoints
 
 
-def test_another_trials_checkpoint_gives_weights_and_a_fresh_count(on_cluster, monkeypatch):
+def test_another_trials_checkpoint_gives_weights_and_a_fresh_count(
+    on_cluster: Callable[..., Master], monkeypatch: pytest.MonkeyPatch
+) -> None:
     master = on_cluster()
     fit(max_length=pytorch.Batch(5), checkpoint_policy="none")
     monkeypatch.setenv("DET_TRIAL_ID", "42")
     weights: list[float] = []
 
-    def look(trial, batch_idx):
+    def look(trial: Any, batch_idx: int) -> None:
         weights.append(float(trial.model.weight.detach()))
 
     source = master.checkpoints()[-1]["uuid"]
@@ -510,7 +527,9 @@ def test_another_trials_checkpoint_gives_weights_and_a_fresh_count(on_cluster, m
     ("best", "smaller_is_better", "kept"),
     [(None, True, True), (100.0, True, True), (-100.0, True, False), (-100.0, False, True)],
 )
-def test_the_best_so_far_is_kept(on_cluster, best, smaller_is_better, kept):
+def test_the_best_so_far_is_kept(
+    on_cluster: Callable[..., Master], best: float | None, smaller_is_better: bool, kept: bool
+) -> None:
     master = on_cluster(searcher={"metric": "val", "smaller_is_better": smaller_is_better})
     master.best = best
     fit(max_length=pytorch.Batch(4), validation_period=pytorch.Batch(2))
@@ -518,13 +537,13 @@ def test_the_best_so_far_is_kept(on_cluster, best, smaller_is_better, kept):
     assert steps == ([2, 4] if kept else [4])
 
 
-def test_a_searcher_metric_that_validation_does_not_give_is_named(on_cluster):
+def test_a_searcher_metric_that_validation_does_not_give_is_named(on_cluster: Callable[..., Master]) -> None:
     on_cluster(searcher={"metric": "accuracy"})
     with pytest.raises(errors.InvalidExperimentException, match=r"'accuracy'.*red, val"):
         fit(max_length=pytorch.Batch(2))
 
 
-def test_what_a_checkpoint_holds(on_cluster, tmp_path):
+def test_what_a_checkpoint_holds(on_cluster: Callable[..., Master], tmp_path: pathlib.Path) -> None:
     master = on_cluster()
     trial = fit(max_length=pytorch.Batch(2), checkpoint_policy="none")
     assert trial.recorder.files == ["code", "load_data.json", "state_dict.pth", "trial_state.pkl"]
@@ -545,7 +564,9 @@ def test_what_a_checkpoint_holds(on_cluster, tmp_path):
     assert torch.equal(loaded.model.weight, trial.model.weight)
 
 
-def test_a_trial_is_loaded_from_the_code_in_its_checkpoint(tmp_path, monkeypatch):
+def test_a_trial_is_loaded_from_the_code_in_its_checkpoint(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "model_of_project.py").write_text(PROJECT)
     (tmp_path / "project" / "big").mkdir()
@@ -586,7 +607,7 @@ class Tiny(pytorch.PyTorchTrial):
 """
 
 
-def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path):
+def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.InvalidCheckpointException):
         pytorch.load_trial_from_checkpoint_path(str(tmp_path))
 
@@ -594,7 +615,9 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path):
 class OneWeight(Trial):
     """Gradient 1 a batch."""
 
-    def __init__(self, context, on_batch=None):
+    def __init__(
+        self, context: pytorch.PyTorchTrialContext, on_batch: Callable[[Any, int], None] | None = None
+    ) -> None:
         self.context, self.calls = context, []
         self.model = context.wrap_model(torch.nn.Linear(1, 1, bias=False))
         torch.nn.init.zeros_(self.model.weight)
@@ -602,13 +625,13 @@ class OneWeight(Trial):
         self.optimizer = context.wrap_optimizer(optimizer, average_aggregated_gradients=on_batch)
         self.weights: list[float] = []
 
-    def build_callbacks(self):
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
         return {}
 
-    def train_batch(self, batch, epoch_idx, batch_idx):
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
         self.context.backward(self.model.weight.sum())
         self.context.step_optimizer(self.optimizer)
-        self.weights.append(round(float(self.model.weight), 6))
+        self.weights.append(round(self.model.weight.item(), 6))
         return self.model.weight.detach().sum()
 
 
@@ -622,7 +645,9 @@ class OneWeight(Trial):
         (3, False, [0.0, 0.0, -0.3, -0.3, -0.3, -0.6]),
     ],
 )
-def test_gradients_add_up_over_batches_and_are_averaged_when_asked(on_cluster, frequency, average, weights):
+def test_gradients_add_up_over_batches_and_are_averaged_when_asked(
+    on_cluster: Callable[..., Master], frequency: int, average: bool, weights: list[float]
+) -> None:
     on_cluster()
     trial = fit(
         trial_class=OneWeight,
@@ -638,7 +663,7 @@ def context_of(hparams: dict[str, Any] | None = None, **conf: Any) -> pytorch.Py
     return pytorch.CheckpointLoadContext(hparams=hparams, exp_conf=conf)
 
 
-def test_things_have_to_be_wrapped_in_order():
+def test_things_have_to_be_wrapped_in_order() -> None:
     context = context_of()
     model = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1)
@@ -659,7 +684,7 @@ def test_things_have_to_be_wrapped_in_order():
         context.experimental.use_amp()
 
 
-def test_two_models_are_wrapped_each_followed_by_its_optimizer():
+def test_two_models_are_wrapped_each_followed_by_its_optimizer() -> None:
     """As programs do that train a generator and a discriminator."""
     context = context_of()
     for _ in range(2):
@@ -676,12 +701,12 @@ def test_two_models_are_wrapped_each_followed_by_its_optimizer():
         ({"global_batch_size": 0}, "to be greater or equal"),
     ],
 )
-def test_a_batch_size_that_makes_no_sense_is_named(hparams, message):
+def test_a_batch_size_that_makes_no_sense_is_named(hparams: dict[str, Any], message: str) -> None:
     with pytest.raises(errors.InvalidExperimentException, match=message):
         context_of(hparams).get_per_slot_batch_size()
 
 
-def test_what_is_not_there_is_named():
+def test_what_is_not_there_is_named() -> None:
     context = context_of({"lr": 1})
     with pytest.raises(ValueError, match="'learning_rate'; there are: lr"):
         context.get_hparam("learning_rate")
@@ -691,16 +716,18 @@ def test_what_is_not_there_is_named():
         context.current_train_epoch()
 
 
-def test_a_bare_torch_loader_needs_the_checks_disabled(on_cluster):
+def test_a_bare_torch_loader_needs_the_checks_disabled(on_cluster: Callable[..., Master]) -> None:
     on_cluster()
 
     class Bare(Trial):
-        def __init__(self, context, on_batch=None):
+        def __init__(
+            self, context: pytorch.PyTorchTrialContext, on_batch: Callable[[Any, int], None] | None = None
+        ) -> None:
             super().__init__(context)
             if on_batch:
                 context.experimental.disable_dataset_reproducibility_checks()
 
-        def build_training_data_loader(self):
+        def build_training_data_loader(self) -> pytorch.DataLoader:
             return torch.utils.data.DataLoader(TensorDataset(torch.arange(3.0).unsqueeze(1)), batch_size=2)
 
     with pytest.raises(RuntimeError, match="you can disable this check by calling"):
@@ -709,34 +736,36 @@ def test_a_bare_torch_loader_needs_the_checks_disabled(on_cluster):
     assert [call for call in trial.calls if call.startswith("train(")][-1] == "train(2, 4)"
 
 
-def test_a_training_loader_without_a_batch_is_an_error():
+def test_a_training_loader_without_a_batch_is_an_error() -> None:
     class Empty(Trial):
-        def build_training_data_loader(self):
+        def build_training_data_loader(self) -> pytorch.DataLoader:
             return pytorch.DataLoader(TensorDataset(torch.arange(3.0)), batch_size=4, drop_last=True)
 
     with pytest.raises(RuntimeError, match="nothing to train on"), pytorch.init(exp_conf={}) as context:
         pytorch.Trainer(Empty(context), context).fit(max_length=pytorch.Epoch(1))
 
 
-def test_mixed_precision_trains_on_a_machine_without_gpus_too():
+def test_mixed_precision_trains_on_a_machine_without_gpus_too() -> None:
     with pytorch.init(exp_conf={}) as context:
 
         class Mixed(Trial):
-            def __init__(self, context):
+            def __init__(self, context: pytorch.PyTorchTrialContext) -> None:
                 context.experimental.use_amp()
                 super().__init__(context)
 
         pytorch.Trainer(Mixed(context), context).fit(max_length=pytorch.Batch(2))
 
 
-def test_metrics_are_averages_over_the_stretch(on_cluster):
+def test_metrics_are_averages_over_the_stretch(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
 
     class Counting(Trial):
-        def __init__(self, context, on_batch=None):
+        def __init__(
+            self, context: pytorch.PyTorchTrialContext, on_batch: Callable[[Any, int], None] | None = None
+        ) -> None:
             super().__init__(context)
 
-        def train_batch(self, batch, epoch_idx, batch_idx):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
             return {"number": torch.tensor(float(batch_idx)), "name": "x", "batches": -1}
 
     fit(trial_class=Counting, max_length=pytorch.Batch(4), reporting_period=pytorch.Batch(2), checkpoint_policy="none")
@@ -747,15 +776,17 @@ def test_metrics_are_averages_over_the_stretch(on_cluster):
 class OddMetrics(OneWeight):
     """Metrics as programs return them: tensors of one element, arrays, and things that are no numbers."""
 
-    def train_batch(self, batch, epoch_idx, batch_idx):
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
         super().train_batch(batch, epoch_idx, batch_idx)
         return {"loss": torch.tensor([float(batch_idx)]), "classes": np.array([1.0, 3.0]), "note": "text"}
 
-    def evaluate_batch(self, batch, batch_idx):
+    def evaluate_batch(self, batch: Any, batch_idx: int) -> dict[str, Any]:
         return {"val_loss": torch.tensor([2.0]), "classes": np.array([1.0, 3.0])}
 
 
-def test_the_number_of_a_tensor_of_one_element_is_its_element_and_of_an_array_its_mean(on_cluster):
+def test_the_number_of_a_tensor_of_one_element_is_its_element_and_of_an_array_its_mean(
+    on_cluster: Callable[..., Master],
+) -> None:
     master = on_cluster(searcher={"name": "single", "metric": "val_loss"})
     fit(trial_class=OddMetrics, max_length=pytorch.Batch(2), checkpoint_policy="none")
     assert master.metrics("training") == [(2, {"batches": 2, "epochs": 0, "loss": 0.5, "classes": 2.0})]
@@ -764,20 +795,24 @@ def test_the_number_of_a_tensor_of_one_element_is_its_element_and_of_an_array_it
     assert validation["classes"] == [1.0, 3.0]
 
 
-def test_a_checkpoint_of_ours_is_loaded_by_torch_with_weights_only(on_cluster, tmp_path):
+def test_a_checkpoint_of_ours_is_loaded_by_torch_with_weights_only(
+    on_cluster: Callable[..., Master], tmp_path: pathlib.Path
+) -> None:
     on_cluster()
     fit(max_length=pytorch.Batch(1), checkpoint_policy="none")
     [file] = tmp_path.rglob("state_dict.pth")
     assert "models_state_dict" in torch.load(file, weights_only=True)
 
 
-def test_a_checkpoint_of_another_release_that_holds_more_than_weights_says_how_to_load_it(tmp_path):
+def test_a_checkpoint_of_another_release_that_holds_more_than_weights_says_how_to_load_it(
+    tmp_path: pathlib.Path,
+) -> None:
     torch.save({"models_state_dict": [], "np_rng_state": np.random.get_state()}, tmp_path / "state_dict.pth")
     with pytest.raises(errors.InvalidCheckpointException, match="TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
         pytorch.load_trial_from_checkpoint_path(str(tmp_path), Trial, torch_load_kwargs={"weights_only": True})
 
 
-def test_a_checkpoint_without_load_data_is_loaded_by_its_metadata(tmp_path):
+def test_a_checkpoint_without_load_data_is_loaded_by_its_metadata(tmp_path: pathlib.Path) -> None:
     """As Determined up to 0.17 left them."""
     weights = torch.nn.Linear(1, 1).state_dict()
     torch.save({"models_state_dict": [weights]}, tmp_path / "state_dict.pth")
@@ -788,7 +823,7 @@ def test_a_checkpoint_without_load_data_is_loaded_by_its_metadata(tmp_path):
     assert trial.context.get_hparam("lr") == 0.5
 
 
-def test_a_checkpoint_that_does_not_say_its_class_asks_for_it(tmp_path):
+def test_a_checkpoint_that_does_not_say_its_class_asks_for_it(tmp_path: pathlib.Path) -> None:
     torch.save({"models_state_dict": []}, tmp_path / "state_dict.pth")
     with pytest.raises(ValueError, match="pass the class as trial_class"):
         pytorch.load_trial_from_checkpoint_path(str(tmp_path))

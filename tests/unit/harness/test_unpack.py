@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import stat
 import tarfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +29,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[str, di
     return name, {"type": kind, "linkname": target}, b""
 
 
-def test_files_modes_and_links_inside_arrive(tmp_path):
+def test_files_modes_and_links_inside_arrive(tmp_path: Path) -> None:
     data = archive(
         ("./sub", {"type": tarfile.DIRTYPE, "mode": 0o755}, b""),
         link("sub/latest", "../train.py"),
@@ -56,13 +58,15 @@ def test_files_modes_and_links_inside_arrive(tmp_path):
         ("pipe", {"type": tarfile.FIFOTYPE}, b""),
     ],
 )
-def test_what_would_land_or_point_outside_is_refused_before_anything_is_written(tmp_path, member):
+def test_what_would_land_or_point_outside_is_refused_before_anything_is_written(
+    tmp_path: Path, member: tuple[str, dict[str, Any], bytes]
+) -> None:
     with pytest.raises(UnsafeArchive):
         unpack(archive(("good", {}, b"x"), member), tmp_path / "work")
     assert not (tmp_path / "work").exists()
 
 
-def test_nothing_is_written_through_a_link(tmp_path):
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     data = archive(link("a", "b"), ("a/file", {}, b"x"))
     unpack_or_refuse(data, tmp_path / "work")
     (tmp_path / "outside").mkdir()
@@ -73,6 +77,6 @@ def test_nothing_is_written_through_a_link(tmp_path):
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-def unpack_or_refuse(data: bytes, folder) -> None:
+def unpack_or_refuse(data: bytes, folder: Path) -> None:
     with pytest.raises((UnsafeArchive, OSError)):
         unpack(data, folder)

@@ -23,7 +23,7 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import orders
 from resolute.scheduling import pool
-from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
 from tests.unit.scheduler.stories import NOON, PoolStory, asks, exited, given, hello, started
 
 PREEMPT = PreemptAllocation("default", "one", "the experiment was paused")
@@ -47,31 +47,31 @@ def outcome(story: PoolStory) -> tuple[str, int | None]:
     return event.outcome, event.exit_code
 
 
-def test_a_request_that_fits_is_given_its_slots_by_the_same_append():
+def test_a_request_that_fits_is_given_its_slots_by_the_same_append() -> None:
     given(hello()).when(asks("one")).then(AllocationRequested, SlotsAssigned)
 
 
-def test_a_request_that_comes_twice_is_one_request():
+def test_a_request_that_comes_twice_is_one_request() -> None:
     given(hello(), asks("one")).when(asks("one")).then()
 
 
-def test_a_request_repeated_after_it_has_exited_starts_nothing():
+def test_a_request_repeated_after_it_has_exited_starts_nothing() -> None:
     story = running()
     story.given(exited(story, "one")).when(asks("one")).then()
 
 
-def test_a_negative_demand_names_the_field():
+def test_a_negative_demand_names_the_field() -> None:
     with pytest.raises(InvalidConfig, match="slots: found -1"):
         given(hello()).when(asks("one", -1))
 
 
-def test_it_has_started_when_all_of_its_shares_run():
+def test_it_has_started_when_all_of_its_shares_run() -> None:
     story = given(hello("a1"), hello("a2"), asks("one", 4))
     story.when(started(story, "one", 0)).then(ResourcesStarted)
     story.when(started(story, "one", 1)).then(ResourcesStarted, AllocationStarted)
 
 
-def test_a_report_that_comes_twice_is_told_once():
+def test_a_report_that_comes_twice_is_told_once() -> None:
     story = running()
     story.when(started(story, "one")).then()
     leaving = exited(story, "one")
@@ -79,62 +79,62 @@ def test_a_report_that_comes_twice_is_told_once():
     story.when(leaving).then()
 
 
-def test_an_agent_cannot_report_for_another():
+def test_an_agent_cannot_report_for_another() -> None:
     story = running()
     report = exited(story, "one")
     with pytest.raises(Refused, match="runs on a1, not on a2"):
         story.when(type(report)("a2", "default", report.allocation_id, report.resources_id, "exited"))
 
 
-def test_who_fails_because_its_peers_host_has_gone_is_not_to_blame():
+def test_who_fails_because_its_peers_host_has_gone_is_not_to_blame() -> None:
     story = given(hello("a1", 1), hello("a2", 1), asks("gang", 2))
     story.given(exited(story, "gang", 0, code=1)).when(ExpireLease("a2", 30))
     (event,) = [event for event in story.latest if isinstance(event, AllocationExited)]
     assert (event.outcome, event.exit_code, event.reason) == ("lost", None, "agent a2 was silent for 30 s")
 
 
-def test_what_it_frees_goes_to_the_next_in_line_by_the_same_append():
+def test_what_it_frees_goes_to_the_next_in_line_by_the_same_append() -> None:
     story = given(hello(slots=1), asks("one"), asks("two"))
     story.when(exited(story, "one")).then(ResourcesExited, AllocationExited, SlotsAssigned)
     assert story.holders() == {"two": ("a1",)}
 
 
 @pytest.mark.parametrize("code", [0, 1, 137])
-def test_an_exit_of_its_own_tells_its_code(code: int):
+def test_an_exit_of_its_own_tells_its_code(code: int) -> None:
     story = running()
     story.when(exited(story, "one", code=code))
     assert outcome(story) == ("exited", code)
 
 
-def test_a_clean_exit_after_acknowledging_a_preemption_is_yielding():
+def test_a_clean_exit_after_acknowledging_a_preemption_is_yielding() -> None:
     story = running().given(PREEMPT).when(ACKNOWLEDGE).then(PreemptionAcknowledged)
     story.when(exited(story, "one"))
     assert outcome(story) == ("yielded", 0)
 
 
-def test_a_clean_exit_that_did_not_acknowledge_is_the_work_done():
+def test_a_clean_exit_that_did_not_acknowledge_is_the_work_done() -> None:
     story = running().given(PREEMPT)
     story.when(exited(story, "one"))
     assert outcome(story) == ("exited", 0)
 
 
-def test_failing_while_it_yields_is_failing():
+def test_failing_while_it_yields_is_failing() -> None:
     story = running().given(PREEMPT, ACKNOWLEDGE)
     story.when(exited(story, "one", code=1))
     assert outcome(story) == ("exited", 1)
 
 
-def test_a_preemption_gives_the_allocation_its_own_time():
+def test_a_preemption_gives_the_allocation_its_own_time() -> None:
     event = running().when(PREEMPT).only(PreemptionRequested)
     assert isinstance(event, PreemptionRequested)
     assert event.deadline_at == NOON + timedelta(seconds=60)
 
 
-def test_a_preemption_asked_for_twice_keeps_its_first_deadline():
+def test_a_preemption_asked_for_twice_keeps_its_first_deadline() -> None:
     running().given(PREEMPT).later(30).when(PREEMPT).then()
 
 
-def test_past_its_deadline_it_is_killed_and_counts_as_having_yielded():
+def test_past_its_deadline_it_is_killed_and_counts_as_having_yielded() -> None:
     story = running().given(PREEMPT)
     story.later(59).when(EnforceDeadlines()).then()
     story.later(2).when(EnforceDeadlines()).then(AllocationKillRequested)
@@ -143,46 +143,46 @@ def test_past_its_deadline_it_is_killed_and_counts_as_having_yielded():
     assert outcome(story) == ("yielded", 137)
 
 
-def test_acknowledging_what_nobody_asked_for_is_refused_and_says_so():
+def test_acknowledging_what_nobody_asked_for_is_refused_and_says_so() -> None:
     with pytest.raises(Refused, match="running and nobody has asked for its slots"):
         running().when(ACKNOWLEDGE)
 
 
-def test_a_killed_allocation_ends_as_killed_whatever_its_code():
+def test_a_killed_allocation_ends_as_killed_whatever_its_code() -> None:
     story = running().when(KILL).then(AllocationKillRequested)
     story.when(exited(story, "one", code=0))
     assert outcome(story) == ("killed", 0)
 
 
-def test_kill_wins_over_preemption():
+def test_kill_wins_over_preemption() -> None:
     story = running().given(PREEMPT, KILL)
     story.when(exited(story, "one", code=137))
     assert outcome(story) == ("killed", 137)
 
 
-def test_one_that_only_waits_is_gone_as_soon_as_it_is_killed():
+def test_one_that_only_waits_is_gone_as_soon_as_it_is_killed() -> None:
     story = given(asks("one")).when(KILL).then(AllocationExited)
     assert outcome(story) == ("killed", None)
 
 
-def test_one_that_only_waits_yields_at_once():
+def test_one_that_only_waits_yields_at_once() -> None:
     story = given(asks("one")).when(PREEMPT).then(AllocationExited)
     assert outcome(story) == ("yielded", None)
 
 
 @pytest.mark.parametrize("wish", [KILL, PREEMPT, ACKNOWLEDGE])
-def test_wishes_that_come_after_the_end_are_late_not_wrong(wish):
+def test_wishes_that_come_after_the_end_are_late_not_wrong(wish: Wish) -> None:
     story = running()
     story.given(exited(story, "one")).when(wish).then()
 
 
 @pytest.mark.parametrize("wish", [KILL, PREEMPT, ACKNOWLEDGE])
-def test_wishes_for_what_never_was_are_told_so(wish):
+def test_wishes_for_what_never_was_are_told_so(wish: Wish) -> None:
     with pytest.raises(NotFound, match="no allocation one in pool default"):
         given(hello()).when(wish)
 
 
-def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands():
+def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands() -> None:
     story = running_gang()
     story.when(exited(story, "one", 1, code=3)).then(ResourcesExited)
     ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
@@ -192,7 +192,7 @@ def test_a_share_that_fails_has_the_others_stopped_and_its_code_stands():
     assert outcome(story) == ("exited", 3)
 
 
-def test_a_share_of_a_gang_that_failed_ends_at_once_when_a_person_kills_it():
+def test_a_share_of_a_gang_that_failed_ends_at_once_when_a_person_kills_it() -> None:
     story = running_gang()
     story.given(exited(story, "one", 1, code=3)).when(KILL).then(AllocationKillRequested)
     ((_, stop),) = orders.to_stop(story.pool.allocations["one"])
@@ -202,14 +202,14 @@ def test_a_share_of_a_gang_that_failed_ends_at_once_when_a_person_kills_it():
     assert outcome(story) == ("exited", 3)
 
 
-def test_a_share_that_waits_for_one_that_could_not_start_is_stopped_at_once():
+def test_a_share_that_waits_for_one_that_could_not_start_is_stopped_at_once() -> None:
     story = given(hello("a1"), hello("a2"), asks("one", 4))
     story.given(started(story, "one", 0), exited(story, "one", 1, code=125))
     ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
     assert (agent, stop.peer_failed) == ("a1", False)
 
 
-def test_a_share_that_ends_well_leaves_the_others_in_peace():
+def test_a_share_that_ends_well_leaves_the_others_in_peace() -> None:
     story = running_gang()
     story.when(exited(story, "one", 1, code=0)).then(ResourcesExited)
     assert orders.to_stop(story.pool.allocations["one"]) == []
@@ -217,7 +217,7 @@ def test_a_share_that_ends_well_leaves_the_others_in_peace():
     assert outcome(story) == ("exited", 0)
 
 
-def test_what_has_exited_is_remembered_for_long_but_not_for_ever(monkeypatch: pytest.MonkeyPatch):
+def test_what_has_exited_is_remembered_for_long_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "FINISHED_REMEMBERED", 2)
     story = given(hello())
     for name in ("one", "two", "three"):

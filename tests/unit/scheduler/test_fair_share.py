@@ -31,12 +31,12 @@ def shared(slots: int, *demands: tuple[str, float, int], **settings: object) -> 
     return workload.held()
 
 
-def test_weights_one_and_three_on_eight_slots_give_two_and_six():
+def test_weights_one_and_three_on_eight_slots_give_two_and_six() -> None:
     assert shared(8, ("light", 1, 8), ("heavy", 3, 8)) == {"light": 2, "heavy": 6}
     assert shared(8, ("heavy", 3, 8), ("light", 1, 8)) == {"light": 2, "heavy": 6}
 
 
-def test_they_do_so_within_one_cycle():
+def test_they_do_so_within_one_cycle() -> None:
     """One look at the queue asks all who have to go, at once."""
     story = PoolStory(FairShare()).given(hello(slots=8), *(asks(f"l{n}", job="light") for n in range(8)))
     for number in range(8):
@@ -46,25 +46,25 @@ def test_they_do_so_within_one_cycle():
     assert [event.for_allocation for event in asked] == ["h0", "h1", "h2", "h3", "h4", "h5"]
 
 
-def test_what_one_does_not_want_the_others_share():
+def test_what_one_does_not_want_the_others_share() -> None:
     assert shared(9, ("small", 1, 1), ("a", 1, 9), ("b", 1, 9)) == {"small": 1, "a": 4, "b": 4}
 
 
-def test_the_remainder_is_taken_from_nobody():
+def test_the_remainder_is_taken_from_nobody() -> None:
     assert sorted(shared(8, ("a", 1, 8), ("b", 1, 8), ("c", 1, 8)).values()) == [2, 3, 3]
 
 
-def test_alone_a_job_has_everything():
+def test_alone_a_job_has_everything() -> None:
     assert shared(8, ("a", 0.1, 20)) == {"a": 8}
 
 
-def test_with_more_jobs_than_slots_a_heavy_one_still_has_its_share():
+def test_with_more_jobs_than_slots_a_heavy_one_still_has_its_share() -> None:
     held = shared(10, *((f"light{n}", 1, 1) for n in range(10)), ("heavy", 10, 10))
     assert held["heavy"] == 5
     assert sum(held.values()) == 10
 
 
-def test_between_users_the_number_of_their_jobs_is_no_matter():
+def test_between_users_the_number_of_their_jobs_is_no_matter() -> None:
     workload = Workload(FairShare(by_user=True), {"a1": 8})
     for number in range(4):
         workload.submit(f"ada{number}", [1] * 8, owner="ada")
@@ -73,7 +73,7 @@ def test_between_users_the_number_of_their_jobs_is_no_matter():
     assert workload.held()["ben0"] == 4
 
 
-def test_a_gang_that_is_mostly_its_jobs_own_is_made_room_for():
+def test_a_gang_that_is_mostly_its_jobs_own_is_made_room_for() -> None:
     workload = Workload(FairShare(), {"a1": 4, "a2": 4})
     workload.submit("units", [1] * 8, weight=1)
     workload.submit("gang", [8], weight=3)
@@ -81,7 +81,7 @@ def test_a_gang_that_is_mostly_its_jobs_own_is_made_room_for():
     assert workload.held() == {"gang": 8}
 
 
-def test_a_gang_that_is_half_somebody_elses_waits_and_its_turn_comes():
+def test_a_gang_that_is_half_somebody_elses_waits_and_its_turn_comes() -> None:
     workload = Workload(FairShare(), {"a1": 4, "a2": 4})
     workload.submit("units", [1] * 40)
     workload.submit("gang", [8])
@@ -92,7 +92,7 @@ def test_a_gang_that_is_half_somebody_elses_waits_and_its_turn_comes():
     assert "gang" in workload.held()
 
 
-def test_agents_are_kept_for_a_gang_whose_turn_it_is_and_others_use_the_rest():
+def test_agents_are_kept_for_a_gang_whose_turn_it_is_and_others_use_the_rest() -> None:
     workload = Workload(FairShare(), {"a1": 4, "a2": 4, "a3": 4})
     workload.submit("units", [1] * 100, weight=11)
     workload.submit("gang", [4])
@@ -105,7 +105,7 @@ def test_agents_are_kept_for_a_gang_whose_turn_it_is_and_others_use_the_rest():
     assert max(free) <= 3, "only where it will run"
 
 
-def test_no_more_slots_are_taken_than_help():
+def test_no_more_slots_are_taken_than_help() -> None:
     """A gang of eight is not stopped for one slot: seven would be lost to gain one."""
     workload = Workload(FairShare(), {"a1": 8})
     workload.submit("gang", [8])
@@ -114,7 +114,7 @@ def test_no_more_slots_are_taken_than_help():
     assert workload.held() == {"gang": 8}
 
 
-def test_remainders_go_round():
+def test_remainders_go_round() -> None:
     """One slot and three jobs with work for ever: once all have come, none is served twice before the others."""
     workload = Workload(FairShare(), {"a1": 1})
     for name in "abc":
@@ -123,7 +123,7 @@ def test_remainders_go_round():
     assert served == ["a", *"abcabcab"]
 
 
-def test_a_job_at_its_own_limit_leaves_the_rest_to_others():
+def test_a_job_at_its_own_limit_leaves_the_rest_to_others() -> None:
     workload = Workload(FairShare(), {"a1": 8})
     workload.submit("limited", [1] * 8, max_slots=2)
     workload.submit("other", [1] * 8)
@@ -131,7 +131,7 @@ def test_a_job_at_its_own_limit_leaves_the_rest_to_others():
     assert workload.held() == {"limited": 2, "other": 6}
 
 
-def test_reasons_tell_the_share():
+def test_reasons_tell_the_share() -> None:
     story = PoolStory(FairShare()).given(hello(slots=2), asks("a", job="j"), asks("b", job="k"), asks("c", job="j"))
     story.when(asks("d", job="j"))
     waiting = story.pool.allocations["c"]
@@ -144,13 +144,13 @@ def test_reasons_tell_the_share():
     assert given.reason == "job j has 0 of a share of 1 slots at weight 1; a1 is the tightest fit"
 
 
-def test_who_has_its_share_is_told_so_though_another_comes_first():
+def test_who_has_its_share_is_told_so_though_another_comes_first() -> None:
     story = PoolStory(FairShare()).given(hello(slots=2), asks("a", job="j"), asks("b", job="k"), asks("c", job="j"))
     story.when(asks("d", job="k"))
     assert story.explained() == {"c": "fair_share", "d": "fair_share"}
 
 
-def test_the_reason_of_a_preemption_tells_both_shares():
+def test_the_reason_of_a_preemption_tells_both_shares() -> None:
     story = PoolStory(FairShare()).given(hello(slots=2), asks("a", job="j"), asks("b", job="j"), asks("c", job="k"))
     event = story.then(AllocationRequested, PreemptionRequested).only(PreemptionRequested)
     assert isinstance(event, PreemptionRequested)
@@ -160,7 +160,7 @@ def test_the_reason_of_a_preemption_tells_both_shares():
     assert sorted(story.holders()) == ["a", "c"]
 
 
-def test_a_place_in_the_queue_means_nothing_here():
+def test_a_place_in_the_queue_means_nothing_here() -> None:
     story = PoolStory(FairShare()).given(hello(slots=1), asks("a"), asks("b"), asks("c"))
     with pytest.raises(
         Refused, match=re.escape("shares its slots by weight, not by place in a queue; a larger weight")
@@ -168,7 +168,7 @@ def test_a_place_in_the_queue_means_nothing_here():
         story.when(MoveJob("default", "job-of-c", ahead_of="job-of-b"))
 
 
-def test_what_a_light_job_is_owed_outlasts_being_asked_to_go_and_having_nothing():
+def test_what_a_light_job_is_owed_outlasts_being_asked_to_go_and_having_nothing() -> None:
     """It is given what the big one leaves while that asks for its next, and loses it; but by weight it is owed one slot
     of ten, and when so many were given it keeps what it is given."""
     story = PoolStory(FairShare()).given(hello(slots=2), asks("big-1", 2, job="big", weight=9))
@@ -184,7 +184,7 @@ def test_what_a_light_job_is_owed_outlasts_being_asked_to_go_and_having_nothing(
 
 
 @pytest.mark.parametrize("passed", [0, 10**6, 10**12, 10**18])
-def test_whose_turn_it_is_does_not_depend_on_how_long_the_pool_has_been_there(passed: int):
+def test_whose_turn_it_is_does_not_depend_on_how_long_the_pool_has_been_there(passed: int) -> None:
     """A group of a tenth of the weight is due two slots when eighteen were given to others."""
     clock = ticks(passed, WEIGHT_UNIT)
     group = Group(turn=1, owed_since=Instant(clock, passed), weight=WEIGHT_UNIT)

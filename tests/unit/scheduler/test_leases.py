@@ -11,19 +11,19 @@ def leases() -> Leases:
     return made
 
 
-def test_an_agent_is_given_the_whole_of_its_wait():
+def test_an_agent_is_given_the_whole_of_its_wait() -> None:
     made = leases()
     assert made.expired(25) == []
     assert made.expired(26) == [("default", "a1", 26)]
 
 
-def test_a_word_is_enough():
+def test_a_word_is_enough() -> None:
     made = leases()
     made.hear("default", "a1", 20)
     assert made.expired(40) == []
 
 
-def test_while_this_process_was_stopped_nobody_was_silent():
+def test_while_this_process_was_stopped_nobody_was_silent() -> None:
     made = leases()
     made.look(1, expected_pause_s=1)
     made.look(61, expected_pause_s=1)
@@ -31,7 +31,7 @@ def test_while_this_process_was_stopped_nobody_was_silent():
     assert made.expired(86) == [("default", "a1", 27)]
 
 
-def test_a_quarter_of_the_wait_raises_a_doubt():
+def test_a_quarter_of_the_wait_raises_a_doubt() -> None:
     made = leases()
     assert not made.doubtful(6)
     assert made.doubtful(7)

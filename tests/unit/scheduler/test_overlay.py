@@ -12,7 +12,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["add", "discard", "draft"]), KEYS), 
 
 
 @given(STEPS)
-def test_an_order_and_its_drafts_behave_as_a_sorted_set(steps):
+def test_an_order_and_its_drafts_behave_as_a_sorted_set(steps: list[tuple[str, int]]) -> None:
     order: Order[tuple[int]] = Order()
     model: set[tuple[int]] = set()
     for what, key in steps:
@@ -29,7 +29,7 @@ def test_an_order_and_its_drafts_behave_as_a_sorted_set(steps):
 
 
 @given(STEPS)
-def test_a_table_and_its_drafts_behave_as_a_dictionary(steps):
+def test_a_table_and_its_drafts_behave_as_a_dictionary(steps: list[tuple[str, int]]) -> None:
     table: Table[int, str] = Table()
     model: dict[int, str] = {}
     for number, (what, key) in enumerate(steps):
@@ -45,7 +45,7 @@ def test_a_table_and_its_drafts_behave_as_a_dictionary(steps):
 
 
 @given(STEPS)
-def test_what_is_beneath_a_draft_never_changes(steps):
+def test_what_is_beneath_a_draft_never_changes(steps: list[tuple[str, int]]) -> None:
     beneath: Order[tuple[int]] = Order()
     for key in range(0, 9, 2):
         beneath.add((key,))

@@ -32,20 +32,20 @@ def why(story: PoolStory) -> str:
     return event.reason.split("; ")[-1]
 
 
-def test_it_has_all_that_it_asks_for_where_that_fits():
+def test_it_has_all_that_it_asks_for_where_that_fits() -> None:
     story = given(hello("a1", 4)).when(asks("t", 4, slots_min=2))
     assert held(story, "t") == [("a1", 4)]
     assert why(story) == "it takes 2 to 4 slots and has 4, all it asks for"
 
 
-def test_it_has_less_where_more_does_not_fit_now():
+def test_it_has_less_where_more_does_not_fit_now() -> None:
     story = given(hello("a1", 4), asks("other")).when(asks("t", 4, slots_min=2))
     assert held(story, "t") == [("a1", 3)]
     assert why(story) == "it takes 2 to 4 slots and has 3: more do not fit now"
     assert story.pool.jobs["job-of-t"].slots_held == 3
 
 
-def test_it_waits_for_the_least_and_no_longer():
+def test_it_waits_for_the_least_and_no_longer() -> None:
     story = given(hello("a1", 4), *(asks(f"t{n}") for n in range(3))).when(asks("t", 4, slots_min=2))
     assert story.pool.allocations["t"].rule_waiting == "busy"
     assert "it needs 2 to 4 slots" in story.pool.allocations["t"].why_waiting
@@ -53,7 +53,7 @@ def test_it_waits_for_the_least_and_no_longer():
     assert held(story, "t") == [("a1", 2)]
 
 
-def test_a_gang_that_lost_an_agent_comes_back_on_what_is_left():
+def test_a_gang_that_lost_an_agent_comes_back_on_what_is_left() -> None:
     story = given(hello("a1", 2), hello("a2", 2), asks("t.1", 4, slots_min=2, job="j"))
     assert held(story, "t.1") == [("a1", 2), ("a2", 2)]
     story.given(ExpireLease("a2", 30), exited(story, "t.1", 0, 137)).when(asks("t.2", 4, slots_min=2, job="j"))
@@ -62,7 +62,7 @@ def test_a_gang_that_lost_an_agent_comes_back_on_what_is_left():
     assert held(story, "t.3") == [("a1", 2), ("a2", 2)]
 
 
-def test_over_several_agents_it_takes_whole_ones_and_so_not_every_number():
+def test_over_several_agents_it_takes_whole_ones_and_so_not_every_number() -> None:
     story = given(hello("a1", 2), hello("a2", 2), asks("t", 4, slots_min=3))
     assert held(story, "t") == [("a1", 2), ("a2", 2)], "three would not be whole agents"
     story = given(hello("a1", 2), asks("t", 4, slots_min=3))
@@ -74,7 +74,7 @@ def test_over_several_agents_it_takes_whole_ones_and_so_not_every_number():
     assert held(uneven, "t") == [("a1", 2), ("a2", 1)]
 
 
-def test_room_is_made_for_the_least_it_asks_and_it_takes_what_more_there_is():
+def test_room_is_made_for_the_least_it_asks_and_it_takes_what_more_there_is() -> None:
     story = PoolStory(Priority(preemption=True)).given(hello("a1", 4), *(asks(f"t{n}", priority=90) for n in range(4)))
     story.when(asks("range", 4, slots_min=2, priority=1))
     asked = [event.allocation_id for event in story.latest if isinstance(event, PreemptionRequested)]
@@ -83,7 +83,7 @@ def test_room_is_made_for_the_least_it_asks_and_it_takes_what_more_there_is():
     assert held(story, "range") == [("a1", 2)], "it had what was free as soon as that was enough"
 
 
-def test_under_fair_share_it_has_no_more_than_its_share_while_others_wait():
+def test_under_fair_share_it_has_no_more_than_its_share_while_others_wait() -> None:
     story = PoolStory(FairShare()).given(hello("a1", 8), asks("full", 8, job="first"))
     story.given(*(asks(f"t{n}", job="units") for n in range(8)), asks("range", 8, slots_min=2, job="r"))
     story.when(exited(story, "full"))
@@ -93,7 +93,7 @@ def test_under_fair_share_it_has_no_more_than_its_share_while_others_wait():
     )
 
 
-def test_the_limit_of_its_job_cuts_the_range():
+def test_the_limit_of_its_job_cuts_the_range() -> None:
     story = given(hello("a1", 8), asks("t", 4, slots_min=2, job="j", max_slots=5)).when(
         asks("u", 4, slots_min=1, job="j", max_slots=5)
     )
@@ -104,7 +104,7 @@ def test_the_limit_of_its_job_cuts_the_range():
     assert held(story, "v") == [("a1", 2)]
 
 
-def test_a_range_is_submitted_where_any_of_it_fits():
+def test_a_range_is_submitted_where_any_of_it_fits() -> None:
     pool = given(hello("a1", 2), hello("a2", 2)).pool
     assert fit.check(CheckFit("default", 4, slots_min=3), pool, ResourcePool()).fits
     found = fit.check(CheckFit("default", 6, slots_min=5), pool, ResourcePool())
@@ -114,6 +114,6 @@ def test_a_range_is_submitted_where_any_of_it_fits():
     assert fit.check(CheckFit("default", 16, slots_min=10), pool, elastic).fits
 
 
-def test_a_range_that_is_none_is_refused():
+def test_a_range_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidConfig, match=r"slots_min: found 5; from 1 to slots \(4\) would do"):
         given(hello("a1", 4)).when(asks("t", 4, slots_min=5))

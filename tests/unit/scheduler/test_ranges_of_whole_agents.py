@@ -29,7 +29,7 @@ def held(story: PoolStory, job: str) -> int:
 
 
 @pytest.mark.parametrize("weight", [1, 3])
-def test_it_comes_to_have_its_turn_beside_many_small_ones(weight):
+def test_it_comes_to_have_its_turn_beside_many_small_ones(weight: int) -> None:
     """Whatever ends or goes is asked for anew at once: thus a pool is as full as it gets."""
     story = two_agents(FairShare()).given(*(asks(f"b{n}", job="B", weight=weight) for n in range(4)))
     story.given(asks("a0", 4, slots_min=3, job="A"))
@@ -48,7 +48,7 @@ def test_it_comes_to_have_its_turn_beside_many_small_ones(weight):
 
 
 @pytest.mark.parametrize("policy", ORDERED)
-def test_its_jobs_limit_holds_it_and_not_those_behind_it(policy):
+def test_its_jobs_limit_holds_it_and_not_those_behind_it(policy: Policy) -> None:
     """Four is the least that two agents of two slots make up, and its job may have three."""
     story = two_agents(policy).given(asks("a", 4, slots_min=3, job="A", max_slots=3))
     assert story.explained() == {"a": "max_slots"}
@@ -66,7 +66,7 @@ def test_its_jobs_limit_holds_it_and_not_those_behind_it(policy):
 
 
 @pytest.mark.parametrize("by_user", [False, True])
-def test_its_jobs_limit_holds_no_other_of_its_line_under_fair_share(by_user):
+def test_its_jobs_limit_holds_no_other_of_its_line_under_fair_share(by_user: bool) -> None:
     story = two_agents(FairShare(by_user)).given(asks("a", 4, slots_min=3, job="A", max_slots=3))
     story.when(asks("c", 4, slots_min=3, job="C"))
     assert held(story, "C") == 4
@@ -74,7 +74,7 @@ def test_its_jobs_limit_holds_no_other_of_its_line_under_fair_share(by_user):
 
 
 @pytest.mark.parametrize("policy", [*ORDERED, FairShare()])
-def test_agents_that_come_and_go_change_what_its_jobs_limit_leaves(policy):
+def test_agents_that_come_and_go_change_what_its_jobs_limit_leaves(policy: Policy) -> None:
     story = two_agents(policy).given(
         asks("b", 4, job="B"),
         *(asks(name, 4, slots_min=3, job=name.upper(), max_slots=limit) for name, limit in (("c", None), ("a", 3))),
@@ -87,7 +87,7 @@ def test_agents_that_come_and_go_change_what_its_jobs_limit_leaves(policy):
     assert story.explained()["a"] == "max_slots"
 
 
-def test_a_job_makes_no_room_for_more_than_it_may_come_to_hold():
+def test_a_job_makes_no_room_for_more_than_it_may_come_to_hold() -> None:
     story = two_agents(Priority(preemption=True)).given(hello("a3", 2), hello("a4", 2))
     story.given(*(asks(f"b{n}", job="B", priority=90) for n in range(8)))
     story.given(*(asks(f"a{n}", 4, slots_min=3, job="A", priority=1, max_slots=7) for n in range(2)))
@@ -95,7 +95,7 @@ def test_a_job_makes_no_room_for_more_than_it_may_come_to_hold():
     assert story.explained()["a1"] == "max_slots"
 
 
-def test_what_the_first_waits_for_is_told_by_the_number_it_would_be_given():
+def test_what_the_first_waits_for_is_told_by_the_number_it_would_be_given() -> None:
     """Six would fit, and more than four is not its job's to have."""
     story = PoolStory(FairShare()).given(*(hello(f"s{n}", 2) for n in range(2)), *(hello(f"l{n}", 3) for n in range(2)))
     story.given(*(asks(f"b{n}", 2, job="B") for n in range(2)), *(asks(f"c{n}", 3, job="C") for n in range(4)))
@@ -105,7 +105,7 @@ def test_what_the_first_waits_for_is_told_by_the_number_it_would_be_given():
             assert story.explained()[allocation.id] == reasons.rule_of(story.pool, allocation, story.policy)
 
 
-def test_a_turn_that_came_is_secure_though_it_brought_more_than_the_least():
+def test_a_turn_that_came_is_secure_though_it_brought_more_than_the_least() -> None:
     """It is due when three slots have been its share of what was given, and four are what it is given then."""
     story = two_agents(FairShare()).given(*(asks(f"b{n}", job="B", weight=9) for n in range(8)))
     story.given(asks("a", 4, slots_min=3, job="A"))
@@ -120,7 +120,7 @@ def test_a_turn_that_came_is_secure_though_it_brought_more_than_the_least():
 # ---------------------------------------------------------------- ranges without an end
 
 
-def test_a_range_without_an_end_costs_no_more_than_what_there_is():
+def test_a_range_without_an_end_costs_no_more_than_what_there_is() -> None:
     story = given(hello("a1", 4), hello("a2", 4))
     began = time.process_time()
     story.when(asks("t", ENDLESS, slots_min=1))
@@ -151,7 +151,9 @@ def test_a_range_without_an_end_costs_no_more_than_what_there_is():
         ([2, 1, 1, 1], (3, 9), False, 3, 3),
     ],
 )
-def test_the_fewest_and_the_most_of_a_range_that_agents_make_up(agents, asked, uneven, fewest, most):
+def test_the_fewest_and_the_most_of_a_range_that_agents_make_up(
+    agents: list[int], asked: tuple[int, ...], uneven: bool, fewest: int | None, most: int | None
+) -> None:
     fitting, (low, high) = Fitting(uneven=uneven), asked
     story = PoolStory(Fifo(fitting)).given(*(hello(f"a{n}", slots) for n, slots in enumerate(agents)))
     found = least(story.pool, Kind(low, False, (), high), fitting)

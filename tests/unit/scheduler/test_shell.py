@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -149,7 +149,7 @@ async def staged(settings: SchedulerSettings = SETTINGS, described: bool = True)
         await asyncio.gather(*stage.running, return_exceptions=True)
 
 
-async def test_an_assignment_is_pushed_to_its_agent_with_a_token_for_that_task_alone():
+async def test_an_assignment_is_pushed_to_its_agent_with_a_token_for_that_task_alone() -> None:
     async with staged() as stage:
         await stage.hello(hello())
         await stage.request(asks("one"))
@@ -160,7 +160,7 @@ async def test_an_assignment_is_pushed_to_its_agent_with_a_token_for_that_task_a
         assert tokens.verify(b"secret", start.token) == tokens.TaskClaims("task", "one")
 
 
-async def test_a_task_continues_the_trace_of_who_asked_for_its_allocation():
+async def test_a_task_continues_the_trace_of_who_asked_for_its_allocation() -> None:
     async with staged() as stage:
         await stage.hello(hello())
         await stage.bus.request(asks("one"), Cause("c1", traceparent="00-abc-def-01"))
@@ -168,7 +168,7 @@ async def test_a_task_continues_the_trace_of_who_asked_for_its_allocation():
         assert stage.orders[0].start[0].traceparent == "00-abc-def-01"
 
 
-async def test_an_order_lost_on_the_way_is_given_again_at_the_next_hello():
+async def test_an_order_lost_on_the_way_is_given_again_at_the_next_hello() -> None:
     async with staged() as stage:
         await stage.hello(hello())
         await stage.request(asks("one"))
@@ -179,7 +179,7 @@ async def test_an_order_lost_on_the_way_is_given_again_at_the_next_hello():
         assert (await stage.hello(hello(running=[resources_id]))).keep == (resources_id,)
 
 
-async def test_a_task_reported_as_started_is_never_ordered_as_new():
+async def test_a_task_reported_as_started_is_never_ordered_as_new() -> None:
     async with staged() as stage:
         await stage.hello(hello())
         await stage.request(asks("one"))
@@ -189,7 +189,7 @@ async def test_a_task_reported_as_started_is_never_ordered_as_new():
         assert (start.started, again.started) == (False, True)
 
 
-async def test_a_kill_reaches_the_agent_at_once():
+async def test_a_kill_reaches_the_agent_at_once() -> None:
     async with staged() as stage:
         await stage.hello(hello())
         await stage.request(asks("one"))
@@ -197,7 +197,7 @@ async def test_a_kill_reaches_the_agent_at_once():
         await stage.until(lambda: any(order.stop for order in stage.orders))
 
 
-async def test_what_the_owner_will_not_describe_is_ended_not_left_holding_slots():
+async def test_what_the_owner_will_not_describe_is_ended_not_left_holding_slots() -> None:
     async with staged() as stage:
         stage.describe = lambda question: TaskDescription(refusal="no trial 1")
         await stage.hello(hello())
@@ -207,7 +207,9 @@ async def test_what_the_owner_will_not_describe_is_ended_not_left_holding_slots(
         assert killed.reason == "it cannot be started: no trial 1"
 
 
-async def test_the_owner_that_an_allocation_names_is_asked_with_its_own_numbers(monkeypatch: pytest.MonkeyPatch):
+async def test_the_owner_that_an_allocation_names_is_asked_with_its_own_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def notebooks(question: DescribeTask) -> TaskDescription:
         asked.append(question)
         return TaskDescription(replace(spec(question.allocation_id), task_type="NOTEBOOK"))
@@ -229,7 +231,7 @@ async def test_the_owner_that_an_allocation_names_is_asked_with_its_own_numbers(
         }
 
 
-async def test_an_owner_that_no_table_lists_is_refused_by_name_and_waited_for_where_it_is_recorded():
+async def test_an_owner_that_no_table_lists_is_refused_by_name_and_waited_for_where_it_is_recorded() -> None:
     async with staged(with_pools("default")) as stage:
         with pytest.raises(InvalidConfig, match="task_owner: found 'pods'; one of searcher would do"):
             await stage.request(replace(asks("one"), task_owner="pods"))
@@ -245,7 +247,7 @@ async def test_an_owner_that_no_table_lists_is_refused_by_name_and_waited_for_wh
         assert stage.asked == []
 
 
-async def test_an_owner_of_the_last_release_is_asked_in_its_own_words():
+async def test_an_owner_of_the_last_release_is_asked_in_its_own_words() -> None:
     async def last_release(command: Command, cause: Cause) -> Reply:
         assert isinstance(command, DescribeRun)
         commands.append(command)
@@ -261,7 +263,7 @@ async def test_an_owner_of_the_last_release_is_asked_in_its_own_words():
         assert (stage.started()[0].spec.allocation_id, stage.started()[0].spec.needs) == ("one", None)
 
 
-async def test_while_no_process_of_the_owner_is_there_the_allocation_waits_for_it():
+async def test_while_no_process_of_the_owner_is_there_the_allocation_waits_for_it() -> None:
     async with staged(with_pools("default"), described=False) as stage:
         await stage.hello(hello())
         await stage.request(replace(asks("one"), experiment_id=7, trial_id=9))
@@ -273,7 +275,7 @@ async def test_while_no_process_of_the_owner_is_there_the_allocation_waits_for_i
         assert [order.spec.allocation_id for order in answer.start] == ["one"]
 
 
-async def test_an_owner_that_fails_to_describe_a_task_is_asked_again():
+async def test_an_owner_that_fails_to_describe_a_task_is_asked_again() -> None:
     async with staged() as stage:
 
         def broken(question: DescribeTask) -> TaskDescription:
@@ -288,7 +290,7 @@ async def test_an_owner_that_fails_to_describe_a_task_is_asked_again():
         assert ([order.spec.allocation_id for order in answer.start], answer.stop) == (["one"], ())
 
 
-async def test_an_agent_that_falls_silent_is_lost_and_one_that_beats_is_not():
+async def test_an_agent_that_falls_silent_is_lost_and_one_that_beats_is_not() -> None:
     async with staged(SOON_LOST) as stage:
         await stage.hello(hello())
         await stage.request(asks("one"))
@@ -299,7 +301,7 @@ async def test_an_agent_that_falls_silent_is_lost_and_one_that_beats_is_not():
         await stage.until(lambda: [e.outcome for e in stage.exits()] == ["lost"])
 
 
-async def test_a_deadline_outlives_the_scheduler_that_heard_of_it():
+async def test_a_deadline_outlives_the_scheduler_that_heard_of_it() -> None:
     async with staged() as stage:
         await stage.hello(hello())
         await stage.request(asks("one", preemption_timeout_s=0))
@@ -310,7 +312,7 @@ async def test_a_deadline_outlives_the_scheduler_that_heard_of_it():
         await stage.until(lambda: any(order.stop for order in stage.orders))
 
 
-async def test_two_schedulers_at_once_never_give_a_slot_twice():
+async def test_two_schedulers_at_once_never_give_a_slot_twice() -> None:
     async with staged() as stage:
         await stage.scheduler()
         await stage.hello(hello(slots=2))
@@ -321,7 +323,7 @@ async def test_two_schedulers_at_once_never_give_a_slot_twice():
         assert sorted(order.placement.slot_ids for order in answer.start) == [(0,), (1,)]
 
 
-async def test_an_agent_that_only_another_scheduler_has_heard_is_lost_though_that_one_is_gone():
+async def test_an_agent_that_only_another_scheduler_has_heard_is_lost_though_that_one_is_gone() -> None:
     async with staged(SOON_LOST) as stage:
         await stage.scheduler(SOON_LOST)
         await stage.hello(hello())
@@ -331,13 +333,13 @@ async def test_an_agent_that_only_another_scheduler_has_heard_is_lost_though_tha
         await stage.until(lambda: [one.outcome for one in stage.exits()] == ["lost"])
 
 
-async def test_a_pool_that_is_not_there_is_named_with_those_that_are():
+async def test_a_pool_that_is_not_there_is_named_with_those_that_are() -> None:
     async with staged() as stage:
         with pytest.raises(NotFound, match="pool: no pool 'gpus'; there are default"):
             await stage.request(KillAllocation("gpus", "one", ""))
 
 
-def in_pool(message, name: str):
+def in_pool(message: Any, name: str) -> Any:
     return replace(message, pool=name)
 
 
@@ -350,7 +352,7 @@ async def running_in_main(stage: Stage) -> str:
     return start.placement.resources_id
 
 
-async def test_an_agent_that_comes_back_in_another_pool_leaves_the_first_with_what_it_ran_there():
+async def test_an_agent_that_comes_back_in_another_pool_leaves_the_first_with_what_it_ran_there() -> None:
     async with staged(with_pools("main", "other")) as stage:
         resources_id = await running_in_main(stage)
         answer = await stage.hello(in_pool(hello(running=[resources_id]), "other"))
@@ -362,7 +364,7 @@ async def test_an_agent_that_comes_back_in_another_pool_leaves_the_first_with_wh
         assert stage.happened(AgentJoined, AgentLost)[3:] == [("pool-other", AgentLost), ("pool-main", AgentJoined)]
 
 
-async def test_slots_are_not_held_for_ever_by_what_ran_in_a_pool_that_was_away():
+async def test_slots_are_not_held_for_ever_by_what_ran_in_a_pool_that_was_away() -> None:
     """Restarted without the pool, and with it again: its agent was in another pool meanwhile."""
     async with staged(with_pools("main", "other")) as stage:
         resources_id = await running_in_main(stage)
@@ -381,7 +383,7 @@ async def test_slots_are_not_held_for_ever_by_what_ran_in_a_pool_that_was_away()
         assert stage.happened(PoolRemoved, PoolRestored) == [("pool-main", PoolRemoved), ("pool-main", PoolRestored)]
 
 
-async def test_what_runs_in_a_pool_that_is_away_runs_on_and_can_be_killed():
+async def test_what_runs_in_a_pool_that_is_away_runs_on_and_can_be_killed() -> None:
     async with staged(with_pools("main", "other")) as stage:
         resources_id = await running_in_main(stage)
         await stage.restart(with_pools("other"))
@@ -396,14 +398,14 @@ async def test_what_runs_in_a_pool_that_is_away_runs_on_and_can_be_killed():
             await stage.hello(in_pool(hello(), "main"))
 
 
-async def test_work_for_a_pool_that_never_was_waits_and_can_be_withdrawn():
+async def test_work_for_a_pool_that_never_was_waits_and_can_be_withdrawn() -> None:
     async with staged() as stage:
         await stage.request(in_pool(asks("one"), "attic"))
         await stage.request(PreemptAllocation("attic", "one", "the experiment was paused"))
         assert [one.outcome for one in stage.exits()] == ["yielded"]
 
 
-async def test_an_agent_lost_in_a_pool_that_is_away_is_lost():
+async def test_an_agent_lost_in_a_pool_that_is_away_is_lost() -> None:
     async with staged(with_pools("main", "other")) as stage:
         await running_in_main(stage)
         await stage.restart(SOON_LOST)

@@ -186,14 +186,14 @@ def test_an_invalid_trial_that_was_replaced_does_not_go_on_whatever_ended_it() -
 
 
 def test_a_search_that_compares_its_trials_is_not_reopened() -> None:
-    asha = {"max_trials": 2, "num_rungs": 2, "max_concurrent_trials": 2}
+    asha: dict[str, Any] = {"max_trials": 2, "num_rungs": 2, "max_concurrent_trials": 2}
     story = given(created("async_halving", **asha)).when(CancelExperiment(ID)).exits(1, "yielded").exits(2, "yielded")
     story.then_refused(again("async_halving", **asha), Refused, "decided by comparing its trials.*fork it instead")
 
 
 def test_a_grid_continues_to_its_last_point() -> None:
     axes = {"lr": {"type": "categorical", "vals": [1, 2, 3, 4]}, "global_batch_size": 32}
-    grid = {"hyperparameters": axes, "max_concurrent_trials": 2}
+    grid: dict[str, Any] = {"hyperparameters": axes, "max_concurrent_trials": 2}
     story = given(created("grid", **grid)).exits(1).when(KillTrial(ID, 2)).exits(2, "killed", 137)
     story = story.when(CancelExperiment(ID)).exits(3, "yielded").exits(4, "yielded").when(again("grid", **grid))
     assert [event.trial_id for event in story.last if isinstance(event, TrialRunRequested)] == [2, 3]

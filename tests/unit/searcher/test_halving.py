@@ -16,6 +16,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialValidated,
 )
+from resolute.proto.states import End
 from resolute.search.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait, method_for
 from resolute.search.methods.brackets import bracket_concurrency, bracket_rungs, bracket_trials
 from resolute.search.methods.halving import HalvingSearch
@@ -232,7 +233,7 @@ def test_the_search_is_over_when_nothing_trains_and_nobody_can_be_promoted() -> 
     search = promoting(max_trials=3).reaches(1, 10, 0.5).then((Wait, 1)).reaches(2, 10, 0.7).then((Wait, 2))
     search.reaches(3, 10, 0.6).then((Wait, 3), (TrainTo, 1))
     search.reaches(1, 30, 0.5)
-    assert search.asked == [Shutdown("COMPLETED", "all 3 trials have trained as far as they were worth")]
+    assert search.asked == [Shutdown(End.COMPLETED, "all 3 trials have trained as far as they were worth")]
 
 
 def test_of_equal_results_the_first_to_come_is_promoted_first() -> None:
@@ -261,7 +262,7 @@ def test_most_metrics_being_no_numbers_makes_none_of_them_good(metric: float | N
         search.reaches(trial_id, 10, metric).then((Wait, trial_id))
     search.reaches(6, 30, 0.5).then((TrainTo, 6))  # the best of the three that the next rung has seen
     search.reaches(6, 90, 0.5)
-    assert search.asked == [Shutdown("COMPLETED", "all 9 trials have trained as far as they were worth")]
+    assert search.asked == [Shutdown(End.COMPLETED, "all 9 trials have trained as far as they were worth")]
 
 
 @pytest.mark.parametrize("metric", NO_NUMBERS)
@@ -315,7 +316,7 @@ def test_a_space_without_a_valid_point_ends_the_search() -> None:
     search = promoting(max_trials=1, num_rungs=1)
     for trial_id in range(1, 102):
         search.is_invalid(trial_id)
-    assert search.asked == [Shutdown("ERROR", "101 trials reported their hyperparameters as invalid")]
+    assert search.asked == [Shutdown(End.ERROR, "101 trials reported their hyperparameters as invalid")]
 
 
 # ---------------------------------------------------------------- the stopping form

@@ -95,7 +95,8 @@ def test_every_history_folds_to_the_same_state_when_the_ranking_changes(
 
 def test_there_are_histories_of_halving_from_before_decisions_were_recorded_and_from_after() -> None:
     """Else the test above would show nothing."""
-    before, after = set(), set()
+    before: set[Any] = set()
+    after: set[Any] = set()
     for history in map(history_of, HISTORIES):
         for created_ in (each for each in history if isinstance(each.event, ExperimentCreated)):
             search = created_.event

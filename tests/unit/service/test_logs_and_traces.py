@@ -57,6 +57,7 @@ async def test_a_command_continues_the_trace_of_the_request_that_caused_it(spans
     assert f"{ask.context.trace_id:032x}" == f"{decide.context.trace_id:032x}" == REST.split("-")[1]
     assert decide.parent is not None
     assert decide.parent.span_id == ask.context.span_id
+    assert carried[0] is not None
     assert carried[0].split("-")[2] == f"{decide.context.span_id:016x}"
 
 
