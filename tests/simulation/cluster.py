@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from resolute.bus import MemoryBus, Weather
+from resolute.bus import Faults, MemoryBus
 from resolute.checkpoint.shell import serve as serve_checkpoint
 from resolute.config.pools import ResourcePool
 from resolute.proto.checkpoint import ChangeCheckpointMetadata, CheckpointCompleted, DeleteCheckpoints
@@ -254,14 +254,14 @@ class SimulatedCluster:
 
     # ------------------------------------------------------------ who takes part
 
-    def _weather(self, chance: Random) -> Weather:
+    def _weather(self, chance: Random) -> Faults:
         setup = self.setup
 
         def delay_s() -> float:
             detour = setup.detours and chance.random() < setup.detours
             return chance.uniform(0.5, 8.0) if detour else chance.uniform(0, 2 * setup.delay_s)
 
-        return Weather(
+        return Faults(
             lost=lambda: bool(setup.lose) and chance.random() < setup.lose,
             repeated=lambda: bool(setup.repeat) and chance.random() < setup.repeat,
             delay_s=delay_s,

@@ -1,9 +1,9 @@
 """The streams of the log: which categories there are, which service appends to each, and which services read them.
 
 A stream's name is its category, a hyphen, and a key: `experiment-7`. Names are made and taken apart here and nowhere
-else. A service that appends to a stream which this table does not give to it has a bug: `resolute.service.own_log`
-refuses the append. `tests/test_architecture.py` compares the table with the services, and docs/reference/streams.md
-shows it.
+else. A service that appends to a stream which this table does not give to it has a bug:
+`resolute.service.restricted_log` refuses the append. `tests/test_architecture.py` compares the table with the services,
+and docs/reference/streams.md shows it.
 """
 
 from __future__ import annotations

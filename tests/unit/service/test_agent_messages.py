@@ -13,7 +13,7 @@ from resolute.proto.errors import SetAside, Unavailable
 from resolute.proto.message import Reply
 from resolute.proto.pool import TaskReport
 from resolute.service import AgentMessages, Context, commands, listen_to_agents
-from resolute.service.careful import Careful
+from resolute.service.poison_guard import PoisonGuard
 from tests.unit.service.lives import UNANSWERED, answered
 
 POISON, GOOD = "666", "7"
@@ -73,7 +73,7 @@ async def test_what_was_refused_is_refused_after_the_careful_minute_as_well() ->
     for life in ("first", "second", "third"):
         await log.begin_attempt("scheduler/TaskReport/poison", 0, life)
     await log.begin_attempt("scheduler/alive", 0, "third")
-    handling = Careful(log, "scheduler")
+    handling = PoisonGuard(log, "scheduler")
     await handling.open()
     for _ in range(2):
         with pytest.raises(SetAside):

@@ -12,7 +12,7 @@ from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Refused, SetAside, Unavailable
 from resolute.proto.experiment import ArchiveExperiment, PauseExperiment
 from resolute.proto.message import Cause, Command, Reply
-from resolute.service import Context, careful, serve_commands
+from resolute.service import Context, poison_guard, serve_commands
 from tests.unit.service.lives import answered
 
 POISON, GOOD = PauseExperiment(666), PauseExperiment(7)
@@ -91,7 +91,7 @@ async def test_a_process_that_was_stopped_in_order_makes_nobody_careful(monkeypa
 async def test_after_a_minute_without_a_death_nobody_is_careful_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     log = MemoryEventLog()
     await dies(log)
-    monkeypatch.setattr(careful, "CAREFUL_S", 0.0)
+    monkeypatch.setattr(poison_guard, "CAREFUL_S", 0.0)
     life = await Life(log).begin()
     before = set(log._attempts)
     with pytest.raises(Unavailable):
@@ -100,7 +100,7 @@ async def test_after_a_minute_without_a_death_nobody_is_careful_any_more(monkeyp
 
 
 async def test_a_long_careful_command_holds_the_others_up_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(careful, "TURN_S", 0.001)
+    monkeypatch.setattr(poison_guard, "TURN_S", 0.001)
     log = MemoryEventLog()
     await dies(log)
     life = await Life(log).begin()

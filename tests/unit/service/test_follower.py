@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import hypothesis
 from hypothesis import strategies as st
 
-from resolute.bus import MemoryBus, Weather
+from resolute.bus import Faults, MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Failed, Refused, Unavailable
 from resolute.proto.experiment import TrialRunStarted
@@ -123,12 +123,12 @@ async def test_an_outage_of_the_consumers_own_store_is_waited_out() -> None:
 @hypothesis.settings(max_examples=25, deadline=None)
 async def test_whatever_the_bus_does_each_event_is_handled_once_and_in_order(seed: int) -> None:
     chance = random.Random(seed)
-    weather = Weather(
+    faults = Faults(
         lost=lambda: chance.random() < 0.2,
         repeated=lambda: chance.random() < 0.2,
         delay_s=lambda: chance.choice([0.0, 0.0, 0.001, 0.003]),  # facts overtake one another
     )
-    log, bus = MemoryEventLog(), MemoryBus(weather)
+    log, bus = MemoryEventLog(), MemoryBus(faults)
     reader = Reader(log)
     async with following(reader, bus):
         for _ in range(6):

@@ -12,7 +12,7 @@ from resolute.proto.errors import Unavailable
 from resolute.proto.experiment import TrialRunStarted
 from resolute.proto.message import Cause, Recorded
 from resolute.service import Reactions
-from resolute.service.attempts import CAREFUL_MAX, DEATHS_MAX, Turn
+from resolute.service.attempts import CAREFUL_MAX, DEATHS_MAX, AttemptLock
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +182,7 @@ async def test_waiting_out_an_outage_longer_than_the_limit_sets_nothing_aside() 
 
 async def test_of_followers_in_one_process_only_one_is_careful_at_a_time() -> None:
     """So that the one beside it is not blamed for a death."""
-    log, turn = MemoryEventLog(), Turn()
+    log, attempt_lock = MemoryEventLog(), AttemptLock()
     await happen(log, 4)
     running = 0
 
@@ -194,7 +194,7 @@ async def test_of_followers_in_one_process_only_one_is_careful_at_a_time() -> No
         running -= 1
 
     async def follow(name: str) -> None:
-        reactions = Reactions(name, log, react, turn=turn)
+        reactions = Reactions(name, log, react, attempt_lock=attempt_lock)
         await reactions.handle(await log.read_all(await reactions.position()))
 
     await asyncio.gather(*map(follow, ["searcher", "scheduler", "checkpoint"]))

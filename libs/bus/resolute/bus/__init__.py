@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from resolute.bus.bus import Bus, CommandHandler, Subscription
-from resolute.bus.memory import MemoryBus, Weather
+from resolute.bus.memory import Faults, MemoryBus
 
-__all__ = ["Bus", "CommandHandler", "MemoryBus", "Subscription", "Weather"]
+__all__ = ["Bus", "CommandHandler", "Faults", "MemoryBus", "Subscription"]

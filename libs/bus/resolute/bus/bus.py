@@ -1,4 +1,4 @@
-"""The bus, as its users see it: commands with an answer, facts from the log, the conversation with an agent."""
+"""The interface of the bus: commands with an answer, facts from the log, and the messages of agents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CommandHandler = Callable[[Command, Cause], Awaitable[Reply]]
 
 class Subscription(Protocol):
     async def close(self) -> None:
-        """No further message is delivered; what is being handled may still finish."""
+        """No further message is delivered; handlers that have begun may finish."""
         ...
 
 
 class Bus(Protocol):
-    """NATS on a cluster, a queue in a simulation. Nothing on it is the only copy of anything: the log is."""
+    """NATS on a cluster, queues in memory in a simulation. The bus may lose all that it holds: the log has it."""
 
     async def request(self, command: Command, cause: Cause, timeout_s: float = 10.0) -> Reply:
         """Ask the service that decides `command`, on `resolute.cmd.<service>.<verb>`.
@@ -42,24 +42,24 @@ class Bus(Protocol):
         ...
 
     async def facts(self, deliver: Callable[[Recorded], None]) -> Subscription:
-        """Deliver facts published from now on, as they come. Gaps and repeats are possible: whoever needs every
-        fact counts positions and reads what is missing from the log, as `resolute.service.Follower` does."""
+        """Deliver facts published from now on, as they come. Gaps and repeats are possible: a reader that needs every
+        fact counts positions and reads missing events from the log, as `resolute.service.Follower` does."""
         ...
 
     async def publish(self, subject: str, message: Any) -> None:
-        """Send a dataclass to whoever listens now."""
+        """Send a dataclass to the subscriptions of this moment."""
         ...
 
     async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
-        """Send a dataclass and wait for one of kind `answer`. Raises Unavailable (Unserved when nobody listens),
-        or the error answered."""
+        """Send a dataclass and wait for one of kind `answer`. Raises Unavailable (Unserved where there is no
+        subscription), or the error that was answered."""
         ...
 
     async def listen(
         self, subject: str, kind: type[T], handle: Callable[[T], Awaitable[Any]], *, queue: str = ""
     ) -> Subscription:
-        """Handle every `kind` sent to `subject` (`*` and `>` match tokens). What `handle` returns is the answer to
-        one who asked; with `queue`, members of that queue share the messages."""
+        """Handle every `kind` sent to `subject` (`*` and `>` match tokens). What `handle` returns is sent as the answer
+        where the sender asked for one. With `queue`, the members of that queue share the messages."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,5 @@
-"""The facts' JetStream stream: bounded, made when it is missing, never the only copy of anything."""
+"""The JetStream stream of facts: its size is bounded, it is made when it is missing, and the log has all that it
+has."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ CONFIG = StreamConfig(
 
 
 async def ensure(client: Client) -> None:
-    """The stream exists, with today's settings."""
+    """Makes the stream, or gives an existing one the settings of this release."""
     jetstream = client.jetstream(timeout=TIMEOUT_S)
     try:
         await jetstream.add_stream(CONFIG)

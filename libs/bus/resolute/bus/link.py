@@ -1,12 +1,13 @@
-"""One connection to NATS that stays wanted: it comes back by itself, and so does everything opened on it.
+"""One connection to NATS that reconnects by itself, and reopens everything that was open on it.
 
-A client of nats-py serves for one connection. When that connection is lost the link makes a new client, and opens on
-it everything that was open on the old one. nats-py's own way to reconnect is switched off, for two reasons: it closes
-for good on some errors of the server (an authorization that expired, a protocol error), and it stops without a word
-when its transport raises what it does not expect. Under uvloop, writing to a connection that was reset is a
-RuntimeError; a client that met one while it reconnected stayed disconnected until its process was started again.
+The link uses one client of nats-py for one connection. When that connection is lost, the link makes a new client, and
+opens on it everything that was open on the old one. The reconnecting of nats-py itself is switched off, for two
+reasons: the client closes for good on some errors of the server (an authorization that expired, a protocol error), and
+it stops reconnecting, without an error, when its transport raises an unexpected exception. Under uvloop, writing to a
+connection that was reset is a RuntimeError; a client that got one while it reconnected stayed disconnected until its
+process was started again.
 
-None of nats-py's errors leaves this module: to a caller NATS is there, or it is `Unavailable`.
+No error of nats-py leaves this module: callers get `Unavailable` while NATS cannot be reached.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ RECONNECT_WAIT_S = 0.1
 CONNECT_S = 10.0
 """How long connecting may take, with the handshake and everything that is to be opened, before it is tried anew."""
 LOOK_S = 1.0
-"""How often the link looks at its client by itself: nats-py does not say of every end that it is one."""
+"""How often the link checks its client: nats-py does not report every end of a connection."""
 PING_S = 5
 PINGS_UNANSWERED_MAX = 2
-"""A server that answers no ping for 15 s is gone, although the connection does not say so: so a network that lets
-nothing through is noticed, and a client whose reading has stopped."""
+"""A server that answers no ping for 15 s counts as gone, even while the connection is open: this notices a network that
+drops all packets, and a client that stopped reading."""
 CLOSE_S = 5.0
-"""How long closing a client may take: it says goodbye to a server that may be gone."""
+"""How long closing a client may take: nats-py flushes to a server that may be gone."""
 NO_RESPONDERS = "503"
 LOST = "the connection to NATS was lost before an answer came"
 
@@ -59,7 +60,8 @@ BROKEN = (nats.errors.Error, OSError, TimeoutError, RuntimeError)
 class Credentials:
     """An nkey: the server knows the public half, and the seed never leaves this process.
 
-    `inbox_prefix`: where answers come to; a role that may not hear everybody's answers has one of its own.
+    `inbox_prefix`: the subjects that answers are sent to; a role that may not receive the answers to others has its
+    own.
     """
 
     seed: str = field(repr=False)
@@ -78,8 +80,8 @@ def trusting(authority: Path) -> ssl.SSLContext:
         raise InvalidConfig(f"nats_ca_file: cannot use {authority}: {why}") from error
 
 
-class Kept:
-    """Something opened on the link, and opened again on every client that takes over."""
+class LinkResource:
+    """A subscription or service on the link, which is opened again on each new client."""
 
     def __init__(self, link: Link, open_: Open) -> None:
         self._link, self._open = link, open_
@@ -111,15 +113,15 @@ class Link:
         self._tokens = itertools.count(1)
         prefix = credentials.inbox_prefix if credentials else "_INBOX"
         self._inbox = f"{prefix}.{secrets.token_hex(8)}"
-        self.kept: set[Kept] = set()
+        self.kept: set[LinkResource] = set()
         self.outages = 0
-        """How often the connection was lost: whoever remembers something about the server checks this."""
+        """How often the connection was lost. What was learned about the server before a loss may not hold after it."""
         self._complaints: dict[str, None] = {}
-        """What went wrong since it was last connected, each kind once. All of them: a server that refuses us closes
-        the connection too, and which of the two is heard last is chance."""
+        """The errors since the link was last connected, each kind once. All are kept: a server that refuses the
+        credentials also closes the connection, and either of the two errors may come last."""
 
     async def open(self, timeout_s: float) -> None:
-        self.kept.add(Kept(self, self._open_inbox))
+        self.kept.add(LinkResource(self, self._open_inbox))
         try:
             async with asyncio.timeout(timeout_s):
                 await self._renew()
@@ -131,7 +133,7 @@ class Link:
 
     @property
     def client(self) -> Client:
-        """The client of now; raises Unavailable while there is none that is connected."""
+        """The present client; raises Unavailable while it is not connected."""
         if not self._client.is_connected:
             raise Unavailable(f"the bus is away: no connection to NATS at {self._url}")
         return self._client
@@ -140,9 +142,9 @@ class Link:
     def connected(self) -> bool:
         return bool(self._client.is_connected)
 
-    async def keep(self, open_: Open) -> Kept:
-        """Open something, and open it again whenever a new client takes over. The server knows of it on return."""
-        kept = Kept(self, open_)
+    async def keep(self, open_: Open) -> LinkResource:
+        """Open something now, and again on each new client. The server has processed it when this returns."""
+        kept = LinkResource(self, open_)
         client = self.client
         await self.while_connected(kept.open_on(client))
         await self.while_connected(client.flush())
@@ -160,7 +162,7 @@ class Link:
         """
         return await self._until_lost(work, self._lost)
 
-    async def subscribe(self, subject: str, on_message: OnMessage, queue: str = "") -> Kept:
+    async def subscribe(self, subject: str, on_message: OnMessage, queue: str = "") -> LinkResource:
         async def open_(client: Client) -> Close:
             subscription = await client.subscribe(subject, queue=queue, cb=on_message)
             return subscription.unsubscribe
@@ -221,7 +223,7 @@ class Link:
     # -- one client after another
 
     async def _watch(self) -> None:
-        """Puts a new client in the place of each one that is lost, for as long as the link is open."""
+        """Replaces each client whose connection is lost, for as long as the link is open."""
         while True:
             await self._loss()
             log_.warning("bus: connection to NATS lost", url=self._url)
@@ -238,7 +240,7 @@ class Link:
                 await asyncio.wait_for(self._lost.wait(), LOOK_S)
 
     async def _renew(self) -> None:
-        """Connect, and open what is to be open, until it succeeds."""
+        """Connect a new client, and open everything on it; try again until that succeeds."""
         while True:
             client, lost = Client(), asyncio.Event()
             try:
@@ -285,7 +287,7 @@ class Link:
             nkeys_seed_str=self._credentials.seed if self._credentials else None,
             inbox_prefix=self._inbox,
             tls=self._tls,
-            # Before the server's first word, for in it somebody on the way could say that it has no TLS.
+            # Before the server's first message: an attacker on the network could change it to say that there is no TLS.
             tls_handshake_first=self._tls is not None,
             allow_reconnect=False,
             max_reconnect_attempts=-1,

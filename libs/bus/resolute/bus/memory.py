@@ -40,21 +40,21 @@ class _Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
-    """What may happen to a message: asked anew for every one. The calm default loses and repeats nothing."""
+class Faults:
+    """The faults that a simulation injects, asked anew for each message. By default none is lost or repeated."""
 
     lost: Callable[[], bool] = lambda: False
     repeated: Callable[[], bool] = lambda: False
     delay_s: Callable[[], float] = lambda: 0.0
     pick: Callable[[int], int] = lambda members: 0
-    """Which of so many members of a queue is given a message: any may be. Calm weather takes the longest-standing."""
+    """Which of so many members of a queue gets a message: any may. By default the one that subscribed first."""
 
 
 @dataclass(eq=False)
 class MemoryBus:
     """Messages pass through the codec, as on the wire: what cannot be encoded fails here too."""
 
-    weather: Weather = field(default_factory=Weather)
+    faults: Faults = field(default_factory=Faults)
     listeners: list[_Subscription] = field(default_factory=list)
     readers: list[_Facts] = field(default_factory=list)
     last: int = 0
@@ -78,9 +78,9 @@ class MemoryBus:
             return False
         self.last = recorded.position
         for reader in list(self.readers):
-            if not self.weather.lost():
+            if not self.faults.lost():
                 self._later(self._hand(reader, recorded))
-            if self.weather.repeated():
+            if self.faults.repeated():
                 self._later(self._hand(reader, recorded))
         return True
 
@@ -104,7 +104,7 @@ class MemoryBus:
     async def publish(self, subject: str, message: Any) -> None:
         copied = codec.from_bytes(type(message), codec.to_bytes(message))
         for listener in self._choose(subject):
-            if not self.weather.lost():
+            if not self.faults.lost():
                 self._later(self._call(listener, copied))
 
     async def ask(self, subject: str, message: Any, answer: type[T], timeout_s: float = 5.0) -> T:
@@ -131,7 +131,7 @@ class MemoryBus:
         for listener in self.listeners:
             if _matches(listener.subject, subject):
                 groups.setdefault(listener.queue or listener, []).append(listener)
-        return [group[self.weather.pick(len(group))] for group in groups.values()]
+        return [group[self.faults.pick(len(group))] for group in groups.values()]
 
     async def _round_trip(self, subject: str, message: Any, timeout_s: float) -> Any:
         """As a request over a network: it may be lost on the way there, or its answer on the way back."""
@@ -140,12 +140,12 @@ class MemoryBus:
             raise Unserved(f"nobody serves {subject}")
         try:
             async with asyncio.timeout(timeout_s):
-                if self.weather.lost():
+                if self.faults.lost():
                     await asyncio.Future()
-                if self.weather.repeated():
+                if self.faults.repeated():
                     self._later(self._call(self._choose(subject)[0], message))
                 answer = await self._start(self._call(listeners[0], message))
-                if self.weather.lost():
+                if self.faults.lost():
                     await asyncio.Future()
         except TimeoutError:
             raise Unavailable(f"no answer from {subject} within {timeout_s} s") from None
@@ -161,7 +161,7 @@ class MemoryBus:
             return error
 
     async def _travel(self) -> None:
-        await asyncio.sleep(self.weather.delay_s())
+        await asyncio.sleep(self.faults.delay_s())
 
     def _later(self, work: Any) -> None:
         self._start(work)

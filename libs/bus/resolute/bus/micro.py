@@ -1,7 +1,8 @@
-"""A service's commands as a NATS micro service: one endpoint each, so that discovery and statistics come free.
+"""The commands of a service as a NATS micro service, one endpoint each, which gives discovery and statistics.
 
-nats-py awaits an endpoint's handler before it takes the endpoint's next request. Ours are handled concurrently, in
-tasks of their own; the endpoint's `data` then tells what the library's own clock cannot.
+nats-py awaits an endpoint's handler before it takes the next request of that endpoint. The handlers of this module
+start a task for each request and return, so that requests are handled concurrently. The times that nats-py measures are
+therefore too short; the real ones are in the endpoint's `data`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Start = Callable[[Msg], "asyncio.Task[None]"]
 
 @dataclass(slots=True)
 class Work:
-    """What one endpoint has done."""
+    """The statistics of one endpoint."""
 
     in_flight: int = 0
     handled: int = 0

@@ -1,9 +1,9 @@
 """The bus over NATS: commands as micro services in queue groups, facts in JetStream, agents on plain subjects.
 
-Facts are heard by one plain subscription, not through a JetStream consumer: it sees a fact as soon as it is
-published (a consumer sees it once it is stored), holds nothing on the server that a wipe could lose, and is
-restored by the client after an outage. What it misses is found in the log by whoever counts positions
-(docs/decisions/0004). JetStream keeps the facts for `last_fact`, for repeats told by their id, and for guests.
+The bus receives facts by one plain subscription, not by a JetStream consumer: the subscription gets a fact as soon as
+it is published (a consumer gets it when it is stored), has no state on the server that could be lost, and is restored
+after an outage. Followers count positions and read missing facts from the log (docs/decisions/0004). JetStream stores
+the facts for `last_fact`, to recognise repeats by their id, and for other programs that read them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nats.aio.msg import Msg
 from resolute import codec
 from resolute.bus import envelope, facts, subjects
 from resolute.bus.bus import CommandHandler
-from resolute.bus.link import Close, Credentials, Kept, Link, trusting
+from resolute.bus.link import Close, Credentials, Link, LinkResource, trusting
 from resolute.bus.micro import serve_on
 from resolute.proto.errors import Failed, Forbidden, ResoluteError, TooLarge, Unavailable
 from resolute.proto.message import COMMANDS, Cause, Command, Recorded, Reply
@@ -43,7 +43,7 @@ class NatsBus:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._readers: list[Callable[[Recorded], None]] = []
-        self._hearing: Kept | None = None
+        self._hearing: LinkResource | None = None
         self._hearing_lock = asyncio.Lock()
         self._stream_seen_at: int | None = None
         self._stream_lock = asyncio.Lock()
@@ -61,9 +61,9 @@ class NatsBus:
     ) -> NatsBus:
         """Connect; waits for NATS for up to `timeout_s`, then raises Unavailable.
 
-        `authority`: the certificate of whoever signed the server's; with one, nothing is said but over TLS, and the
-        server is to have `handshake_first`. `name` shows in NATS's monitoring. Raises InvalidConfig for an `authority`
-        that is none.
+        `authority`: the certificate of the authority that signed the server's; with one, the connection uses TLS from
+        its first byte, and the server must have `handshake_first`. `name` is shown in NATS's monitoring. Raises
+        InvalidConfig for an `authority` that is no certificate.
         """
         link = Link(url, credentials, name, trusting(authority) if authority else None)
         await link.open(timeout_s)
@@ -81,7 +81,7 @@ class NatsBus:
         )
         return _read_answer(answer, Reply)
 
-    async def serve(self, service: str, handle: CommandHandler) -> Kept:
+    async def serve(self, service: str, handle: CommandHandler) -> LinkResource:
         async def answer(message: Msg) -> Reply:
             headers = message.headers or {}
             command = codec.command_from(headers[envelope.TYPE], message.data)
@@ -155,7 +155,7 @@ class NatsBus:
 
     async def listen(
         self, subject: str, kind: type[T], handle: Callable[[T], Awaitable[Any]], *, queue: str = ""
-    ) -> Kept:
+    ) -> LinkResource:
         async def answer(message: Msg) -> Any:
             value = codec.from_bytes(kind, message.data)
             subjects.check_speaker(message.subject, value)

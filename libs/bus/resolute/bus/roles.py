@@ -1,7 +1,8 @@
-"""Who may say and hear what: nkeys for every role, and nats-server's configuration made from them.
+"""The roles of the bus: an nkey for each role, and the part of nats-server's configuration with their permissions.
 
-The server is told public keys only. A service may use everything that is Resolute's. An agent has its own corner,
-`resolute.agent.<its id>.>`, and an inbox of its own: it cannot read facts, send commands, or hear another agent.
+The server gets public keys only. A service may use all subjects of Resolute. An agent may use the subjects
+`resolute.agent.<its id>.>` and an inbox of its own: it cannot read facts, send commands, or read what another agent
+sends or receives.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from resolute.bus.link import Credentials
 
 _SERVICE_SUBJECTS = ["resolute.>", "_INBOX.>", "$JS.>", "$SRV.>"]
 _ANSWERS = {"max": 1, "expires": "10m"}
-"""A service that is asked may answer once, in an inbox of the one who asked. Nobody asks agents."""
+"""A service may answer each request once, in the inbox of the sender. Requests are never sent to agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Key:
 
 
 def new_key() -> Key:
-    import nkeys  # brings libsodium along: only those who make keys pay for it
+    import nkeys  # loads libsodium, which only commands that make keys need
 
     seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER)
     return key_of(seed.decode())
@@ -68,12 +69,12 @@ def agent_user(agent_id: str, public: str) -> dict[str, Any]:
         "permissions": {
             "publish": {"allow": [own]},
             "subscribe": {"allow": [own, f"{agent_inbox(agent_id)}.>"]},
-            # No allow_responses: an agent that asked itself would earn leave to publish wherever it wanted the answer.
+            # No allow_responses: an agent that sent itself a request could then publish to any reply subject it named.
         },
     }
 
 
 def authorization(service: str, agents: Mapping[str, str]) -> str:
-    """The part of nats-server's configuration that says who there is: the services' public key, and each agent's."""
+    """The part of nats-server's configuration that lists the users: the services' public key, and each agent's."""
     users = [service_user(service), *(agent_user(agent_id, public) for agent_id, public in agents.items())]
     return "authorization: " + json.dumps({"users": users}, indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Names and addresses of this very machine, as only it can see itself."""
+"""Names and addresses that stand for this machine on the machine itself: loopback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether `host`, a name or an address, is this machine as only it can see itself."""
+    """Whether `host`, a name or an address, is a loopback address, which other machines cannot reach."""
     if host == "localhost":
         return True
     try:
@@ -17,8 +17,8 @@ def is_loopback(host: str | None) -> bool:
 
 
 def is_unmistakable(name: str) -> bool:
-    """Whether nobody else can make `name` lead to this machine: an address does not change, and `localhost` never
-    leaves the machine (RFC 6761). A page of the web may give any other name the address 127.0.0.1."""
+    """Whether a stranger cannot make `name` lead to this machine: an address does not change, and `localhost` always
+    means this machine (RFC 6761). The owner of any other name may give it the address 127.0.0.1 (DNS rebinding)."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

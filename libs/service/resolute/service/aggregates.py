@@ -1,7 +1,7 @@
-"""Streams folded into states and kept warm: the shell around every `decide` and `evolve`.
+"""Streams folded into states that are kept in memory: the shell around every `decide` and `evolve`.
 
-A state belongs to this object alone: `evolve` may change it in place, so that a fold costs the same per event
-whatever came before, and `decide` only reads it.
+Only this object holds a state: `evolve` may change the state in place, so that a fold costs the same per event whatever
+came before, and `decide` only reads it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from resolute.service.snapshots import Snapshots
 S = TypeVar("S")
 
 PAGE = 2_000
-"""Events read at once: a stream of millions is folded without ever being held whole."""
+"""Events that are read at once, so that a stream of millions is never in memory as a whole."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Aggregates(Generic[S]):
         self._folded: OrderedDict[str, Folded[S]] = OrderedDict()
 
     async def state(self, stream: str, at_least: int | None = None) -> S:
-        """The state as of now, for reading only; or as of version `at_least` or later, which is often at hand."""
+        """The newest state, for reading only; or one of version `at_least` or later, which is often in memory."""
         folded = self._get(stream)
         if at_least is not None and folded.version >= at_least:
             return folded.state
@@ -58,11 +58,11 @@ class Aggregates(Generic[S]):
             return folded.state
 
     async def execute(self, stream: str, decide: Callable[[S], Sequence[Event]], cause: Cause) -> Appended:
-        """Decide on the current state, append what was decided, and answer what was written.
+        """Decide on the current state, append what was decided, and return what was written.
 
-        When someone else wrote first it reads what they wrote and decides again. A refusal, and a decision that
-        nothing happened, stand only once they were made on the newest state. The same cause again answers what was
-        written the first time.
+        When another process wrote to the stream first, this reads the new events and decides again. A refusal, and a
+        decision without events, are returned only when they were made on the newest state. For a cause that was written
+        before, this returns what was written the first time.
         """
         folded = self._get(stream)
         async with folded.lock:
@@ -106,7 +106,7 @@ class Aggregates(Generic[S]):
         return before
 
     async def _catch_up(self, stream: str, folded: Folded[S]) -> bool:
-        """Whether there was anything new."""
+        """Folds the events that are new; whether there were any."""
         before = folded.version
         if before == 0 and self._snapshots is not None and (found := await self._snapshots.load(stream)) is not None:
             folded.state, folded.version = found
@@ -130,7 +130,7 @@ class Aggregates(Generic[S]):
                 folded.state = self._evolve(folded.state, recorded.event)
                 folded.version = recorded.version
         except BaseException:
-            # A fold that stopped half-way may have changed its state in place: it must not be decided on again.
+            # A fold that stopped half-way may have changed the state in place, so the state must not be used again.
             folded.state, folded.version = self._initial(), 0
             raise
 

@@ -1,13 +1,14 @@
-"""Finding the event that ends a process: what it was handling when it died is known to the next process.
+"""Finds a poisoned event, one that ends the process that handles it, by the notes of processes that died.
 
 A process that dies of an event (it runs out of memory, crashes in a library, holds its event loop until it is ended)
-meets the same event after its next start, and would die for ever. Where it died is known only roughly, for a place in
-the log is saved once a second; so every start handles what the last process may have been handling *carefully*: one
-event at a time, each noted in the database before it begins. A note that a process left behind counts as one death. All
-events after those few are handled without notes, and cost nothing more than before.
+reads the same event after its next start, and would die for ever. Its position at death is known only roughly, because
+a position is saved once a second. So each process handles the events that the last one may have been handling
+*carefully*: one event at a time, each noted in the database before it begins. A note that a process left behind counts
+as one death. All later events are handled without notes, and cost nothing more.
 
-Deaths that have another cause (`kill -9`, a power cut) leave notes as well, and are told apart by their number: no
-event is in flight for long, so hardly ever is the same one in flight at three deaths, unless it is their cause.
+Deaths that have another cause (`kill -9`, a power cut) leave notes as well, and are told from the others by their
+number: no event is handled for long, so the same event is hardly ever being handled at three deaths, unless it is their
+cause.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ DEATHS_MAX = 3
 """An event at which processes died this often is set aside."""
 
 CAREFUL_MAX = 1_000
-"""Events that a start handles carefully. Behind them others may lie that did harm; then the next start begins there."""
+"""How many events a process handles carefully after its start. A poisoned event may come later than these; then the
+next process begins nearer to that event."""
 
 TURN_S = 5.0
 """How long a careful attempt waits for the others of its process."""
@@ -38,16 +40,17 @@ class DiedTooOften(Exception):
     """Processes died while they handled this event."""
 
 
-class Turn:
-    """Shared by all followers of a process: one careful attempt at a time, so that a death is held against the event
-    that caused it and not against those beside it. It is given up where one attempt takes long."""
+class AttemptLock:
+    """Shared by all followers of a process: one careful attempt at a time, so that a death counts against the event
+    that caused it and not against other events. Attempts wait for the lock for a limited time, and then go on without
+    it."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
     async def taken(self, wait_s: float = TURN_S) -> AsyncIterator[bool]:
-        """Whether it was this attempt's turn within `wait_s`."""
+        """Waits for the lock; yields whether this attempt got it within `wait_s`."""
         taken = False
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
@@ -60,15 +63,15 @@ class Turn:
 
 
 class Attempts:
-    """The careful attempts of one consumer in one life of its process."""
+    """The careful attempts of one consumer, from one start of its process to the end."""
 
-    def __init__(self, log: EventLog, consumer: str, turn: Turn) -> None:
-        self._log, self._consumer, self._turn = log, consumer, turn
+    def __init__(self, log: EventLog, consumer: str, attempt_lock: AttemptLock) -> None:
+        self._log, self._consumer, self._attempt_lock = log, consumer, attempt_lock
         self._life = uuid4().hex
         self._through: int | None = None
 
     async def start(self, position: int) -> None:
-        """The process begins after `position`. What the log holds now may have been in flight when the last died."""
+        """The process begins after `position`. The last process may have died of any event that the log has now."""
         if self._through is None:
             self._through = min(await self._log.head(), position + CAREFUL_MAX)
 
@@ -82,7 +85,7 @@ class Attempts:
 
         An attempt that ends with an outage or with the process's orderly stop leaves no note.
         """
-        async with self._turn.taken():
+        async with self._attempt_lock.taken():
             deaths = await self._deaths(position)
             if deaths >= DEATHS_MAX:
                 raise DiedTooOften(f"the process died {deaths} times while it handled this event")

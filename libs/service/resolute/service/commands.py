@@ -1,4 +1,4 @@
-"""Serving commands, and listening to agents, so that no message ends a service again and again (see `careful`)."""
+"""Serves commands, and the messages of agents, so that no message ends a service again and again (`poison_guard`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from resolute.bus import CommandHandler, Subscription, subjects
 from resolute.proto.message import Cause, Command, Reply
-from resolute.service.careful import Careful
 from resolute.service.context import Context
+from resolute.service.poison_guard import PoisonGuard
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ class AgentMessages(Generic[T]):
     key: Callable[[T], str]
     """The same whenever the same message is sent again. It is written to the database, so it holds no secret."""
     answer: Callable[[Any], Awaitable[Any]] | None = None
-    """Makes the answer of what `handle` found, where that needs questions to other services. A process that ends
-    meanwhile did not end of this message, and no other message waits for it."""
+    """Makes the answer from what `handle` returned, where that needs questions to other services. A death of the
+    process meanwhile does not count against this message, and no other message waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ async def serve_commands(
 ) -> Subscription:
     """Handle the commands of `service`, as `Bus.serve` does, `messages` of agents and `questions` of other services,
     until the subscription is closed. Replicas of the service share them."""
-    careful = Careful(context.log, service)
+    guard = PoisonGuard(context.log, service)
 
-    async def carefully(command: Command, cause: Cause) -> Reply:
-        return await careful.handle(type(command).__name__, cause.id, lambda: handle(command, cause))
+    async def guarded(command: Command, cause: Cause) -> Reply:
+        return await guard.handle(type(command).__name__, cause.id, lambda: handle(command, cause))
 
-    await careful.open()
-    serving = _Serving(careful)
+    await guard.open()
+    serving = _Serving(guard)
     try:
-        serving.add(await context.bus.serve(service, carefully))
+        serving.add(await context.bus.serve(service, guarded))
         await _listen(context, service, serving, messages)
         for one in questions:
-            answer = _answering(careful, one)
+            answer = _answering(guard, one)
             serving.add(await context.bus.listen(one.subject, one.kind, answer, queue=service))
     except BaseException:
         await serving.close()
@@ -75,8 +75,8 @@ async def serve_commands(
 
 async def listen_to_agents(context: Context, service: str, messages: Sequence[AgentMessages[Any]]) -> Subscription:
     """Handle `messages` of agents, which replicas of the service share, until the subscription is closed."""
-    serving = _Serving(Careful(context.log, service))
-    await serving.careful.open()
+    serving = _Serving(PoisonGuard(context.log, service))
+    await serving.guard.open()
     try:
         await _listen(context, service, serving, messages)
     except BaseException:
@@ -88,8 +88,8 @@ async def listen_to_agents(context: Context, service: str, messages: Sequence[Ag
 class _Serving:
     """The subscriptions of one service, which are closed together."""
 
-    def __init__(self, careful: Careful) -> None:
-        self.careful = careful
+    def __init__(self, guard: PoisonGuard) -> None:
+        self.guard = guard
         self._subscriptions: list[Subscription] = []
 
     def add(self, subscription: Subscription) -> None:
@@ -98,27 +98,27 @@ class _Serving:
     async def close(self) -> None:
         for subscription in self._subscriptions:
             await subscription.close()
-        await self.careful.close()
+        await self.guard.close()
 
 
 async def _listen(context: Context, service: str, serving: _Serving, messages: Sequence[AgentMessages[Any]]) -> None:
     for one in messages:
-        handle = _carefully(serving.careful, one)
+        handle = _guarded(serving.guard, one)
         serving.add(await context.bus.listen(subjects.agent("*", one.what), one.kind, handle, queue=service))
 
 
-def _answering(careful: Careful, question: Question[T]) -> Callable[[T], Awaitable[Any]]:
+def _answering(guard: PoisonGuard, question: Question[T]) -> Callable[[T], Awaitable[Any]]:
     async def handle(message: T) -> Any:
         key = question.key(message)[:KEY_CHARS_MAX]
-        return await careful.handle(question.kind.__name__, key, lambda: question.handle(message))
+        return await guard.handle(question.kind.__name__, key, lambda: question.handle(message))
 
     return handle
 
 
-def _carefully(careful: Careful, messages: AgentMessages[T]) -> Callable[[T], Awaitable[Any]]:
+def _guarded(guard: PoisonGuard, messages: AgentMessages[T]) -> Callable[[T], Awaitable[Any]]:
     async def handle(message: T) -> Any:
         key = messages.key(message)[:KEY_CHARS_MAX]
-        found = await careful.handle(
+        found = await guard.handle(
             messages.kind.__name__, key, lambda: messages.handle(message), alone=True, turn_s=AGENT_TURN_S
         )
         return found if messages.answer is None else await messages.answer(found)

@@ -1,4 +1,4 @@
-"""What a service is handed when it starts: the log, the bus, the clock, and the cluster's shared settings."""
+"""What a service gets when it starts: the log, the bus, the clock, and the cluster's shared settings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from resolute.bus import Bus
 from resolute.eventlog import EventLog
-from resolute.service.attempts import Turn
-from resolute.service.own_log import own
+from resolute.service.attempts import AttemptLock
+from resolute.service.restricted_log import restricted_to
 
 
 def utc_now() -> datetime:
@@ -27,12 +27,12 @@ class Context:
     """A service calls this with its name once commands and facts reach it."""
     on_progress: Callable[[str, str], None] = field(default=lambda name, text: None)
     """A service calls this with its name while it is not ready, saying how far it has come."""
-    turn: Turn = field(default_factory=Turn)
-    """Of the reactions in this process that are handled carefully, one at a time."""
+    attempt_lock: AttemptLock = field(default_factory=AttemptLock)
+    """Held by the reaction of this process that is handled carefully: one at a time."""
     cluster_id: str = "simulated"
     secret: bytes = field(default=b"simulated", repr=False)
-    """The cluster's own, that task tokens are sealed with. Real clusters set it; the default serves simulations."""
+    """The cluster's secret, with which task tokens are sealed. Clusters set it; the default is for simulations."""
 
     def of(self, service: str) -> Context:
-        """The same for one service, with the log as the table of streams gives it to this service."""
-        return replace(self, log=own(self.log, service))
+        """The same context with the log restricted to the streams of `service`."""
+        return replace(self, log=restricted_to(self.log, service))

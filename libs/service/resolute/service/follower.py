@@ -1,7 +1,7 @@
-"""Following the log: every event, once and in order as far as effects go, through any outage of the bus.
+"""Follows the log: a consumer gets every event in order, and each has its effects once, through any outage of the bus.
 
-Facts come over the bus for speed and are counted by position, which has no gaps: whatever is missing is read from
-the log. So the bus may lose, repeat and reorder as it likes, or be wiped, and nothing is missed.
+Facts come over the bus, which is fast. Their positions have no gaps, so the follower notices a missing event and reads
+it from the log. The bus may lose, repeat and reorder facts, or be wiped, and no event is missed.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ log_ = structlog.get_logger()
 
 
 class Consumer(Protocol):
-    """What follows: a read model, or a set of reactions."""
+    """What a follower feeds: a read model, or a set of reactions."""
 
     async def position(self) -> int:
-        """Up to where the log has been handled."""
+        """The position up to which the log has been handled."""
         ...
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        """Handle the next events, in order. A batch may come again after a crash: its effects must not."""
+        """Handle the next events, in order. After a crash a batch may come again: its effects must not be repeated."""
         ...
 
 
 @runtime_checkable
 class Retrying(Protocol):
-    """A consumer that may be asked to handle once more what it had set aside."""
+    """A consumer that can handle once more the events that it set aside."""
 
     async def again(self) -> None:
-        """Handle what a person asked for once more. Called when nothing else has come for a while."""
+        """Handle the events that a person asked for once more. Called when no event has come for a while."""
         ...
 
 
@@ -59,13 +59,13 @@ class Follower:
     def __init__(
         self, consumer: Consumer, log: EventLog, bus: Bus, *, batch: int = 500, check_every_s: float = 1.0
     ) -> None:
-        """`check_every_s`: how often a quiet follower asks the log whether the bus kept something from it."""
+        """`check_every_s`: how often a follower without new facts asks the log whether the bus lost one."""
         self._consumer, self._log, self._bus = consumer, log, bus
         self._batch, self._check_every_s = batch, check_every_s
         self._arrived: asyncio.Queue[Recorded] = asyncio.Queue(maxsize=10_000)
         self._position = 0
         self._missing = False
-        """An event further on has arrived: what lies between is in the log."""
+        """A later event has arrived: those before it have to be read from the log."""
 
     async def run(self) -> None:
         patience = Patience()
@@ -100,7 +100,7 @@ class Follower:
                 await self._handle(batch)
 
     async def _next(self) -> list[Recorded] | None:
-        """The next events in order; empty when all were old; None when some are missing or all is quiet."""
+        """The next events in order; empty when all were old; None when some are missing or none came."""
         if self._missing:
             return None
         try:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import orjson
 import structlog
 
-from resolute.service.recent import OWN
+from resolute.service.recent_logs import RECENT
 
 _SECRET_KEY = re.compile(r"(?i)(^|_)(password|passwd|secret|seed|token|authorization|cookie|credentials?)($|_)")
 _URL_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
@@ -42,7 +42,7 @@ def configure(service: str, level: str = "info", form: Literal["json", "text", "
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(text)],
         )
     )
-    OWN.setFormatter(
+    RECENT.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
             processors=[
@@ -53,7 +53,7 @@ def configure(service: str, level: str = "info", form: Literal["json", "text", "
         )
     )
     root = logging.getLogger()
-    root.handlers[:] = [handler, OWN]
+    root.handlers[:] = [handler, RECENT]
     root.setLevel(level.upper())
     logging.getLogger("aiohttp.access").setLevel("WARNING")
     logging.getLogger("nats").setLevel("WARNING")

@@ -1,8 +1,8 @@
-"""Ending a process whose event loop is held for good, so that it is started again and can find out which event did it.
+"""Ends a process whose event loop is held for too long, so that the next process can find the event that holds it.
 
-Such a process answers nobody and does not end by itself. What holds the loop may be a loop in C that never lets another
-thread of Python run; `faulthandler` has a thread that needs no Python: it writes the stack of every thread to stderr
-and ends the process with code 1. As long as the loop runs, a timer puts that moment off.
+Such a process answers no request and does not end by itself. It may be held by a loop in C during which no other Python
+thread can run. `faulthandler` has a thread that needs no Python: it writes the stack of every thread to stderr and ends
+the process with code 1. As long as the event loop runs, a timer postpones that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 BEATS = 6
-"""How often the moment is put off within the limit."""
+"""How often the end is postponed within the limit."""
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def read(file: Path | None) -> str:
 
 
 def matches(presented: str, token: str) -> bool:
-    """Whether `presented` is the token. Where there is no token, nothing is."""
+    """Whether `presented` is the token. Where there is no token, nothing matches."""
     return bool(token) and are_equal(presented, token)
 
 

@@ -1,4 +1,4 @@
-"""Watching the bus from inside a process: spans for traces, counts and durations for `/metrics`."""
+"""Measures a process's use of the bus: spans for traces, counts and durations for `/metrics`."""
 
 from __future__ import annotations
 

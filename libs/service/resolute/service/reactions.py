@@ -1,4 +1,5 @@
-"""Asking things of others because of facts: at least once, in order where it matters, and no event stops the rest."""
+"""Reactions: requests to other services because of facts, at least once each, in order where that matters. An event
+that cannot be handled does not hold up the others."""
 
 from __future__ import annotations
 
@@ -11,19 +12,20 @@ from prometheus_client import Counter
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Failed, ResoluteError, SetAside, Unavailable
 from resolute.proto.message import Recorded
-from resolute.service.attempts import Attempts, DiedTooOften, Turn
+from resolute.service.attempts import AttemptLock, Attempts, DiedTooOften
 from resolute.service.follower import Patience
 
 log_ = structlog.get_logger()
 
 React = Callable[[Recorded], Awaitable[None]]
 
-Apart = Callable[[Recorded], Hashable | None]
-"""What an event's reaction is about: those of different things may run at once, those of one thing follow one another.
-None: about everything; all before it come first, and it before all that follow."""
+PartitionOf = Callable[[Recorded], Hashable | None]
+"""The partition of an event. Reactions in different partitions may run at once, those in one partition run in order.
+None means all partitions: all earlier events are handled before this one, and this one before all later events."""
 
 SAVE_EVERY_S = 1.0
-"""A place in the log is saved no more often: what is handled again after a crash has the same causes, and no effect."""
+"""A position is saved no more often than this. Events that are handled again after a crash send requests with the same
+causes, which have no effect."""
 
 REACTION_S = 120.0
 """How long one attempt of a reaction may take. Waiting for a service that is away does not count: each try is one."""
@@ -38,15 +40,15 @@ class TooSlow(Exception):
 
 
 class Reactions:
-    """A consumer that asks things of others: event by event, at least once, each ask with the event's id as cause.
+    """A consumer that sends requests to other services: for each event at least once, with the event's id as the cause.
 
-    Of the events that come together, those that are `apart` are handled at once; the place in the log is only saved
-    once all of them are (docs/decisions/0022).
+    Of the events that come together, those in different partitions are handled at once; the position is saved when all
+    of them are handled (docs/decisions/0022).
 
-    A reaction that fails for want of a service is tried again for as long as it takes. One that fails for another
-    reason twice, here or in the service it asked, or takes longer than `limit_s`, or at which the process died three
-    times, this one or that of the service it asked, is set aside for a person to read, so that one bad event does not
-    stop the rest (docs/decisions/0034).
+    A reaction that fails because a service is away is tried again for as long as it takes. The event is set aside for a
+    person to read, so that the others are handled, where the reaction fails twice for another reason, here or in the
+    service that it asked; where it takes longer than `limit_s`; and where this process, or the one that it asked, died
+    three times while it handled the event (docs/decisions/0034).
     """
 
     def __init__(
@@ -54,16 +56,17 @@ class Reactions:
         name: str,
         log: EventLog,
         react: React,
-        apart: Apart = lambda recorded: None,
+        partition_of: PartitionOf = lambda recorded: None,
         *,
-        turn: Turn | None = None,
+        attempt_lock: AttemptLock | None = None,
         limit_s: float = REACTION_S,
     ) -> None:
-        """`turn`: that of the process (`Context.turn`)."""
-        self._name, self._log, self._react, self._apart, self._limit_s = name, log, react, apart, limit_s
-        turn = turn or Turn()
-        self._first_attempts = Attempts(log, name, turn)
-        self._retries = Attempts(log, f"{name}/retry", turn)
+        """`attempt_lock`: that of the process (`Context.attempt_lock`)."""
+        self._name, self._log, self._react, self._limit_s = name, log, react, limit_s
+        self._partition_of = partition_of
+        attempt_lock = attempt_lock or AttemptLock()
+        self._first_attempts = Attempts(log, name, attempt_lock)
+        self._retries = Attempts(log, f"{name}/retry", attempt_lock)
         self._saved_at_s = -SAVE_EVERY_S
         self._unsaved: int | None = None
         _SET_ASIDE.labels(name)  # an alert on its growth needs to see the zero
@@ -77,15 +80,15 @@ class Reactions:
         careful = [recorded for recorded in batch if self._first_attempts.needed(recorded.position)]
         for recorded in careful:
             await self._carefully(recorded)
-        for different_things in _side_by_side(batch[len(careful) :], self._apart):
-            await self._at_once(different_things)
+        for partitions in _side_by_side(batch[len(careful) :], self._partition_of):
+            await self._at_once(partitions)
         self._unsaved = batch[-1].position
         if asyncio.get_running_loop().time() - self._saved_at_s >= SAVE_EVERY_S:
             await self._save()
 
     async def _carefully(self, recorded: Recorded) -> None:
         if not await self._once(recorded, self._first_attempts):
-            await self._log.save_position(self._name, recorded.position)  # it shall not be met again
+            await self._log.save_position(self._name, recorded.position)  # no later process handles the event
         if not self._first_attempts.needed(recorded.position + 1):
             await self._first_attempts.passed(recorded.position)
 
@@ -95,7 +98,7 @@ class Reactions:
             self._unsaved, self._saved_at_s = None, asyncio.get_running_loop().time()
 
     async def again(self) -> None:
-        await self._save()  # what a quiet service repeats after a crash need not be days old
+        await self._save()  # so that a service without work does not repeat days of events after a crash
         for position in await self._log.asked_again(self._name):
             found = await self._log.read_all(position - 1, 1)
             handled = not found or await self._once(found[0], self._retries)
@@ -103,11 +106,11 @@ class Reactions:
             if handled:  # otherwise it was set aside anew
                 await self._log.settle(self._name, position)
 
-    async def _at_once(self, different_things: Sequence[Sequence[Recorded]]) -> None:
-        """Raises only once all are done with, so that none goes on beside what is tried next."""
-        if len(different_things) == 1:
-            return await self._in_order(different_things[0])
-        for outcome in await asyncio.gather(*map(self._in_order, different_things), return_exceptions=True):
+    async def _at_once(self, partitions: Sequence[Sequence[Recorded]]) -> None:
+        """Raises only after all have ended, so that none still runs while they are tried again."""
+        if len(partitions) == 1:
+            return await self._in_order(partitions[0])
+        for outcome in await asyncio.gather(*map(self._in_order, partitions), return_exceptions=True):
             if outcome is not None:
                 raise outcome
 
@@ -116,7 +119,7 @@ class Reactions:
             await self._once(recorded)
 
     async def _once(self, recorded: Recorded, attempts: Attempts | None = None) -> bool:
-        """Whether it was handled, if only by an answer that was not the hoped-for one; else it is set aside."""
+        """Whether the event was handled; a refusal by the asked service counts. Otherwise the event was set aside."""
         failures = 0
         patience = Patience()
         while True:
@@ -130,7 +133,7 @@ class Reactions:
                 return False
             except Exception as error:
                 if isinstance(error, ResoluteError) and not isinstance(error, Failed):
-                    # An answer, though not the hoped-for one: the world moved on before this reaction came.
+                    # The asked service refused: its state had changed before this reaction came.
                     log_.info("reaction refused", consumer=self._name, event_id=recorded.id, why=error.message)
                     return True
                 failures += 1
@@ -168,13 +171,13 @@ class Reactions:
         )
 
 
-def _side_by_side(batch: Sequence[Recorded], apart: Apart) -> Iterator[list[list[Recorded]]]:
-    """Stretches of the batch, one after another; in each, the events by what they are about."""
+def _side_by_side(batch: Sequence[Recorded], partition_of: PartitionOf) -> Iterator[list[list[Recorded]]]:
+    """The batch in stretches that are handled one after another; in each stretch, the events by partition."""
     stretch: dict[Hashable, list[Recorded]] = {}
     for recorded in batch:
-        about = apart(recorded)
-        if about is not None:
-            stretch.setdefault(about, []).append(recorded)
+        partition = partition_of(recorded)
+        if partition is not None:
+            stretch.setdefault(partition, []).append(recorded)
             continue
         if stretch:
             yield list(stretch.values())

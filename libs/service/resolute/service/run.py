@@ -1,7 +1,7 @@
-"""Running services as a process: open the log and the bus, serve until told to stop, and say how it ended.
+"""Runs services as a process: opens the log and the bus, and serves until SIGTERM or SIGINT.
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 after a bug, 2 for settings that cannot be used. A process that died of a bug
-may be started again: the log is whole.
+may be started again: it left nothing half written in the log.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Readiness:
             log_.info("ready", what=name)
             if self.ready >= self.wanted and not self.was_ready:
                 self.was_ready = True
-                gc.freeze()  # modules and settings stay for good: the collector need not look at them each time
+                gc.freeze()  # modules and settings are never freed: the collector need not look at them each time
 
     async def check(self) -> bool:
         return self.ready >= self.wanted
@@ -156,7 +156,7 @@ async def serve_patiently(name: str, serve: Serve, context: Context) -> None:
 
 @asynccontextmanager
 async def _opened(known: Settings, name: str, stopping: asyncio.Event) -> AsyncIterator[tuple[EventLog, NatsBus]]:
-    """The log and the bus, waited for: a cluster's parts start in any order."""
+    """Waits for the log and the bus, because the parts of a cluster start in any order."""
     seed = known.seed()
     credentials = Credentials(seed) if seed else None
     connect = partial(NatsBus.open, credentials=credentials, authority=known.nats_ca_file, name=name)

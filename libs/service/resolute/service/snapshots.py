@@ -1,8 +1,8 @@
 """Snapshots: a folded state kept beside the log, so that a long stream need not be folded from its beginning.
 
-A snapshot is a cache. One that is missing, of other code, or not ours is passed over, and the fold begins at the first
-event. States are pickled, and unpickling runs code: so each snapshot is sealed with the cluster's secret (HMAC-SHA256,
-RFC 2104), and one that somebody wrote into the database is never opened.
+A snapshot is a cache. One that is missing, made by other code, or without this cluster's seal is ignored, and the fold
+begins at the first event. States are pickled, and unpickling runs code: so each snapshot is sealed with the cluster's
+secret (HMAC-SHA256, RFC 2104), and one that somebody else wrote into the database is never unpickled.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ EVERY = 5_000
 """Events between two snapshots of a stream: some 0.1 s of folding."""
 
 SHARED = ("resolute.proto", "resolute.codec", "resolute.config")
-"""What every fold may rest on, beside its own package: messages, upcasts, and the readings of configurations that
-states hold."""
+"""The packages that every fold may use besides its own: messages, upcasts, and the parsed configurations that states
+hold."""
 
 _SEAL_BYTES = hashlib.sha256().digest_size
 
@@ -62,7 +62,7 @@ class Snapshots(Generic[S]):
             try:
                 await self._log.save_snapshot(Snapshot(stream, version, self._schema, sealed))
             except Unavailable as error:
-                # Nobody waits for a cache; what was decided stands without it.
+                # A snapshot is only a cache: the decision is written, and must not fail for it.
                 log_.info("no snapshot kept", stream=stream, why=error.message)
 
     def _seal(self, stream: str, version: int, state: bytes) -> bytes:

@@ -84,7 +84,7 @@ async def _follow(gateway: Gateway) -> None:
     context = gateway.context
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_show(gateway))
-        reactions = Reactions(NAME, context.log, gateway.forget_deleted, turn=context.turn)
+        reactions = Reactions(NAME, context.log, gateway.forget_deleted, attempt_lock=context.attempt_lock)
         tasks.create_task(Follower(reactions, context.log, context.bus).run())
         tasks.create_task(Follower(gateway.lifecycle, context.log, context.bus).run())
         tasks.create_task(_hear(gateway))

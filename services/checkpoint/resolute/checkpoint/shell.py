@@ -43,7 +43,7 @@ async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: deleting a file twice deletes it once."""
     store = CheckpointStore(context)
     subscription = await serve_commands(context, NAME, store.handle)
-    reactions = Reactions(NAME, context.log, store.react, turn=context.turn, limit_s=REACTION_S)
+    reactions = Reactions(NAME, context.log, store.react, attempt_lock=context.attempt_lock, limit_s=REACTION_S)
     follower = Follower(reactions, context.log, context.bus)
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -103,7 +103,7 @@ class Scheduler:
             AgentMessages("report", TaskReport, self._report, lambda report: f"{report.resources_id}/{report.what}"),
         )
         reacting = Reactions(
-            "scheduler-orders", self._context.log, self._react, reactions.about, turn=self._context.turn
+            "scheduler-orders", self._context.log, self._react, reactions.about, attempt_lock=self._context.attempt_lock
         )
         async with AsyncExitStack() as stack:
             served = await serve_commands(self._context, "scheduler", self._command, messages)

@@ -1,7 +1,7 @@
-"""Trial ids for decisions: drawn from the log's sequence, handed out in order, none wasted in normal use.
+"""Trial ids for decisions: reserved in the log's sequence and used in order; in normal use none is left out.
 
-Deciding is a plain function and cannot wait for the database. So it draws from a stock; when the stock runs out it
-is given placeholders, the decision is thrown away, `NeedIds` says how many were missing, and it is made again.
+`decide` is a plain function and cannot wait for the database. So it takes ids from a stock. When the stock is empty it
+gets placeholders; the decision is then discarded, `NeedIds` says how many ids were missing, and `decide` runs again.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods import method_for
 from resolute.search.reports import CloseTrial, CoverTarget
 from resolute.search.settings import Settings
-from resolute.searcher.apart import Apart
 from resolute.searcher.ids import Draw, NeedIds
+from resolute.searcher.partitions import TaskPartitions
 from resolute.searcher.reactions import concerns_no_other_service, describe, react
 from resolute.service import Aggregates, Context, Follower, Question, Reactions, Snapshots, serve_commands
 from resolute.whatif.searches.preview import preview
@@ -61,8 +61,8 @@ async def serve(context: Context) -> None:
     subscription = await serve_commands(context, NAME, searcher.handle, questions=(described,))
     # Removing the files of a big experiment takes long, and nobody else shall wait for it.
     following = (
-        Reactions(NAME, context.log, searcher.react, Apart(), turn=context.turn),
-        Reactions(f"{NAME}-deletions", context.log, searcher.delete, turn=context.turn),
+        Reactions(NAME, context.log, searcher.react, TaskPartitions(), attempt_lock=context.attempt_lock),
+        Reactions(f"{NAME}-deletions", context.log, searcher.delete, attempt_lock=context.attempt_lock),
     )
     try:
         async with asyncio.TaskGroup() as tasks:

@@ -13,7 +13,7 @@ from resolute.api.call import Call
 from resolute.api.measures.logs import LEVELS
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.proto.errors import InvalidConfig
-from resolute.service.recent import OWN, Line
+from resolute.service.recent_logs import RECENT, LogLine
 
 LOOK_EVERY_S = 0.25
 """Lines may be written by any thread, and a person follows: looking again is soon enough."""
@@ -28,18 +28,18 @@ async def master_logs(call: Call) -> web.StreamResponse:
 
 
 async def _entries(offset: int, limit: int, follow: bool) -> AsyncIterator[dict[str, Any]]:
-    lines = OWN.lines()
+    lines = RECENT.lines()
     last = lines[-1].id if lines else 0
     for line in wire.cut(lines, wire.page_of(len(lines), offset=offset, limit=limit)):
         yield _entry(line)
     while follow:
         await asyncio.sleep(LOOK_EVERY_S)
-        for line in OWN.lines(after=last):
+        for line in RECENT.lines(after=last):
             yield _entry(line)
             last = line.id
 
 
-def _entry(line: Line) -> dict[str, Any]:
+def _entry(line: LogLine) -> dict[str, Any]:
     level = f"LOG_LEVEL_{line.level if line.level in LEVELS else 'UNSPECIFIED'}"
     entry = {"id": line.id, "level": level, "message": line.text, "timestamp": wire.timestamp(line.at)}
     return {"logEntry": entry}

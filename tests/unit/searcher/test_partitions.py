@@ -15,7 +15,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Cause, Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.searcher.apart import Apart
+from resolute.searcher.partitions import TaskPartitions
 
 
 def at(position: int, event: Event, stream: str = "experiment-7") -> Recorded:
@@ -31,7 +31,7 @@ def exited(allocation_id: str) -> AllocationExited:
 
 
 def test_everything_about_one_trial_keeps_its_order_whoever_tells_of_it() -> None:
-    apart = Apart()
+    apart = TaskPartitions()
     apart(at(1, TrialCreated(1, "r", "7.a", {}, 0)))
     story = [
         at(2, TrialTargetSet(1, 10)),
@@ -45,19 +45,19 @@ def test_everything_about_one_trial_keeps_its_order_whoever_tells_of_it() -> Non
 
 
 def test_another_trial_is_another_thing() -> None:
-    apart = Apart()
+    apart = TaskPartitions()
     assert apart(at(1, requested(1, "7.a.1"))) != apart(at(2, requested(2, "7.b.1")))
 
 
 def test_what_may_concern_any_trial_waits_for_all_and_all_wait_for_it() -> None:
-    apart = Apart()
+    apart = TaskPartitions()
     assert apart(at(1, ExperimentEdited({"priority": 1}))) is None
     assert apart(at(2, CheckpointFilesRemoved("uuid", {}), "checkpoints-7")) is None
     assert apart(at(3, TrialTargetSet(1, 10))) is None, "a trial whose name was never heard of"
 
 
 def test_what_nobody_reacts_to_holds_nobody_up() -> None:
-    apart = Apart()
+    apart = TaskPartitions()
     ended = [apart(at(n, TrialEnded(n, "COMPLETED", ""))) for n in (1, 2)]
     assert None not in ended
     assert ended[0] != ended[1]

@@ -1,4 +1,4 @@
-"""Which of the searcher's reactions may run at once: those about different trials (docs/decisions/0022)."""
+"""Which reactions of the searcher may run at once: those about different trials (docs/decisions/0022)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 
-ONLY_TOLD = (
+WITHOUT_REACTION = (
     TrialCreated,
     TrialRunStarted,
     TrialRunEnded,
@@ -32,14 +32,14 @@ ONLY_TOLD = (
     TrialMetadataChanged,
     TrialTargetReached,
 )
-"""Events of ours that nobody here reacts to."""
+"""Events of the searcher to which the searcher itself does not react."""
 KEPT = 10_000
 
 
-class Apart:
-    """What an event is about: the task of a trial; None for what may concern any trial.
+class TaskPartitions:
+    """The partition of an event is the task of its trial; None for an event that may concern any trial.
 
-    Runs are known by the name of their task, some events name only the trial: so names are learned as they go by.
+    Some events name the task, others only the trial: so this remembers the task of each trial from earlier events.
     """
 
     def __init__(self) -> None:
@@ -48,20 +48,20 @@ class Apart:
     def __call__(self, recorded: Recorded) -> Hashable | None:
         match recorded.event:
             case TrialCreated(trial_id=trial_id, task_id=task_id):
-                self._learn(trial_id, task_id)
+                self._remember(trial_id, task_id)
             case AllocationStarted(allocation_id=allocation_id) | AllocationExited(allocation_id=allocation_id):
                 return _task_of(allocation_id)
             case TrialRunRequested(trial_id=trial_id, allocation_id=allocation_id):
-                self._learn(trial_id, _task_of(allocation_id))
+                self._remember(trial_id, _task_of(allocation_id))
                 return _task_of(allocation_id)
             case JobMoved():
                 return None  # it edits the configuration of a whole experiment
             case TrialStopRequested(trial_id=trial_id) | TrialTargetSet(trial_id=trial_id):
                 return self._tasks.get(trial_id)
-        nobody_reacts = recorded.category == streams.POOL.name or isinstance(recorded.event, ONLY_TOLD)
-        return recorded.id if nobody_reacts else None
+        without_reaction = recorded.category == streams.POOL.name or isinstance(recorded.event, WITHOUT_REACTION)
+        return recorded.id if without_reaction else None
 
-    def _learn(self, trial_id: int, task_id: str) -> None:
+    def _remember(self, trial_id: int, task_id: str) -> None:
         self._tasks[trial_id] = task_id
         if len(self._tasks) > KEPT:
             self._tasks.popitem(last=False)

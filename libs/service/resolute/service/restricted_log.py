@@ -1,7 +1,7 @@
-"""The log as one service has it: what the table of streams does not give to the service is a bug of the service.
+"""The log restricted to one service: using a stream that the table of streams does not give to the service is a bug.
 
-The check stands where a service opens its log, so that it holds for every way to the log: folded aggregates, and
-appends and reads by name. It is an assert: the process stops before anything is written (STYLE section 5).
+Each service gets a restricted log when it starts, so that the check covers all its uses: folded aggregates, and appends
+and reads by name. The check is an assert: the process stops before anything is written (STYLE section 5).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from resolute.proto.message import Cause, Event, Recorded
 from resolute.proto.streams import category_of, check_append, check_read
 
 
-def own(log: EventLog, service: str) -> EventLog:
-    """`log` for `service` alone: it appends to its own streams and reads those that the table gives it.
+def restricted_to(log: EventLog, service: str) -> EventLog:
+    """`log` restricted to `service`, which appends to its own streams and reads those that the table gives it.
 
-    Pages of the whole log come as they are: a service passes over the events that are not for it.
+    Pages of the whole log are not filtered: a service ignores the events that it does not need.
     """
-    return cast(EventLog, _OwnLog(log, service))
+    return cast(EventLog, _RestrictedLog(log, service))
 
 
-class _OwnLog:
+class _RestrictedLog:
     def __init__(self, log: EventLog, service: str) -> None:
         self._log, self._service = log, service
 
@@ -39,5 +39,5 @@ class _OwnLog:
         return await self._log.stream_names(category)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else an `EventLog` does is about no stream, or about the service's own folded states."""
+        """The other methods of an `EventLog` are not about a stream, or are about the service's own snapshots."""
         return getattr(self._log, name)

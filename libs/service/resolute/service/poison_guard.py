@@ -1,12 +1,12 @@
-"""Finding the command, or the message of an agent, that ends a service's process, and refusing it.
+"""Finds a poisoned message, a command or a message of an agent that ends the process of a service, and refuses it.
 
-A sender that gets no answer sends the same again. So a message that ends the process that handles it (the process runs
-out of memory, crashes in a library, holds the event loop until it is ended) would end every process that is started in
-its place. As with events (`attempts`), such a message is known by the processes that died of it. A process that stops
-in order leaves nothing behind; one that dies leaves a mark, and the next process is *careful* for a minute, which is
-longer than any sender waits before it sends again: that process handles one message at a time, and notes each before it
-begins. A message with too many notes of dead processes is answered with `SetAside`, for as long as this process lives.
-All other messages cost nothing more than before.
+A sender that gets no answer sends the same message again. So a message that ends the process that handles it (the
+process runs out of memory, crashes in a library, holds the event loop until it is ended) would end every process that
+is started in its place. As with events (`attempts`), such a message is found by counting the processes that died of it.
+A process that stops in order deletes its mark in the database; one that dies leaves the mark, and the next process is
+*careful* for a minute, which is longer than any sender waits before it sends again: that process handles one message at
+a time, and notes each in the database before it begins. A message with notes of too many dead processes is answered
+with `SetAside`, for as long as this process lives. While a process is not careful, messages cost nothing more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from prometheus_client import Counter
 
 from resolute.eventlog import EventLog
 from resolute.proto.errors import SetAside, Unavailable
-from resolute.service.attempts import DEATHS_MAX, Turn
+from resolute.service.attempts import DEATHS_MAX, AttemptLock
 
 log_ = structlog.get_logger()
 
@@ -44,27 +44,27 @@ _SET_ASIDE = Counter(
 )
 
 
-class Careful:
-    """The commands and messages that one service handles, in one life of its process."""
+class PoisonGuard:
+    """Guards the commands and messages that one service handles, from one start of its process to the end."""
 
     def __init__(self, log: EventLog, service: str) -> None:
         self._log, self._service = log, service
         self._life, self._alive = uuid4().hex, f"{service}/alive"
         self._careful_until_s = -1.0
-        self._turn = Turn()
+        self._attempt_lock = AttemptLock()
         self._refused: dict[str, int] = {}
         """By name, the messages that this process refuses, and how many processes died of each."""
         _SET_ASIDE.labels(service)  # an alert on its growth needs to see the zero
 
     async def open(self) -> None:
-        """Look whether the last process died, and leave the mark of this one. To be called before any message comes."""
+        """Checks whether the last process died, and writes the mark of this one. Call this before any message comes."""
         if await self._log.begin_attempt(self._alive, 0, self._life):
             # Marks of replicas that are alive go as well: then one more death is needed before a start is careful.
             await self._log.forget_attempts(self._alive, 0)
             await self._log.begin_attempt(self._alive, 0, self._life)
             self._careful_until_s = asyncio.get_running_loop().time() + CAREFUL_S
         else:
-            # The last process was stopped in order, perhaps to be mended: what was refused is tried again.
+            # The last process was stopped in order, perhaps for an upgrade: messages that it refused are tried again.
             await self._log.forget_attempts_of(f"{self._service}/", but=self._alive)
 
     async def close(self) -> None:
@@ -76,19 +76,19 @@ class Careful:
     async def handle(
         self, what: str, key: str, work: Callable[[], Awaitable[T]], *, alone: bool = False, turn_s: float | None = None
     ) -> T:
-        """`work`, or SetAside where too many processes died of it.
+        """Does `work`, or raises SetAside where too many processes died of it.
 
         `what` is the kind of the message, for people. `key` is the same whenever the same message is sent again, and
-        holds no secret: it is written to the database. While this process is careful, the message waits `turn_s` for
-        those before it. Then it is handled beside them, and a death counts against all of these; or, where it is to be
-        handled `alone`, the sender is answered with Unavailable, and sends it again.
+        holds no secret: it is written to the database. While this process is careful, the message waits for up to
+        `turn_s` for those before it. After that it is handled beside them, and a death counts against all of these; or,
+        with `alone`, this raises Unavailable, and the sender sends the message again.
         """
         name = f"{self._service}/{what}/{key}"
         if name in self._refused:
             raise self._set_aside(what, name, self._refused[name])
         if asyncio.get_running_loop().time() >= self._careful_until_s:
             return await work()
-        async with self._turn.taken(TURN_S if turn_s is None else turn_s) as taken:
+        async with self._attempt_lock.taken(TURN_S if turn_s is None else turn_s) as taken:
             if alone and not taken:
                 raise Unavailable(f"the {self._service} handles one message at a time after a crash; send it again")
             async with self._noted(what, name):
