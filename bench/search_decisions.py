@@ -26,8 +26,8 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited
 from resolute.proto.states import ExperimentState
-from resolute.search import wishes
-from resolute.search.decide import News, decide
+from resolute.search import user_commands
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.reports import CloseTrial
 
@@ -63,7 +63,7 @@ class Cluster:
                 case TrialStopRequested(trial_id=trial_id, allocation_id=allocation):
                     self.told(_yielded(trial_id, allocation))
 
-    def told(self, message: News | ReportValidation) -> None:
+    def told(self, message: Notification | ReportValidation) -> None:
         self.messages += 1
         self.happens(decide(message, self.experiment, self.ids))
 
@@ -107,7 +107,7 @@ def searched(searcher: dict[str, Any]) -> tuple[Cluster, float]:
     submission = CreateExperiment("bench", config, "", 1, "ada", 1, 7)
     cluster = Cluster(Experiment(), Random(7))
     started = time.perf_counter()
-    cluster.happens(wishes.create(submission, 1, cluster.ids))
+    cluster.happens(user_commands.create(submission, 1, cluster.ids))
     while cluster.experiment.state is ExperimentState.ACTIVE:
         cluster.report()
     return cluster, time.perf_counter() - started

@@ -33,7 +33,7 @@ from resolute.scheduling import pool
 from resolute.scheduling.policies import policy_for
 from resolute.search import experiment
 from resolute.search.experiment import Experiment
-from resolute.search.methods import Told
+from resolute.search.methods import SearchEvent
 from resolute.search.operations import carry_out, continue_search, with_decisions
 from tests.simulation.plain import plain
 from tests.simulation.reasons import everything_has_a_reason
@@ -109,7 +109,7 @@ def _check_decisions(name: str, replayed: Experiment, appended: list[Event]) -> 
     for at, event in enumerate(appended):
         follows = appended[at + 1 :]
         ids = _ids_of(follows)
-        if isinstance(event, Told) and not _is_part_of_another(event, follows):
+        if isinstance(event, SearchEvent) and not _is_part_of_another(event, follows):
             recorded, *decided = with_decisions(replayed, continue_search(replayed, event, ids))
             assert event == recorded, f"{name}: {event} was recorded, and now it would be {recorded}"
             assert follows[: len(decided)] == decided, f"{name}: after {event} came {follows}, and now {decided}"

@@ -21,10 +21,10 @@ from resolute.proto.experiment import (
 from resolute.search.methods import (
     CreateTrial,
     Operation,
+    SearchEvent,
     SearchMethod,
     Shutdown,
     StopTrial,
-    Told,
     TrainTo,
     Wait,
     method_for,
@@ -84,7 +84,7 @@ class Player:
     def __init__(self, method: SearchMethod, rng: Random, *, checks: bool = True) -> None:
         self.method, self.rng, self.checks = method, rng, checks
         self.open: dict[int, Imagined] = {}
-        self.history: list[tuple[Told, list[Operation]]] = []
+        self.history: list[tuple[SearchEvent, list[Operation]]] = []
         self.operations: list[Operation] = []
         self.over: Shutdown | None = None
         self._ids = itertools.count(1)
@@ -136,7 +136,7 @@ class Player:
         del self.open[trial_id]
         self.tell(TrialEnded(trial_id, outcome, f"it was played as {outcome}"))
 
-    def tell(self, event: Told) -> None:
+    def tell(self, event: SearchEvent) -> None:
         if self.over:
             return
         before = pickle.dumps(self.method) if self.checks else b""

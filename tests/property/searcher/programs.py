@@ -32,8 +32,8 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.proto.states import RUNNING, STOPPING, ExperimentState
-from resolute.search import wishes
-from resolute.search.decide import News, decide
+from resolute.search import user_commands
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.reports import CloseTrial, CoverTarget
 from resolute.search.trial import Trial
@@ -109,7 +109,7 @@ class Playing:
         )
         self.people, self.stubborn = rng.choice([0, 0.03, 0.1]), rng.choice([0, 0.5, 0.9])
         config = configuration(rng)
-        self._happen(wishes.create(CreateExperiment("any", config, "", 1, "ada", 1, self.seed), 1, self.ids))
+        self._happen(user_commands.create(CreateExperiment("any", config, "", 1, "ada", 1, self.seed), 1, self.ids))
 
     def to_the_end(self) -> None:
         """Raises AssertionError where nothing is left that could happen, and the search has not ended."""
@@ -134,7 +134,7 @@ class Playing:
 
     # ------------------------------------------------------------ the searcher's side
 
-    def _tell(self, message: SearcherCommand | News) -> None:
+    def _tell(self, message: SearcherCommand | Notification) -> None:
         try:
             self._happen(decide(message, self.experiment, self.ids))
         except Refused:

@@ -21,7 +21,7 @@ from resolute.proto.experiment import (
     TrialStopRequested,
 )
 from resolute.proto.states import RUNNING, STOPPING, TrialState
-from resolute.search import methods, turns
+from resolute.search import concurrency, methods
 from resolute.search.experiment import Experiment, evolve
 from tests.property.searcher.walks import PickySearch, Walk, ended_trials
 
@@ -97,7 +97,7 @@ def test_an_active_experiment_leaves_no_trial_idle(search: str, script: list[int
     for one in walk.experiment.open.values():
         if walk.experiment.state.name == "ACTIVE":
             waits = one.state is TrialState.WAITING
-            waits |= one.trial_id in walk.experiment.queue and turns.room(walk.experiment) == 0
+            waits |= one.trial_id in walk.experiment.queue and concurrency.free_places(walk.experiment) == 0
             waits |= one.target is not None and one.has_covered(one.target, walk.experiment.settings)  # and hears of it
             assert one.allocation_id is not None or one.trial_id in told_to_close or waits
 

@@ -23,7 +23,7 @@ from resolute.proto.experiment import (
 from resolute.search.methods import Answer, CreateTrial, Operation, Shutdown, StopTrial, TrainTo, Wait, method_for
 from resolute.search.methods.bracket import Bracket
 from resolute.search.methods.halving import HalvingSearch
-from resolute.search.methods.method import Told
+from resolute.search.methods.method import SearchEvent
 from resolute.search.settings import Settings
 from tests.contract.searcher.searches import LENGTH, Player
 from tests.property.searcher.slow_halving import WORST, Asked, SlowHalving, SlowPromoting, SlowStopping
@@ -88,7 +88,7 @@ def played(wanted: Wanted, turns: list[tuple[int, str, float | None]], *, finish
 # ---------------------------------------------------------------- the same as the plain algorithm
 
 
-def retold(wanted: Wanted, history: list[tuple[Told, list[Operation]]]) -> list[tuple[Asked, Asked]]:
+def retold(wanted: Wanted, history: list[tuple[SearchEvent, list[Operation]]]) -> list[tuple[Asked, Asked]]:
     """What the plain algorithm asks for at each event, beside what the method asked for."""
     sign = 1 if wanted.smaller_is_better else -1
     slow, invalid = plain(wanted), set()

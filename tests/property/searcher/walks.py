@@ -16,11 +16,11 @@ from resolute.proto.experiment import TrialEnded, TrialStopRequested, TrialTarge
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.proto.states import End
-from resolute.search import wishes
-from resolute.search.decide import News, decide
+from resolute.search import user_commands
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods import Answer, Operation, Shutdown, StopTrial, TrainTo, Wait
-from resolute.search.methods.method import Told
+from resolute.search.methods.method import SearchEvent
 from resolute.search.methods.random import RandomSearch
 from resolute.search.reports import CloseTrial, CoverTarget
 from resolute.search.trial import Trial
@@ -32,7 +32,7 @@ class DeletionFailed:
     """The checkpoint store could not remove the files."""
 
 
-Message = asked.SearcherCommand | News | DeletionFailed
+Message = asked.SearcherCommand | Notification | DeletionFailed
 
 
 SEARCHERS: Mapping[str, dict[str, Any]] = {
@@ -47,11 +47,11 @@ class PickySearch(RandomSearch):
     """A random search that stops bad trials and may give up early, and lets good ones wait for others, as halving
     methods do: it shows that the experiment carries out everything a method may ask for."""
 
-    def next(self, event: Told) -> Answer:
+    def next(self, event: SearchEvent) -> Answer:
         operations = self._picked(event)
         return super().next(event) if operations is None else Answer(event, operations)
 
-    def _picked(self, event: Told) -> list[Operation] | None:
+    def _picked(self, event: SearchEvent) -> list[Operation] | None:
         match event:
             case TrialTargetReached(metric=None):
                 return [Wait(event.trial_id, "others come first")]
@@ -80,7 +80,7 @@ class Walk:
     def __post_init__(self) -> None:
         merged = config(self.name, **SEARCHERS.get(self.name, {"max_trials": 4, "max_concurrent_trials": 2}))
         self.experiment = Experiment()
-        self._happens(wishes.create(submission(merged, activate=self.activate), EXPERIMENT, self.ids))
+        self._happens(user_commands.create(submission(merged, activate=self.activate), EXPERIMENT, self.ids))
 
     def take(self, choice: int) -> None:
         """One message, chosen by `choice` among all that could come now. What is refused has not happened."""
@@ -90,7 +90,7 @@ class Walk:
     def send(self, message: Message) -> list[Event]:
         try:
             if isinstance(message, DeletionFailed):
-                happened = wishes.deletion_failed(self.experiment, "the disk is read-only")
+                happened = user_commands.deletion_failed(self.experiment, "the disk is read-only")
             else:
                 happened = decide(message, self.experiment, self.ids)
         except ResoluteError:

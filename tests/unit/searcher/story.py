@@ -13,8 +13,8 @@ from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import CreateExperiment, SearcherCommand
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.search import wishes
-from resolute.search.decide import News, decide
+from resolute.search import user_commands
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 
 SEED = 7
@@ -53,7 +53,7 @@ def submission(merged: dict[str, Any], *, activate: bool = True, seed: int = SEE
 
 def created(name: str = "single", *, activate: bool = True, **changes: Any) -> list[Event]:
     """The events of a fresh experiment 1; its trials are 1, 2, 3 …"""
-    return wishes.create(submission(config(name, **changes), activate=activate), EXPERIMENT, itertools.count(1))
+    return user_commands.create(submission(config(name, **changes), activate=activate), EXPERIMENT, itertools.count(1))
 
 
 def fold(events: list[Event]) -> Experiment:
@@ -71,7 +71,7 @@ class Story:
     def experiment(self) -> Experiment:
         return fold(list(self.events))
 
-    def when(self, message: SearcherCommand | News) -> Story:
+    def when(self, message: SearcherCommand | Notification) -> Story:
         experiment = self.experiment
         ids = itertools.count(len(experiment.trials) + 1)
         happened = tuple(decide(message, experiment, ids))

@@ -14,7 +14,7 @@ import pytest
 
 from resolute.proto.experiment import ReportValidation, TrialStopRequested
 from resolute.proto.message import Event
-from resolute.search import wishes
+from resolute.search import user_commands
 from resolute.search.decide import decide
 from resolute.search.experiment import Experiment, evolve
 from tests.unit.searcher.story import EXPERIMENT, config, exited, submission
@@ -51,7 +51,7 @@ def effort_after(trials: int) -> tuple[int, int]:
         happens(decide(exited(allocation), experiment, ids))
 
     merged = config("random", max_trials=trials + 5, max_concurrent_trials=2)
-    happens(wishes.create(submission(merged), EXPERIMENT, ids))
+    happens(user_commands.create(submission(merged), EXPERIMENT, ids))
     for _ in range(trials):
         ends()
     latest = next(reversed(experiment.open.values()))
@@ -83,7 +83,7 @@ def effort_of_halving_after(trials: int, **changes: Any) -> int:
         happens(decide(ReportValidation(EXPERIMENT, one.trial_id, one.run_id, one.target, metric), experiment, ids))
 
     merged = config("async_halving", max_trials=trials + 100, **HALVING, **changes)
-    happens(wishes.create(submission(merged), EXPERIMENT, ids))
+    happens(user_commands.create(submission(merged), EXPERIMENT, ids))
     while len(experiment.trials) < trials:
         reports()
     return max(calls(reports) for _ in range(20))

@@ -32,7 +32,7 @@ from resolute.proto.experiment import (
     UnarchiveExperiment,
 )
 from resolute.proto.states import ExperimentState as State
-from resolute.search import wishes
+from resolute.search import user_commands
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given, submission
 
 ID = EXPERIMENT
@@ -61,9 +61,9 @@ def test_a_submission_that_shall_wait_creates_trials_without_runs() -> None:
 
 
 def test_the_same_submission_makes_the_same_trials_and_another_seed_makes_others() -> None:
-    same = [wishes.create(submission(config("random")), 5, itertools.count(1)) for _ in range(2)]
+    same = [user_commands.create(submission(config("random")), 5, itertools.count(1)) for _ in range(2)]
     assert same[0] == same[1]
-    other = wishes.create(submission(config("random"), seed=8), 5, itertools.count(1))
+    other = user_commands.create(submission(config("random"), seed=8), 5, itertools.count(1))
     assert [e.hparams for e in other if isinstance(e, TrialCreated)] != [
         e.hparams for e in same[0] if isinstance(e, TrialCreated)
     ]
@@ -127,7 +127,7 @@ def test_an_ended_experiment_is_archived_and_brought_back() -> None:
 def test_deleting_waits_for_the_files_and_can_be_tried_again() -> None:
     story = ended().when(DeleteExperiment(ID)).then(ExperimentDeletionRequested())
     story.when(DeleteExperiment(ID)).then()
-    failed = given([*story.events, *wishes.deletion_failed(story.experiment, "the disk is read-only")])
+    failed = given([*story.events, *user_commands.deletion_failed(story.experiment, "the disk is read-only")])
     assert failed.experiment.state is State.DELETE_FAILED
     again = failed.when(DeleteExperiment(ID)).then(ExperimentDeletionRequested())
     gone = again.when(ConfirmDeleted(ID)).then(ExperimentDeleted())

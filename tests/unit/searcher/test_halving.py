@@ -17,7 +17,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.states import End
-from resolute.search.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait, method_for
+from resolute.search.methods import CreateTrial, Operation, SearchEvent, Shutdown, StopTrial, TrainTo, Wait, method_for
 from resolute.search.methods.brackets import bracket_concurrency, bracket_rungs, bracket_trials
 from resolute.search.methods.halving import HalvingSearch
 from resolute.search.settings import Settings
@@ -45,7 +45,7 @@ class Search:
                 self.trials = next(self._ids)
                 self._tell(TrialCreated(self.trials, created.request_id, "t", created.hparams, created.seed))
 
-    def _tell(self, event: Told) -> list[Operation]:
+    def _tell(self, event: SearchEvent) -> list[Operation]:
         answer = self.method.next(event)
         self.method.evolve(answer.event)
         return answer.operations

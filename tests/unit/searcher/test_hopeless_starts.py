@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from resolute.proto.experiment import AgentUser, TrialEnded, TrialRunEnded
-from resolute.search import wishes
+from resolute.search import user_commands
 from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, config, created, exited, given, submission
 
@@ -35,6 +35,6 @@ def test_without_that_word_it_is_tried_again(code: int | None) -> None:
 
 def test_a_task_runs_as_its_owners_agent_user() -> None:
     ada = AgentUser("ada", 1001, "science", 2001)
-    events = wishes.create(replace(submission(config()), agent_user=ada), EXPERIMENT, iter(range(1, 9)))
+    events = user_commands.create(replace(submission(config()), agent_user=ada), EXPERIMENT, iter(range(1, 9)))
     story = given(events)
     assert describe(story.experiment, 1, story.allocation(1)).agent_user == ada

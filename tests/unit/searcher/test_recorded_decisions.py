@@ -17,9 +17,9 @@ import pytest
 from resolute import codec
 from resolute.proto.experiment import ExperimentCreated, SearchBracket, SearchDecision, SearchOperationsPosted
 from resolute.proto.message import Event, Recorded
-from resolute.search import wishes
+from resolute.search import user_commands
 from resolute.search.experiment import Experiment, evolve
-from resolute.search.methods import Operation, Told, halving
+from resolute.search.methods import Operation, SearchEvent, halving
 from resolute.search.methods.custom import CustomSearch
 from resolute.search.methods.halving import HalvingSearch
 from resolute.search.methods.method import Report
@@ -89,7 +89,7 @@ def test_every_history_folds_to_the_same_state_when_the_ranking_changes(
 ) -> None:
     before = searches_in(history_of(path))
     monkeypatch.setattr(halving, "NOW", WorstFirst())
-    monkeypatch.setattr(wishes, "divide", one_bracket_more)
+    monkeypatch.setattr(user_commands, "divide", one_bracket_more)
     assert searches_in(history_of(path)) == before
 
 
@@ -188,7 +188,7 @@ def test_how_many_invalid_trials_are_replaced_is_no_part_of_what_is_remembered()
     assert remembered(1, player.history) == remembered(10_000, player.history)
 
 
-def remembered(replaced_most: int, history: list[tuple[Told, list[Operation]]]) -> Any:
+def remembered(replaced_most: int, history: list[tuple[SearchEvent, list[Operation]]]) -> Any:
     method = RandomSearch(Settings.of(SEARCHES["random"]), 7)
     method.replaced_most = replaced_most
     for event, _ in history:

@@ -1,4 +1,4 @@
-"""One door for every message that an existing experiment decides on: commands, facts of other services, own notes."""
+"""`decide` of experiments: commands, facts of other services, and the messages that the searcher sends itself."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import ExperimentState
-from resolute.search import chapters, reports, trial_logs, trial_metadata, wishes
+from resolute.search import continuing, reports, trial_logs, trial_metadata, user_commands
 from resolute.search.experiment import Experiment
 from resolute.search.operations import TrialIds, with_decisions
 from resolute.search.reports import CloseTrial, CoverTarget
 
-News: TypeAlias = (
+Notification: TypeAlias = (
     AllocationStarted
     | AllocationExited
     | CheckpointCompleted
@@ -49,20 +49,20 @@ News: TypeAlias = (
     | CloseTrial
     | CoverTarget
 )
-"""What is not asked of the experiment but told to it."""
+"""Messages that are no commands: facts of other services, and messages of the searcher to itself."""
 
 
-def decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialIds) -> list[Event]:
-    """What happens when `message` reaches `experiment`, which is only read.
+def decide(message: SearcherCommand | Notification, experiment: Experiment, ids: TrialIds) -> list[Event]:
+    """The events that follow when `message` reaches `experiment`, which is only read.
 
     Raises NotFound for an unknown experiment or trial, Refused where the state does not allow it.
     """
     return with_decisions(experiment, _decide(message, experiment, ids))
 
 
-def _decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialIds) -> list[Event]:
-    if isinstance(message, News):
-        return _hear(message, experiment, ids)
+def _decide(message: SearcherCommand | Notification, experiment: Experiment, ids: TrialIds) -> list[Event]:
+    if isinstance(message, Notification):
+        return _on_notification(message, experiment, ids)
     late = isinstance(message, ConfirmDeleted | DeleteExperiment) and experiment.state is ExperimentState.DELETED
     if experiment.state in (ExperimentState.ABSENT, ExperimentState.DELETED) and not late:
         raise NotFound(f"no experiment {getattr(message, 'experiment_id', '')}")
@@ -79,59 +79,59 @@ def _decide(message: SearcherCommand | News, experiment: Experiment, ids: TrialI
             return reports.log_policy_matched(experiment, message)
         case KillTrial():
             return reports.kill_trial(experiment, message, ids)
-    return _grant(message, experiment)
+    return _execute(message, experiment)
 
 
-def _hear(news: News, experiment: Experiment, ids: TrialIds) -> list[Event]:
-    match news:
+def _on_notification(notification: Notification, experiment: Experiment, ids: TrialIds) -> list[Event]:
+    match notification:
         case AllocationStarted():
-            return reports.run_started(experiment, news)
+            return reports.run_started(experiment, notification)
         case AllocationExited():
-            return reports.run_ended(experiment, news, ids)
+            return reports.run_ended(experiment, notification, ids)
         case CheckpointCompleted():
-            return reports.checkpointed(experiment, news)
+            return reports.checkpointed(experiment, notification)
         case CheckpointDeletionRequested(uuid=uuid) | CheckpointFilesRemoved(uuid=uuid):
             return reports.checkpoint_lost(experiment, uuid)
         case JobMoved(priority=priority):
             return wishes.adopt_priority(experiment, priority)
         case CloseTrial():
-            return reports.close_trial(experiment, news, ids)
+            return reports.close_trial(experiment, notification, ids)
         case CoverTarget():
-            return reports.cover_target(experiment, news, ids)
+            return reports.cover_target(experiment, notification, ids)
 
 
-def _grant(wish: SearcherCommand, experiment: Experiment) -> list[Event]:
-    match wish:
+def _execute(command: SearcherCommand, experiment: Experiment) -> list[Event]:
+    match command:
         case PauseExperiment():
-            return wishes.pause(experiment)
+            return user_commands.pause(experiment)
         case ActivateExperiment():
-            return wishes.activate(experiment)
+            return user_commands.activate(experiment)
         case CancelExperiment():
-            return wishes.cancel(experiment)
+            return user_commands.cancel(experiment)
         case KillExperiment():
-            return wishes.kill(experiment)
+            return user_commands.kill(experiment)
         case ContinueExperiment():
-            return chapters.proceed(experiment, wish)
+            return continuing.continue_experiment(experiment, command)
         case ArchiveExperiment():
-            return wishes.archive(experiment)
+            return user_commands.archive(experiment)
         case UnarchiveExperiment():
-            return wishes.unarchive(experiment)
+            return user_commands.unarchive(experiment)
         case DeleteExperiment():
-            return wishes.delete(experiment)
+            return user_commands.delete(experiment)
         case ConfirmDeleted():
-            return wishes.confirm_deleted(experiment)
+            return user_commands.confirm_deleted(experiment)
         case EditExperiment(changes=changes):
-            return wishes.edit(experiment, changes)
+            return user_commands.edit(experiment, changes)
         case AddLabel(label=label):
-            return wishes.add_label(experiment, label)
+            return user_commands.add_label(experiment, label)
         case RemoveLabel(label=label):
-            return wishes.remove_label(experiment, label)
+            return user_commands.remove_label(experiment, label)
         case MoveExperiment(project_id=project_id):
-            return wishes.move(experiment, project_id)
+            return user_commands.move(experiment, project_id)
         case SetTrialLogRetention():
-            return trial_logs.set_retention(experiment, wish)
+            return trial_logs.set_retention(experiment, command)
         case ChangeTrialMetadata(trial_id=trial_id):
-            return trial_metadata.change(experiment.trial(trial_id), wish)
+            return trial_metadata.change(experiment.trial(trial_id), command)
         case RecordLogRemoved():
-            return trial_logs.removed(experiment, wish)
-    raise NotFound(f"the searcher does not decide {type(wish).__name__}")
+            return trial_logs.removed(experiment, command)
+    raise NotFound(f"the searcher does not decide {type(command).__name__}")

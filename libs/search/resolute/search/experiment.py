@@ -1,7 +1,7 @@
 """One experiment: a configuration being searched, and all the trials of that search, as one story.
 
 The fold owns its state and changes it in place, at a cost that does not depend on how many trials there were.
-Deciding is next door: `wishes` for what people ask, `reports` for what trials do, `search` for what the method wants.
+The decisions are in other modules: `user_commands` for users, `reports` for trials, `operations` for the search method.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from resolute.proto.states import FINISHED, RUNNING, STOPPING, End, StopAs
 from resolute.proto.states import ExperimentState as State
 from resolute.search import settings, trial, trial_metadata
 from resolute.search.flow import Flow, loops, step
-from resolute.search.methods import SearchMethod, Told, method_for
+from resolute.search.methods import SearchEvent, SearchMethod, method_for
 from resolute.search.settings import Settings
 from resolute.search.trial import Trial, TrialEvent
 
@@ -187,14 +187,15 @@ def _create(experiment: Experiment, event: ExperimentCreated) -> None:
 
 
 def _continue(experiment: Experiment, event: ExperimentContinued) -> None:
-    """The search method starts afresh and is told of what stays: the trials there are, and how the others ended."""
+    """Starts a new search method and gives it the events that still hold: the trials, and how those that stay ended
+    have ended."""
     experiment.reason, experiment.config = "", event.config
     experiment.name = event.config.get("name", experiment.name)
     experiment._settings = Settings.of(event.config)
     experiment._method = method_for(experiment.settings, experiment.seed)
     for one in experiment.trials.values():
-        for told in trial.told_again(one, goes_on=one.trial_id in event.trials):
-            experiment.method.evolve(told)
+        for past in trial.events_for_new_method(one, goes_on=one.trial_id in event.trials):
+            experiment.method.evolve(past)
 
 
 def _edit(experiment: Experiment, changes: dict[str, Any]) -> None:
@@ -217,7 +218,7 @@ def _evolve_trial(experiment: Experiment, trial_id: int, event: TrialEvent) -> N
         case TrialEnded():
             del experiment.open[trial_id]
             experiment.queue.pop(trial_id, None)
-    if isinstance(event, Told):
+    if isinstance(event, SearchEvent):
         experiment.method.evolve(event)
 
 

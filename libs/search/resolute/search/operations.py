@@ -26,9 +26,9 @@ from resolute.proto.states import (
     ends_as,
     is_stopping,
 )
-from resolute.search import derive, trial, turns
+from resolute.search import concurrency, derive, trial
 from resolute.search.experiment import Experiment
-from resolute.search.methods import CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
+from resolute.search.methods import CreateTrial, Operation, SearchEvent, Shutdown, StopTrial, TrainTo, Wait
 from resolute.search.methods.halving import NOTHING
 from resolute.search.methods.method import Report
 
@@ -36,7 +36,7 @@ TrialIds = Iterator[int]
 """Fresh trial ids, as many as are asked for."""
 
 
-def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[Event]:
+def continue_search(experiment: Experiment, event: SearchEvent, ids: TrialIds) -> list[Event]:
     """`event`, and what follows from it for the search."""
     if is_stopping(experiment.state):
         last = isinstance(event, TrialEnded) and len(experiment.open) == 1
@@ -46,12 +46,12 @@ def continue_search(experiment: Experiment, event: Told, ids: TrialIds) -> list[
     operations = answer.operations
     follows = carry_out(experiment, operations, ids, closing)
     if closing is not None and not any(isinstance(operation, Shutdown) for operation in operations):
-        follows += turns.after_the_end_of(experiment, closing)
+        follows += concurrency.runs_after_end(experiment, closing)
     return [answer.event, *_progressed(experiment), *follows]
 
 
 def _progressed(experiment: Experiment) -> list[Event]:
-    """Said with the report after the one that made it so: what follows from an event is known once it has happened."""
+    """The progress is recorded together with the next report: what an event changes is known after it is folded."""
     now = round(experiment.method.progress(), 2)
     compares = experiment.settings.searcher.name in HALVING
     return [SearchProgressed(now)] if compares and now > experiment.progress else []
@@ -76,7 +76,7 @@ def _with_decision(event: Report) -> Report:
 def carry_out(
     experiment: Experiment, operations: Sequence[Operation], ids: TrialIds, closing: int | None = None
 ) -> list[Event]:
-    """`closing` is the trial that ends in the same breath, and so counts as ended."""
+    """`closing`: the trial that ends in the same append, and so counts as ended."""
     events: list[Event] = []
     for operation in operations:
         match operation:
@@ -125,8 +125,9 @@ def _create(experiment: Experiment, wanted: CreateTrial, trial_id: int) -> list[
 
 
 def _train(experiment: Experiment, wanted: TrainTo) -> list[Event]:
-    """A trial that has a run is told in it; one whose run is giving way runs again when it has. What its validations
-    cover needs no run, and one that still waits for its turn has one coming."""
+    """A trial with a run gets the new target in that run; one whose run is being preempted runs again afterwards. No
+    run is needed where the trial's validations already reach the target, or where the trial waits in the queue for a
+    run."""
     one = experiment.open.get(wanted.trial_id)
     if one is None or is_stopping(one.state):
         return []
@@ -146,8 +147,8 @@ def _let_wait(experiment: Experiment, wanted: Wait) -> list[Event]:
 
 
 def _stop(experiment: Experiment, wanted: StopTrial) -> list[Event]:
-    """A trial without a run is closed in a step of its own (`CloseTrial`): its end may ask the method again, which
-    must have heard of this first."""
+    """A trial without a run is closed by a message of its own (`CloseTrial`): its end may ask the search method again,
+    and the method must have folded this event first."""
     stopped = experiment.open.get(wanted.trial_id)
     if stopped is None or is_stopping(stopped.state):
         return []

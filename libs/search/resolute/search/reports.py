@@ -1,6 +1,7 @@
-"""What trials do: their runs start and end, they validate, checkpoint, and give up; and one trial may be killed.
+"""Reports about trials: runs start and end, trials validate, save checkpoints and exit early; and the kill of one
+trial.
 
-News may come late or twice. What concerns a run that is over, or a trial that has ended, changes nothing.
+A report may come late or twice. A report about a run that is over, or a trial that has ended, has no effect.
 """
 
 from __future__ import annotations
@@ -50,14 +51,15 @@ from resolute.search.operations import TrialIds, continue_search
 
 @dataclass(frozen=True, slots=True)
 class CloseTrial:
-    """A trial that was told to stop has no run to wait for. The searcher's note to itself."""
+    """Closes a trial that was asked to stop and has no run. The searcher sends this message to itself."""
 
     trial_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class CoverTarget:
-    """A trial was given a target that its latest validation may already lie beyond. The searcher's note to itself."""
+    """A trial was given a target that its latest validation may have reached. The searcher sends this message to
+    itself."""
 
     trial_id: int
 
@@ -87,7 +89,7 @@ def run_ended(experiment: Experiment, fact: AllocationExited, ids: TrialIds) -> 
 
 
 def validated(experiment: Experiment, report: ReportValidation, ids: TrialIds) -> list[Event]:
-    """The first report of each step stands: a run that repeats what an earlier one did decides nothing anew."""
+    """Only the first report of each step counts: a run that repeats steps of an earlier run changes no decision."""
     one = experiment.trial(report.trial_id)
     if one.trial_id not in experiment.open or report.run_id != one.run_id:
         return []
@@ -120,7 +122,7 @@ def _reached(experiment: Experiment, one: trial.Trial, metric: float | None, ids
 
 
 def operation_completed(experiment: Experiment, report: CompleteOperation, ids: TrialIds) -> list[Event]:
-    """Raises Refused for a length that the trial was not told to train to."""
+    """Raises Refused for a length that is not the trial's target."""
     one = experiment.trial(report.trial_id)
     if one.target is None:
         raise Refused(f"trial {one.trial_id} was set no length to train to; report validations, that is enough")
@@ -162,7 +164,7 @@ def checkpointed(experiment: Experiment, fact: CheckpointCompleted) -> list[Even
 
 
 def checkpoint_lost(experiment: Experiment, uuid: str) -> list[Event]:
-    """Only trials that may still resume care."""
+    """Has an effect only on trials that may still resume from the checkpoint."""
     holders = (one for one in experiment.open.values() if uuid in one.checkpoints)
     return [event for one in holders for event in _fall_back(one, uuid)]
 
@@ -185,11 +187,11 @@ def early_exit(experiment: Experiment, report: ReportEarlyExit, ids: TrialIds) -
 
 
 def log_policy_matched(experiment: Experiment, report: ReportLogPolicyMatch) -> list[Event]:
-    """Once for each run and policy, whichever of its lines and however many gateways say so. A line of an earlier run
-    that comes late, because nobody could store it in time, still counts for the runs to come."""
+    """Recorded once for each run and policy, however many lines match and however many gateways report them. A line of
+    an earlier run that comes late, because it could not be stored in time, still counts for later runs."""
     one = experiment.trial(report.trial_id)
-    told = report.run_id == one.run_id and report.policy in one.matched
-    if one.trial_id not in experiment.open or report.run_id > one.run_id or told:
+    known = report.run_id == one.run_id and report.policy in one.matched
+    if one.trial_id not in experiment.open or report.run_id > one.run_id or known:
         return []
     return [
         TrialLogPolicyMatched(

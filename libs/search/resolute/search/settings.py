@@ -22,7 +22,7 @@ class Settings:
     searcher: SearcherConfig
     space: Space
     length_batches: int | None
-    """How far a trial trains, where that can be told in batches before it starts."""
+    """How far a trial trains, where that can be converted to batches before it starts."""
     records_per_epoch: int
     max_restarts: int
     preemption_timeout_s: int
@@ -64,7 +64,7 @@ class Settings:
     def batches(self, length: int, hparams: Mapping[str, Any]) -> int | None:
         """A length in the unit of `searcher.max_length`, in batches of a trial with `hparams`.
 
-        None where that cannot be told: nobody said how large a batch or how long an epoch is.
+        None where the configuration does not say how large a batch or how long an epoch is.
         """
         size = hparams.get("global_batch_size")
         try:
@@ -127,7 +127,7 @@ def _are_labels(value: Any) -> bool:
 
 
 QUEUE_FIELDS = tuple(setting.value for setting in JobSetting)
-"""Those the scheduler is told about."""
+"""The settings that the searcher sends to the scheduler."""
 
 EDITABLE: Mapping[str, Editable] = {
     "name": Editable(("name",), "text, not empty", lambda value: _is_text(value) and bool(value.strip())),

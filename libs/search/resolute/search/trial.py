@@ -1,7 +1,7 @@
 """One trial: a training run of the search with fixed hyperparameters, through as many runs as that takes.
 
-A run is one allocation's worth of training. A trial has at most one at a time, and goes on from its latest
-checkpoint in the next: after a pause, a preemption, a lost host, or a failure that its restarts allow for.
+A run is the training in one allocation. A trial has at most one run at a time. After a pause, a preemption, the loss of
+a host, or a failure while restarts are left, the trial goes on from its latest checkpoint in a new run.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ OF_OPEN_TRIALS: tuple[type[TrialEvent], ...] = (
 
 @dataclass(slots=True)
 class Trial:
-    """Owned by its experiment's fold, which alone changes it."""
+    """The state of one trial. Only the fold of its experiment changes it."""
 
     trial_id: int
     request_id: str = ""
@@ -119,7 +119,7 @@ class Trial:
     allocation_id: str | None = None
     """Of the live run; None when there is none."""
     pool: str = ""
-    """Where the run is; the experiment may have been told to move its later ones elsewhere."""
+    """The pool of the run; later runs may be in another one, where the experiment was moved."""
     started: bool = False
     killing: bool = False
     restarts: int = 0
@@ -151,7 +151,8 @@ class Trial:
         return next(reversed(self.checkpoints), None)
 
     def has_covered(self, length: int, settings: Settings) -> bool:
-        """Whether its latest validation was at `length` or beyond. Never, where that cannot be told in batches."""
+        """Whether the latest validation was at `length` or beyond. False where lengths cannot be converted to
+        batches."""
         batches = settings.batches(length, self.hparams)
         return batches is not None and self.validated_steps >= batches
 
@@ -216,8 +217,8 @@ def _note_match(trial: Trial, match: TrialLogPolicyMatched) -> None:
             trial.blocked_agents = (*trial.blocked_agents, match.agent_id)
 
 
-def told_again(one: Trial, *, goes_on: bool) -> Iterator[TrialCreated | TrialEarlyExitReported | TrialEnded]:
-    """What a search method that starts afresh must know of a trial: that it is there, and how it ended if it did."""
+def events_for_new_method(one: Trial, *, goes_on: bool) -> Iterator[TrialCreated | TrialEarlyExitReported | TrialEnded]:
+    """The events that a new search method gets about an existing trial: its creation, and its end if it has ended."""
     yield TrialCreated(one.trial_id, one.request_id, one.task_id, one.hparams, one.seed)
     if goes_on:
         return
@@ -310,5 +311,5 @@ def _has_more_to_come(trial: Trial) -> bool:
 
 
 def _failure(ended: TrialRunEnded) -> str:
-    told = f": {ended.reason}" if ended.reason else ""
-    return f"run {ended.run_id} failed with exit code {ended.exit_code}{told}"
+    reason = f": {ended.reason}" if ended.reason else ""
+    return f"run {ended.run_id} failed with exit code {ended.exit_code}{reason}"

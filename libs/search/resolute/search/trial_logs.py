@@ -7,7 +7,7 @@ from resolute.proto.message import Event
 from resolute.proto.states import GONE
 from resolute.search.experiment import Experiment
 from resolute.search.settings import check_log_retention
-from resolute.search.wishes import refused
+from resolute.search.user_commands import refused
 
 
 def set_retention(experiment: Experiment, command: SetTrialLogRetention) -> list[Event]:

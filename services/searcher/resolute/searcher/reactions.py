@@ -1,4 +1,4 @@
-"""What the searcher asks of others when one of its own events has happened, and what a run needs to start."""
+"""The requests of the searcher to other services after its own events, and the description of a run for the agent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASK_TYPE = "TRIAL"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`step` tells the asks of one event apart."""
+    """`step` distinguishes the requests of one event."""
 
     step: str
     command: Command
@@ -55,7 +55,7 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
             storage = experiment.config.get("checkpoint_storage") or {}
             return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))
         case ExperimentEdited(changes=changes) if "resource_pool" not in changes:
-            # As they are by now: an edit that is told again must not undo a later one that the pool has heard of.
+            # The present values: an edit that is sent again must not undo a later one that the pool already has.
             now = _queue_settings(experiment)
             queue = {name: now[name] for name in QUEUE_FIELDS if name in changes and name in now}
             return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, queue)) if queue else None

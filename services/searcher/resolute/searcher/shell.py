@@ -1,4 +1,4 @@
-"""The searcher at work: commands in, facts in, decisions into the log, asks of the other services out."""
+"""The shell of the searcher: it handles commands and facts, appends decisions, and sends requests to other services."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import AllocationOutcome, ExperimentState
 from resolute.proto.tasks import DescribeTask, TaskDescription
-from resolute.search import chapters, derive, reports, wishes
-from resolute.search.decide import News, decide
+from resolute.search import continuing, derive, reports, user_commands
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods import method_for
 from resolute.search.reports import CloseTrial, CoverTarget
@@ -59,7 +59,7 @@ async def serve(context: Context) -> None:
     searcher = Searcher(context)
     described = Question(SEARCHER.subject, DescribeTask, searcher.describe, lambda question: question.allocation_id)
     subscription = await serve_commands(context, NAME, searcher.handle, questions=(described,))
-    # Removing the files of a big experiment takes long, and nobody else shall wait for it.
+    # A consumer of its own: removing the files of a big experiment takes long, and must not hold up other reactions.
     following = (
         Reactions(NAME, context.log, searcher.react, TaskPartitions(), attempt_lock=context.attempt_lock),
         Reactions(f"{NAME}-deletions", context.log, searcher.delete, attempt_lock=context.attempt_lock),
@@ -90,14 +90,14 @@ class Searcher:
             case DescribeRun():
                 experiment = await self._experiments.state(_stream(command.experiment_id))
                 return Reply(data=codec.dump(describe(experiment, command.trial_id, command.allocation_id)))
-            case PreviewSearch():  # plays the whole search, while others want to be served
+            case PreviewSearch():  # plays the whole search, in a thread so that other requests are served
                 return Reply(data=await asyncio.to_thread(preview, command.config, command.seed))
         experiment_id = getattr(command, "experiment_id", None)
         if not isinstance(command, SearcherCommand) or experiment_id is None:
             raise NotFound(f"the searcher does not decide {type(command).__name__}")
         outcome = await self._execute(experiment_id, _deciding(command), cause)
         if isinstance(command, ReportValidation):
-            # What has just been folded is at hand; only a stream that was forgotten meanwhile is read again.
+            # The state was just folded and is in memory, unless the stream was dropped from memory meanwhile.
             experiment = await self._experiments.state(_stream(experiment_id), at_least=1)
             return Reply(outcome.position, codec.dump(reports.taken(experiment, command)))
         if isinstance(command, AddLabel | RemoveLabel):
@@ -111,7 +111,7 @@ class Searcher:
         return (await self._experiments.state(_stream(experiment_id), at_least=1)).labels
 
     async def describe(self, question: DescribeTask) -> TaskDescription:
-        """What to run in an allocation of ours; a refusal where nothing is to run there any more."""
+        """What to run in an allocation of a trial. Raises Refused where the trial needs no run there any more."""
         if question.experiment_id is None or question.trial_id is None:
             return TaskDescription(refusal=f"task {question.task_id} belongs to no trial")
         experiment = await self._experiments.state(_stream(question.experiment_id))
@@ -121,7 +121,7 @@ class Searcher:
             return TaskDescription(refusal=error.message)
 
     async def react(self, recorded: Recorded) -> None:
-        """One fact of the log: a report on one of our trials, or an event of our own that others must hear of."""
+        """Handles one event: a report about a trial, or an event of an experiment that other services need to know."""
         event, cause = recorded.event, _because_of(recorded)
         match event:
             case AllocationStarted(allocation_id=allocation):
@@ -142,7 +142,7 @@ class Searcher:
                 await self._ask_scheduler(recorded, cause)
 
     async def delete(self, recorded: Recorded) -> None:
-        """One fact of the log, of which only a deletion matters: have the files removed, however long that takes."""
+        """Handles one event: for a requested deletion, has the files removed, however long that takes."""
         if not isinstance(recorded.event, ExperimentDeletionRequested):
             return
         experiment_id, cause = _id_of(recorded), _because_of(recorded)
@@ -154,14 +154,16 @@ class Searcher:
             raise
         except ResoluteError as error:
             why = error.message
-            await self._execute(experiment_id, lambda e, ids: wishes.deletion_failed(e, why), cause.then("failed"))
+            await self._execute(
+                experiment_id, lambda e, ids: user_commands.deletion_failed(e, why), cause.then("failed")
+            )
         else:
-            await self._execute(experiment_id, lambda e, ids: wishes.confirm_deleted(e), cause.then("confirm"))
+            await self._execute(experiment_id, lambda e, ids: user_commands.confirm_deleted(e), cause.then("confirm"))
 
     async def _ask_scheduler(self, recorded: Recorded, cause: Cause) -> None:
         if concerns_no_other_service(recorded.event):
             return
-        # Settings are told as they are now; everything else in an ask is as it was when the event happened.
+        # Settings are sent with their present values; the rest of a request is as it was when the event happened.
         settings = isinstance(recorded.event, ExperimentEdited | ExperimentContinued)
         experiment = await self._experiments.state(recorded.stream, None if settings else recorded.version)
         ask = react(recorded.event, experiment)
@@ -171,9 +173,9 @@ class Searcher:
             await self._bus.request(ask.command, cause.then(ask.step))
         except (Unavailable, Failed):
             raise
-        except ResoluteError as error:  # an answer, and asking again will not change it
+        except ResoluteError as error:  # a refusal, which another request would get as well
             if isinstance(recorded.event, ExperimentEdited | ExperimentContinued) and isinstance(error, NotFound):
-                return  # the job is not in that pool; a request to come brings the settings along
+                return  # the job is not in that pool; the next request for slots carries the settings
             outcome = _without_a_run(recorded.event, error)
             if outcome is None:
                 raise
@@ -187,16 +189,16 @@ class Searcher:
         if experiment.trial(trial_id).has_covered(length, experiment.settings):
             await self._note(_id_of(recorded), CoverTarget(trial_id), cause)
 
-    async def _note(self, experiment_id: int | None, news: News, cause: Cause) -> None:
+    async def _note(self, experiment_id: int | None, news: Notification, cause: Cause) -> None:
         if experiment_id is not None:
             await self._execute(experiment_id, _deciding(news), cause.then("note"))
 
     async def _create(self, command: CreateExperiment, cause: Cause) -> Reply:
-        method_for(Settings.of(command.config), command.seed)  # what is refused takes no number
+        method_for(Settings.of(command.config), command.seed)  # refuse a bad search before a number is reserved for it
         number = await self._number(cause)
 
         def create(experiment: Experiment, ids: Draw) -> list[Event]:
-            return wishes.create(command, number, ids) if experiment.state is ExperimentState.ABSENT else []
+            return user_commands.create(command, number, ids) if experiment.state is ExperimentState.ABSENT else []
 
         outcome = await self._execute(number, create, cause)
         assert outcome.events, f"experiment {number} was there before it was created: its number was given twice"
@@ -205,29 +207,31 @@ class Searcher:
         return Reply(outcome.position, {"experiment_id": number, "job_id": created.job_id})
 
     async def _continue(self, command: ContinueExperiment, cause: Cause) -> Reply:
-        """While it had ended nobody told its trials which of their checkpoints were deleted: that is read up on."""
+        """Continues an experiment. While it had ended, deletions of its checkpoints were not recorded in its stream; so
+        this reads them from the streams of the checkpoint store."""
         experiment_id = command.experiment_id
         gone = await self._gone(experiment_id)
         outcome = await self._execute(
-            experiment_id, lambda experiment, ids: chapters.proceed(experiment, command, gone), cause
+            experiment_id, lambda experiment, ids: continuing.continue_experiment(experiment, command, gone), cause
         )
         for uuid in await self._gone(experiment_id) - gone:  # deleted between the reading and the append
             await self._note(experiment_id, CheckpointDeletionRequested(uuid, ""), cause.then(uuid))
         return Reply(position=outcome.position)
 
     async def _gone(self, experiment_id: int) -> set[str]:
-        """Checkpoints that its trials know of and that are not whole any more."""
+        """The checkpoints of the experiment's trials of which files were deleted."""
         source = (await self._experiments.state(_stream(experiment_id))).source_checkpoint
         owners = {experiment_id}
         if source is not None:
             claim = await self._log.read_stream(streams.CLAIM.stream(source.lower()))
             owners.update(r.event.experiment_id for r in claim if isinstance(r.event, CheckpointClaimed))
-        told = [await self._log.read_stream(streams.CHECKPOINTS.stream(owner)) for owner in sorted(owners)]
+        histories = [await self._log.read_stream(streams.CHECKPOINTS.stream(owner)) for owner in sorted(owners)]
         ends = (CheckpointDeletionRequested, CheckpointFilesRemoved, CheckpointDeleted)
-        return {r.event.uuid for events in told for r in events if isinstance(r.event, ends)}
+        return {r.event.uuid for events in histories for r in events if isinstance(r.event, ends)}
 
     async def _number(self, cause: Cause) -> int:
-        """The experiment's number: a fresh one for a new submission, the same one when it comes again."""
+        """The number of the experiment: a new one for a new submission, the same one when the submission is
+        repeated."""
         stream = derive.submission_stream(cause.id)
         numbered = await self._log.append(stream, (), expected_version=0, cause=cause)
         if not numbered.events:
@@ -257,8 +261,8 @@ class Searcher:
 
 
 def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, AllocationOutcome] | None:
-    """The trial, allocation and outcome when the scheduler's answer means that no run will ever tell its end:
-    what waits for that end must not wait for ever."""
+    """The trial, allocation and outcome, where the scheduler's answer means that the run will never report its end. The
+    searcher then ends the run itself, so that the trial does not wait for ever."""
     match event:
         case TrialRunRequested(trial_id=trial_id, allocation_id=allocation):
             return trial_id, allocation, AllocationOutcome.REFUSED
@@ -267,7 +271,7 @@ def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, Alloca
     return None
 
 
-def _deciding(message: SearcherCommand | News) -> Callable[[Experiment, Draw], Sequence[Event]]:
+def _deciding(message: SearcherCommand | Notification) -> Callable[[Experiment, Draw], Sequence[Event]]:
     return lambda experiment, ids: decide(message, experiment, ids)
 
 
@@ -280,6 +284,6 @@ def _id_of(recorded: Recorded) -> int:
 
 
 def _because_of(recorded: Recorded) -> Cause:
-    """The cause of a reaction: its own id, in the story that the event belongs to."""
+    """The cause of a reaction: an id of its own, with the correlation id of the event."""
     story = recorded.cause
     return Cause(recorded.id, story.actor, story.correlation_id or story.id, story.traceparent)

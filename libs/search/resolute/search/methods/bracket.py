@@ -18,7 +18,7 @@ from resolute.proto.experiment import (
     TrialEnded,
 )
 from resolute.proto.states import EarlyExit
-from resolute.search.methods.method import REPLACED_MOST, Report, StopTrial, Told, TrainTo, Wait
+from resolute.search.methods.method import REPLACED_MOST, Report, SearchEvent, StopTrial, TrainTo, Wait
 from resolute.search.methods.ranking import FirstRanking
 from resolute.search.methods.rung import WORST, Draft, Rung, is_number
 
@@ -34,7 +34,7 @@ class Ladder:
     """Trials that it begins with, and so has in training at most."""
     sign: int = 1
     sets_targets: bool = True
-    """False in a search by time: then trials train until they are told to stop."""
+    """False in a search by time: then trials train until they are asked to stop."""
 
     @property
     def first(self) -> int:
@@ -93,7 +93,7 @@ class Bracket:
         self._replaced = 0
         self._progress = 0.0
 
-    def note(self, event: Told) -> None:
+    def note(self, event: SearchEvent) -> None:
         """Something has happened that decides nothing by itself."""
         match event:
             case TrialCreated(trial_id=trial_id):

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import SearchOperationsPosted, TrialCreated, TrialEnded, TrialTargetReached
 from resolute.search import derive
-from resolute.search.methods.method import Answer, CreateTrial, Operation, Shutdown, StopTrial, Told, TrainTo, Wait
+from resolute.search.methods.method import (
+    Answer,
+    CreateTrial,
+    Operation,
+    SearchEvent,
+    Shutdown,
+    StopTrial,
+    TrainTo,
+    Wait,
+)
 from resolute.search.methods.posted import (
     Close,
     Create,
@@ -59,11 +68,11 @@ class CustomSearch:
     def start(self) -> list[Operation]:
         return []
 
-    def next(self, event: Told) -> Answer:
+    def next(self, event: SearchEvent) -> Answer:
         """Raises InvalidConfig, naming the field, for what makes no sense, Refused for what comes too late."""
         return Answer(event, self._operations(event))
 
-    def _operations(self, event: Told) -> list[Operation]:
+    def _operations(self, event: SearchEvent) -> list[Operation]:
         match event:
             case SearchOperationsPosted(operations=operations):
                 return self._asked_for(read_operations(operations))
@@ -93,7 +102,7 @@ class CustomSearch:
             case Train(request_id=request_id) if request_id in draft.created:
                 draft.created[request_id] = _with_target(draft.created[request_id], operation.length, path)
             case Train(request_id=request_id) | Close(request_id=request_id) if self._has_ended(request_id):
-                pass  # its client has yet to hear of it
+                pass  # the client has not read this event yet
             case Train():
                 known = self._free(draft, operation.request_id, path)
                 if operation.length <= known.target:
@@ -133,7 +142,7 @@ class CustomSearch:
 
     # ------------------------------------------------------------ what happened
 
-    def evolve(self, event: Told) -> None:
+    def evolve(self, event: SearchEvent) -> None:
         match event:
             case SearchOperationsPosted():
                 self.answered = max(self.answered, event.answers)

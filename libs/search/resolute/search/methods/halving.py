@@ -24,7 +24,7 @@ from resolute.proto.states import EarlyExit, End
 from resolute.search import derive
 from resolute.search.methods.bracket import Bracket, Deciding, Ladder
 from resolute.search.methods.brackets import divide
-from resolute.search.methods.method import Answer, CreateTrial, Operation, Report, Shutdown, Told, draw_trial
+from resolute.search.methods.method import Answer, CreateTrial, Operation, Report, SearchEvent, Shutdown, draw_trial
 from resolute.search.methods.promoting import Promoting
 from resolute.search.methods.ranking import FIRST, NOW
 from resolute.search.methods.rung import is_number
@@ -80,7 +80,7 @@ class HalvingSearch:
         ladder = self.brackets[place].ladder
         return draw_trial(self._settings, self._seed, index, ladder.lengths[0] if ladder.sets_targets else None)
 
-    def next(self, event: Told) -> Answer:
+    def next(self, event: SearchEvent) -> Answer:
         place = self._bracket_of(event)
         if place is None or not isinstance(event, Report):
             return Answer(event, [])
@@ -95,7 +95,7 @@ class HalvingSearch:
         fresh = (self._draw(self._drawn + i, place) for i in range(plan.fresh))
         return Answer(decided, [*plan.operations, *fresh])
 
-    def evolve(self, event: Told) -> None:
+    def evolve(self, event: SearchEvent) -> None:
         place = self._bracket_of(event)
         if place is None:
             return
@@ -112,7 +112,7 @@ class HalvingSearch:
         record it, by the rule of those releases."""
         return self._form(bracket, FIRST).plan(event).decision if event.decided is None else event.decided
 
-    def _bracket_of(self, event: Told) -> int | None:
+    def _bracket_of(self, event: SearchEvent) -> int | None:
         match event:
             case TrialCreated(request_id=request_id):
                 return self._coming.get(request_id)
@@ -120,7 +120,7 @@ class HalvingSearch:
                 return None
         return self._place.get(event.trial_id)
 
-    def _note(self, event: Told, place: int) -> None:
+    def _note(self, event: SearchEvent, place: int) -> None:
         match event:
             case TrialCreated(trial_id=trial_id, request_id=request_id):
                 self._place[trial_id] = place
@@ -137,7 +137,7 @@ class HalvingSearch:
     def _outcome(self, ended: TrialEnded) -> str:
         return "INVALID" if ended.trial_id in self._invalid else ended.outcome
 
-    def _shutdown(self, event: Told) -> Shutdown:
+    def _shutdown(self, event: SearchEvent) -> Shutdown:
         """It failed when every trial did; one that was stopped, or waits, did what was asked of it."""
         outcomes = self._outcomes + Counter([self._outcome(event)] if isinstance(event, TrialEnded) else [])
         trials = sum(bracket.ladder.max_trials for bracket in self.brackets)
@@ -150,7 +150,7 @@ class HalvingSearch:
             return Shutdown(End.CANCELED, "all its trials were canceled")
         return Shutdown(End.ERROR, f"{outcomes['INVALID']} trials reported their hyperparameters as invalid")
 
-    def _completed(self, last: Told, trials: int) -> str:
+    def _completed(self, last: SearchEvent, trials: int) -> str:
         report = last if isinstance(last, TrialTargetReached | TrialValidated) else None
         if self._compared or (report is not None and is_number(report.metric)):
             return f"all {trials} trials have trained as far as they were worth"

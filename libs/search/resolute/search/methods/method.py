@@ -71,7 +71,7 @@ class Shutdown:
 
 
 Operation: TypeAlias = CreateTrial | TrainTo | Wait | StopTrial | Shutdown
-Told: TypeAlias = (
+SearchEvent: TypeAlias = (
     TrialCreated | TrialValidated | TrialTargetReached | TrialEarlyExitReported | TrialEnded | SearchOperationsPosted
 )
 """What a method hears of, in the order of the log."""
@@ -84,24 +84,24 @@ Report: TypeAlias = TrialValidated | TrialTargetReached | TrialEnded
 class Answer:
     """What a method says to an event."""
 
-    event: Told
-    """The event as it is to be recorded, and then told to `evolve`."""
+    event: SearchEvent
+    """The event as it is to be recorded, and then given to `evolve`."""
     operations: list[Operation]
 
 
 class SearchMethod(Protocol):
-    """Told of every event of its search exactly once, in order. Every call costs the same however many trials
+    """Gets every event of its search exactly once, in order. Every call costs the same however many trials
     there were, or at most the logarithm of it."""
 
     def start(self) -> list[Operation]:
         """What to do first, before anything has happened."""
         ...
 
-    def next(self, event: Told) -> Answer:
-        """What to do when `event` happens now; `evolve` has not been told of it yet. Changes nothing."""
+    def next(self, event: SearchEvent) -> Answer:
+        """The operations that follow from `event`, which `evolve` has not had yet. Changes no state."""
         ...
 
-    def evolve(self, event: Told) -> None:
+    def evolve(self, event: SearchEvent) -> None:
         """Remember that `event` has happened, and what was decided at it. Decides nothing."""
         ...
 

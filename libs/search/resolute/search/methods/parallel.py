@@ -13,7 +13,7 @@ from resolute.proto.experiment import (
     TrialValidated,
 )
 from resolute.proto.states import EarlyExit, End
-from resolute.search.methods.method import Answer, CreateTrial, Operation, Shutdown, Told
+from resolute.search.methods.method import Answer, CreateTrial, Operation, SearchEvent, Shutdown
 from resolute.search.methods.progress import Progress
 from resolute.search.settings import Settings
 
@@ -37,7 +37,7 @@ class ParallelSearch(ABC):
     def start(self) -> list[Operation]:
         return [self._draw(index) for index in range(min(self._settings.searcher.at_once, self._trials))]
 
-    def next(self, event: Told) -> Answer:
+    def next(self, event: SearchEvent) -> Answer:
         return Answer(event, self._after_the_end(event) if isinstance(event, TrialEnded) else [])
 
     def _after_the_end(self, event: TrialEnded) -> list[Operation]:
@@ -57,7 +57,7 @@ class ParallelSearch(ABC):
             return Shutdown(End.ERROR, f"no trial completed; the last one's end: {last.reason}")
         return Shutdown(End.CANCELED, "all its trials were canceled")
 
-    def evolve(self, event: Told) -> None:
+    def evolve(self, event: SearchEvent) -> None:
         match event:
             case TrialCreated():
                 self._created += 1

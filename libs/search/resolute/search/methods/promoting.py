@@ -90,7 +90,7 @@ class Promoting:
         *,
         replaced: bool = False,
     ) -> Plan:
-        """`trial_id` has come to rest, told so by `rest` where it does not know."""
+        """`trial_id` has stopped at a rung; `rest` says at which, where the bracket has not recorded it yet."""
         operations = [] if rest is None else [rest]
         goals: dict[int, int | None] = {trial_id: None}
         if promoted is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from resolute.proto.experiment import TrialEarlyExitReported, TrialEnded, TrialTargetReached, TrialValidated
 from resolute.proto.states import EarlyExit, End
-from resolute.search.methods.method import Answer, Operation, Shutdown, Told, draw_trial
+from resolute.search.methods.method import Answer, Operation, SearchEvent, Shutdown, draw_trial
 from resolute.search.methods.progress import Progress
 from resolute.search.settings import Settings
 
@@ -18,7 +18,7 @@ class SingleSearch:
     def start(self) -> list[Operation]:
         return [draw_trial(self._settings, self._seed, 0, self._settings.max_target)]
 
-    def next(self, event: Told) -> Answer:
+    def next(self, event: SearchEvent) -> Answer:
         match event:
             case TrialEnded() if self._invalid:
                 return Answer(event, [Shutdown(End.ERROR, "its only trial reported its hyperparameters as invalid")])
@@ -26,7 +26,7 @@ class SingleSearch:
                 return Answer(event, [Shutdown(End(outcome), reason)])
         return Answer(event, [])
 
-    def evolve(self, event: Told) -> None:
+    def evolve(self, event: SearchEvent) -> None:
         match event:
             case TrialEarlyExitReported(reason=EarlyExit.INVALID_HP):
                 self._invalid = True

@@ -28,8 +28,8 @@ from resolute.proto.experiment import (
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
 from resolute.proto.states import AllocationOutcome, ExperimentState
-from resolute.search import reports, wishes
-from resolute.search.decide import News, decide
+from resolute.search import reports, user_commands
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods.halving import HalvingSearch
 from resolute.search.settings import Settings
@@ -120,11 +120,11 @@ class _Play:
     metrics: dict[int, float] = field(default_factory=dict)
     outcomes: dict[int, str] = field(default_factory=dict)
     found: list[Found] = field(default_factory=list)
-    notes: deque[News] = field(default_factory=deque)
+    notes: deque[Notification] = field(default_factory=deque)
 
     def played(self) -> Played:
         create = CreateExperiment("played", dict(self.config), "", 0, "", 0, self.seed)
-        self._happen(wishes.create(create, 1, self.ids))
+        self._happen(user_commands.create(create, 1, self.ids))
         method = self.experiment.method
         brackets = method.brackets if isinstance(method, HalvingSearch) else []
         self.rungs = sorted({self.full_length, *(length for each in brackets for length in each.ladder.lengths)})
@@ -150,7 +150,7 @@ class _Play:
 
     # ------------------------------------------------------------ the searcher's side
 
-    def _tell(self, message: SearcherCommand | News) -> None:
+    def _tell(self, message: SearcherCommand | Notification) -> None:
         self._happen(decide(message, self.experiment, self.ids))
         while self.notes:
             self._happen(decide(self.notes.popleft(), self.experiment, self.ids))

@@ -1,8 +1,9 @@
-"""Continuing an experiment that has ended: one more chapter of the same story (docs/decisions/0015).
+"""Continuing an experiment that has ended, under its own number (docs/decisions/0015).
 
-Its trials keep their numbers, their tasks and their checkpoints, and have all their restarts before them again. What
-a search has decided stays decided, so only searches that compare nothing can go on: where trials were stopped
-because of one another, a trial that comes back would be measured against a past that would have been another.
+Its trials keep their numbers, their tasks and their checkpoints, and may use all their restarts again. The recorded
+decisions of the search are not made again, so only searches that do not compare trials can be continued. A halving
+search stopped trials because of the results of others: with a trial that goes on, those decisions would have been
+different.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from resolute.proto.experiment import (
 )
 from resolute.proto.message import Event, Object
 from resolute.proto.states import GONE, EarlyExit, ExperimentState, TrialState, is_finished
-from resolute.search import trial, turns
+from resolute.search import concurrency, trial
 from resolute.search.experiment import Experiment
 from resolute.search.methods import CreateTrial, method_for
 from resolute.search.settings import EDITABLE, Settings, edited
@@ -42,11 +43,11 @@ FIXED: tuple[tuple[str, ...], ...] = (
     ("workspace",),
     ("project",),
 )
-"""What its trials were made by, or where they stand, and so stays as it is."""
+"""Fields that cannot change: the trials were made by them, or the experiment is found by them."""
 
 
-def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collection[str] = ()) -> list[Event]:
-    """`gone` are checkpoints that were deleted since its trials ended, when nobody told them.
+def continue_experiment(experiment: Experiment, command: ContinueExperiment, gone: Collection[str] = ()) -> list[Event]:
+    """`gone`: checkpoints that were deleted since the trials ended, which the experiment's own events do not record.
 
     Raises Refused where the state does not allow it, InvalidConfig, naming the field, for what cannot be changed.
     """
@@ -63,13 +64,13 @@ def proceed(experiment: Experiment, command: ContinueExperiment, gone: Collectio
     for one in going:
         hparams = _changed_hparams(experiment, one, settings, config)
         events += [TrialContinued(one.trial_id, hparams), *_lost(one, gone), *_further(one, settings)]
-    at_once = turns.limit(settings)
+    at_once = concurrency.limit(settings)
     return events + [_next_run(one, settings, gone) for one in going[:at_once]]
 
 
 def _with_later_edits(experiment: Experiment, command: ContinueExperiment) -> Object:
-    """The configuration of the command, with the present value of everything that may be edited and that the caller
-    does not override: somebody may have edited it since the sender of the command read the configuration."""
+    """The configuration of the command, with the present value of each field that may be edited and that the caller
+    does not override: it may have been edited after the sender of the command read the configuration."""
     if command.overridden is None:
         return command.config
     kept = [name for name, one in EDITABLE.items() if one.path and name not in command.overridden]
@@ -80,19 +81,19 @@ def _with_later_edits(experiment: Experiment, command: ContinueExperiment) -> Ob
 
 
 def _going(experiment: Experiment) -> list[trial.Trial]:
-    """Those that did not complete, but for invalid ones, whose place others have taken; the only trial of a search that
-    is none in any case."""
-    everyone = list(experiment.trials.values())
+    """The trials that go on: those that did not complete, without those of invalid hyperparameters, which were replaced
+    by others. The trial of the method `single` goes on in any case."""
+    trials = list(experiment.trials.values())
     if experiment.settings.searcher.name == "single":
-        return everyone
-    return [one for one in everyone if one.state is not TrialState.COMPLETED and one.early_exit != EarlyExit.INVALID_HP]
+        return trials
+    return [one for one in trials if one.state is not TrialState.COMPLETED and one.early_exit != EarlyExit.INVALID_HP]
 
 
 def _changed_hparams(
     experiment: Experiment, one: trial.Trial, settings: Settings, config: Object
 ) -> dict[str, Any] | None:
-    """What the only trial goes on with, where the configuration describes other hyperparameters than before: those
-    described as before keep their values. None where nothing changed."""
+    """The new hyperparameters of the only trial, where the configuration describes them differently than before. Those
+    with the same description keep their values. None where no description changed."""
     before, after = (each.get("hyperparameters") or {} for each in (experiment.config, config))
     if before == after:
         return None
@@ -112,7 +113,7 @@ def _latest(one: trial.Trial, gone: Collection[str]) -> tuple[str | None, int]:
 
 
 def _further(one: trial.Trial, settings: Settings) -> list[Event]:
-    """The target as it is now, where it was another."""
+    """The new target of a trial, where the configuration changed it."""
     target = settings.max_target
     return [] if target is None or target == one.target else [TrialTargetSet(one.trial_id, target)]
 
@@ -166,7 +167,7 @@ def _check_same(path: str, before: Any, after: Any) -> None:
 
 
 def _place(storage: Mapping[str, Any]) -> dict[str, Any]:
-    """Where checkpoints lie; how many are kept may change."""
+    """The location of checkpoints in a storage configuration, without how many are kept, which may change."""
     return {name: value for name, value in storage.items() if not name.startswith("save_")}
 
 

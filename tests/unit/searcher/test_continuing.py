@@ -28,7 +28,7 @@ from resolute.proto.experiment import (
     TrialTargetSet,
 )
 from resolute.proto.states import ExperimentState as State
-from resolute.search import chapters
+from resolute.search import continuing
 from resolute.searcher.reactions import describe
 from tests.unit.searcher.story import EXPERIMENT, Story, config, created, given
 
@@ -133,7 +133,7 @@ def test_pausing_keeps_the_turns() -> None:
 
 def test_checkpoints_deleted_meanwhile_are_fallen_back_from() -> None:
     experiment = failed().experiment
-    events = chapters.proceed(experiment, again(), gone={"c-20"})
+    events = continuing.continue_experiment(experiment, again(), gone={"c-20"})
     assert TrialCheckpointLost(1, "c-20", "c-10", 10) in events
     run = events[-1]
     assert isinstance(run, TrialRunRequested)

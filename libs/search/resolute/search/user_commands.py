@@ -1,4 +1,4 @@
-"""What people ask of an experiment: create, pause, activate, cancel, kill, archive, edit, move, delete."""
+"""The commands of users about an experiment: create, pause, activate, cancel, kill, archive, edit, move, delete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from resolute.proto.message import Event, Object
 from resolute.proto.queue import JobSetting
 from resolute.proto.states import GONE, RUNNING, StopAs, TrialState, is_finished, is_stopping
 from resolute.proto.states import ExperimentState as State
-from resolute.search import derive, trial, turns
+from resolute.search import concurrency, derive, trial
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods.brackets import divide
 from resolute.search.operations import TrialIds, carry_out, stop_all
@@ -36,7 +36,7 @@ def create(command: CreateExperiment, experiment_id: int, ids: TrialIds) -> list
     events: list[Event] = [_created(command, experiment_id)]
     if command.activate and not command.unmanaged:
         events.append(ExperimentActivated())
-    if command.unmanaged:  # its trials are run, and told of, from outside
+    if command.unmanaged:  # its trials are created and run outside of the cluster, and reported to it
         return events
     scratch = reduce(evolve, events, Experiment())
     return events + carry_out(scratch, scratch.method.start(), ids)
@@ -79,20 +79,24 @@ def pause(experiment: Experiment) -> list[Event]:
 
 
 def activate(experiment: Experiment) -> list[Event]:
-    """Trials whose run is still giving way start again when it has."""
+    """A trial whose last run has not exited yet starts again when that run has."""
     match experiment.state:
         case State.PAUSED:
             idle = (one for one in experiment.open.values() if one.trial_id not in experiment.queue)
             again = [one for one in idle if one.state is TrialState.PAUSED and not one.allocation_id]
             runs = [trial.next_run(one, experiment.settings) for one in again]
-            return [ExperimentActivated(), *runs, *turns.starting(experiment, turns.room(experiment))]
+            return [
+                ExperimentActivated(),
+                *runs,
+                *concurrency.next_runs(experiment, concurrency.free_places(experiment)),
+            ]
         case State.ACTIVE:
             return []
     raise refused("activate", experiment)
 
 
 def cancel(experiment: Experiment) -> list[Event]:
-    """Of an experiment that has ended, or is already being canceled or killed, nothing more is wanted."""
+    """Has no effect on an experiment that has ended, or is already being canceled or killed."""
     match experiment.state:
         case State.ACTIVE | State.PAUSED | State.STOPPING_COMPLETED | State.STOPPING_ERROR:
             return stop_all(experiment, StopAs.CANCELED, "it was canceled")
@@ -157,7 +161,7 @@ def adopt_priority(experiment: Experiment, priority: int) -> list[Event]:
 
 
 def add_label(experiment: Experiment, label: str) -> list[Event]:
-    """The experiment has its labels in order afterwards."""
+    """Afterwards the labels are in alphabetical order."""
     return _relabel(experiment, sorted({*experiment.labels, label}))
 
 
@@ -170,8 +174,8 @@ def _relabel(experiment: Experiment, labels: list[str]) -> list[Event]:
 
 
 def _leaving(experiment: Experiment, pool: str | None) -> list[Event]:
-    """Runs in another pool give way: one that waits there is withdrawn by that. Each is asked for in `pool` when its
-    old allocation has exited, so that a trial never has two."""
+    """Preempts the runs in another pool; a request that still waits there is withdrawn. The next run of each trial is
+    requested in `pool` when the old allocation has exited, so that a trial never has two allocations."""
     if pool is None or experiment.state is not State.ACTIVE:
         return []
     elsewhere = (one for one in experiment.open.values() if one.allocation_id and one.pool != pool)
