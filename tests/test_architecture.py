@@ -199,8 +199,8 @@ def test_a_task_needs_nothing_of_ours_installed() -> None:
 RUNTIMES = {
     "process": {
         "accounts",
-        "enclosure",
-        "inherited",
+        "mount_namespace",
+        "inherited_variables",
         "isolation",
         "process_launch",
         "process_runtime",
@@ -209,18 +209,18 @@ RUNTIMES = {
         "warm",
     },
     "docker": {
-        "contained",
-        "containers",
+        "container_shim",
+        "container_spec",
         "docker_config",
         "docker_engine",
         "docker_follow",
-        "docker_parcel",
+        "docker_files_volume",
         "docker_runtime",
         "docker_settings",
         "docker_setup",
         "docker_start",
-        "docker_words",
-        "parcel",
+        "docker_messages",
+        "container_files",
     },
 }
 """By the name of a runtime of the agent, the modules that are its own. `shim` and `spool` serve every runtime."""

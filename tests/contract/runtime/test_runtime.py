@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from resolute.agent import containers
-from resolute.agent.containers import Container, ContainerLaunch
+from resolute.agent import container_spec
+from resolute.agent.container_spec import Container, ContainerLaunch
 from resolute.agent.docker_engine import Engine, Refusal
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.process_runtime import ProcessRuntime
@@ -28,8 +28,8 @@ from tests import needs
 MakeRuntime = Callable[..., TaskRuntime]
 
 IMAGE = "python:3.11-slim-bookworm"
-OWNER = containers.owner("a1", f"contract-{uuid.uuid4()}")
-RESOURCES = f"{containers.LABEL}resources"
+OWNER = container_spec.owner("a1", f"contract-{uuid.uuid4()}")
+RESOURCES = f"{container_spec.LABEL}resources"
 PATH = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"], "/usr/local/bin"])
 
 
@@ -411,7 +411,7 @@ async def test_a_task_that_begins_while_a_busy_daemon_lists_the_others_is_left_a
 
 @needs.docker
 async def test_agents_of_several_clusters_on_one_engine_leave_each_others_containers_alone(tmp_path: Path) -> None:
-    others = containers.owner("a1", f"contract-{uuid.uuid4()}")
+    others = container_spec.owner("a1", f"contract-{uuid.uuid4()}")
     mine, launch = DockerRuntime(tmp_path / "mine", Engine(), OWNER, grace_s=0.5), python(DEAF)
     theirs = DockerRuntime(tmp_path / "theirs", Engine(), others, grace_s=0.5)
     assert launch.container is not None
@@ -440,7 +440,7 @@ async def test_a_container_named_as_earlier_agents_did_is_found_by_its_labels(tm
     await runtime.start(launch)
     (container_id,) = [one for one, labels in engine.owned(OWNER) if labels[RESOURCES] == launch.resources_id]
     engine.client.rename(container_id, f"resolute-{launch.resources_id}")
-    owner = OWNER if ours else containers.owner("a1", "another")
+    owner = OWNER if ours else container_spec.owner("a1", "another")
     later = DockerRuntime(tmp_path / ("" if ours else "other"), Engine(), owner, grace_s=0.5)
     assert await later.attach(launch.resources_id) == ours
     await later.signal(launch.resources_id, signal.SIGKILL)

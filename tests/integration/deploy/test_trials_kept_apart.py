@@ -49,10 +49,10 @@ searcher: {{name: single, metric: loss, max_length: {{batches: 1}}}}
 
 AS_ANOTHER = """
 import os, pwd, sys
-from resolute.agent import enclosure, isolation, process_settings
+from resolute.agent import isolation, mount_namespace, process_settings
 needed = [*isolation._needed(process_settings.ProcessSettings()), sys.argv[2]]
-if closed := enclosure.closed(needed):
-    enclosure.enter(closed, needed)
+if closed := mount_namespace.closed(needed):
+    mount_namespace.enter(closed, needed)
 user = pwd.getpwnam(sys.argv[1])
 os.setgroups([])
 os.setgid(user.pw_gid)

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from resolute.agent import containers
-from resolute.agent.containers import Container, ContainerLaunch
+from resolute.agent import container_spec
+from resolute.agent.container_spec import Container, ContainerLaunch
 from resolute.agent.docker_engine import Engine
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.runtime import Exit, Launch
@@ -31,7 +31,7 @@ pytestmark = [
     ),
 ]
 
-OWNER = containers.owner("a1", "of-its-own")
+OWNER = container_spec.owner("a1", "of-its-own")
 LINES = 60
 WAITS = "the Docker daemon does not answer, and is waited for"
 
@@ -59,7 +59,7 @@ def counting(pause_s: float = 0.1) -> Launch:
     code = (
         f"import time\nfor n in range({LINES}):\n    print(n, flush=True)\n    time.sleep({pause_s})\n# {resources_id}"
     )
-    labels = {**OWNER, f"{containers.LABEL}resources": resources_id}
+    labels = {**OWNER, f"{container_spec.LABEL}resources": resources_id}
     container = Container(IMAGE, labels, network="none")
     return ContainerLaunch(resources_id, ("python3", "-c", code), {}, container=container)
 

@@ -96,7 +96,7 @@ def test_what_a_task_in_a_container_sees(site: Site, tmp_path: Path) -> None:
     assert facts["no_new_privs"] == "1"
     assert int(facts["caps"], 16) & (1 << 23), "SYS_NICE was added"
     assert not int(facts["caps"], 16) & (1 << 13), "NET_RAW was dropped"
-    assert facts["first"].endswith("contained.py")
+    assert facts["first"].endswith("container_shim.py")
 
 
 def link(cluster: LocalCluster, *words: str) -> None:

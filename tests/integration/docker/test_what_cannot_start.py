@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from resolute.agent import containers
-from resolute.agent.containers import Container, ContainerLaunch, Device, Mount
+from resolute.agent import container_spec
+from resolute.agent.container_spec import Container, ContainerLaunch, Device, Mount
 from resolute.agent.docker_engine import Engine
 from resolute.agent.docker_runtime import DockerRuntime
 from resolute.agent.runtime import CannotStart
@@ -28,7 +28,7 @@ from tests.integration.docker.test_trials_in_containers import MODEL, experiment
 
 pytestmark = [needs.docker, pytest.mark.timeout(600)]
 
-OWNER = containers.owner("a1", f"refused-{uuid.uuid4()}")
+OWNER = container_spec.owner("a1", f"refused-{uuid.uuid4()}")
 PLAIN = Container(IMAGE, OWNER, network="none")
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from resolute.agent import docker_config
-from resolute.agent.containers import Container, Device, Mount
+from resolute.agent.container_spec import Container, Device, Mount
 from resolute.agent.docker_engine import State
-from resolute.agent.docker_words import Progress, ending, in_units, pull_trouble, stillborn, trouble
+from resolute.agent.docker_messages import Progress, ending, in_units, pull_problem, shim_problem, start_problem
 from resolute.agent.runtime import Exit, Launch
 from resolute.agent.spool import End
 from resolute.proto.experiment import AgentUser
@@ -33,7 +33,7 @@ def host(container: Container = PLAIN) -> dict[str, Any]:
 
 def test_the_shim_runs_the_images_entrypoint_which_runs_the_task() -> None:
     found = config(image={"Entrypoint": ["/banner.sh"], "Cmd": ["bash"]})
-    assert found["Entrypoint"] == ["python3", "-I", "-S", "/opt/resolute/resolute/agent/contained.py", "15.0"]
+    assert found["Entrypoint"] == ["python3", "-I", "-S", "/opt/resolute/resolute/agent/container_shim.py", "15.0"]
     assert found["Cmd"] == ["/banner.sh", "python3", "-m", "determined.exec.prep"]
     assert found["WorkingDir"] == "/run/determined/workdir"
     assert found["StopTimeout"] == 16
@@ -177,9 +177,9 @@ def test_a_pull_is_told_now_and_then() -> None:
 
 
 def test_words_that_are_not_known_are_passed_on_and_it_is_tried_again() -> None:
-    assert not trouble(PLAIN, "no space left on device").hopeless
-    assert "no space left on device" in trouble(PLAIN, "no space left on device").words
-    assert not pull_trouble("image", "net/http: TLS handshake timeout").hopeless
+    assert not start_problem(PLAIN, "no space left on device").hopeless
+    assert "no space left on device" in start_problem(PLAIN, "no space left on device").words
+    assert not pull_problem("image", "net/http: TLS handshake timeout").hopeless
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_words_that_are_not_known_are_passed_on_and_it_is_tried_again() -> None:
     ],
 )
 def test_a_port_in_use_is_named(said: str) -> None:
-    assert trouble(PLAIN, said).words == "environment.ports: 0.0.0.0:8080 is in use on this agent's host"
+    assert start_problem(PLAIN, said).words == "environment.ports: 0.0.0.0:8080 is in use on this agent's host"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_port_in_use_is_named(said: str) -> None:
 def test_only_the_network_that_the_agent_was_told_of_is_hopeless(
     network: str, own: bool, said: str, hopeless: bool
 ) -> None:
-    found = trouble(replace(PLAIN, network=network, own_network=own), said)
+    found = start_problem(replace(PLAIN, network=network, own_network=own), said)
     assert (found.hopeless, found.words.startswith("RESOLUTE_AGENT_DOCKER_NETWORK: ")) == (hopeless, hopeless)
 
 
@@ -217,10 +217,10 @@ def test_only_the_network_that_the_agent_was_told_of_is_hopeless(
         (["ModuleNotFoundError: No module named 'ctypes'"], True),
         (["AttributeError: module 'os' has no attribute 'waitstatus_to_exitcode'"], True),
         (["ModuleNotFoundError: No module named 'resolute'"], False),
-        (["python3: can't open file '/opt/resolute/resolute/agent/contained.py': [Errno 2]"], False),
+        (["python3: can't open file '/opt/resolute/resolute/agent/container_shim.py': [Errno 2]"], False),
         (["OSError: [Errno 24] Too many open files"], False),
         ([], False),
     ],
 )
 def test_a_shim_that_ends_at_once_is_hopeless_for_reasons_that_are_known(said: list[str], hopeless: bool) -> None:
-    assert stillborn(said).hopeless == hopeless
+    assert shim_problem(said).hopeless == hopeless

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from resolute.agent import containers, docker_parcel, docker_start
-from resolute.agent.containers import Container
+from resolute.agent import container_spec, docker_files_volume, docker_start
+from resolute.agent.container_spec import Container
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_start import Start
 from resolute.agent.runtime import CannotStart, Launch
 
-OWNER = containers.owner("a1", "cluster-1")
+OWNER = container_spec.owner("a1", "cluster-1")
 CREATED = State("created", 0, False, 0, {}, OWNER, "id", begun=False)
 TAKEN = Refusal("Conflict. The container name is already in use", 409)
 
@@ -90,7 +90,7 @@ class Pretence(Engine):
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docker_start, "PAUSE_S", 0.001)
-    monkeypatch.setattr(docker_parcel, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(docker_files_volume, "LOOK_AGAIN_S", 0.001)
 
 
 def start(engine: Engine, folder: Path, name: str = "task", labels: Mapping[str, str] = OWNER) -> Start:
@@ -183,7 +183,7 @@ def test_what_our_last_agent_left_half_filled_is_filled_again(tmp_path: Path) ->
 
 def test_another_agent_has_its_time_to_fill_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filler = filler_of(tmp_path)
-    theirs = replace(CREATED, labels=containers.owner("a2", "cluster-1"))
+    theirs = replace(CREATED, labels=container_spec.owner("a2", "cluster-1"))
     engine = Pretence(there={filler: theirs})
 
     def fill() -> None:
@@ -193,14 +193,14 @@ def test_another_agent_has_its_time_to_fill_it(tmp_path: Path, monkeypatch: pyte
     threading.Timer(0.05, fill).start()
     start(engine, tmp_path).run()
     assert not fillers(engine)
-    monkeypatch.setattr(docker_parcel, "FILL_S", 0.05)
+    monkeypatch.setattr(docker_files_volume, "FILL_S", 0.05)
     dead = Pretence(there={filler: theirs})
     start(dead, tmp_path).run()
     assert len(fillers(dead)) == 2
 
 
 def test_who_waits_for_another_agent_can_be_stopped(tmp_path: Path) -> None:
-    theirs = replace(CREATED, labels=containers.owner("a2", "cluster-1"))
+    theirs = replace(CREATED, labels=container_spec.owner("a2", "cluster-1"))
     starting = start(Pretence(there={filler_of(tmp_path): theirs}), tmp_path)
     threading.Timer(0.05, starting.give_up.set).start()
     with pytest.raises(CannotStart, match="it was stopped"):

@@ -9,9 +9,9 @@ import pytest
 
 from resolute import codec
 from resolute.agent import runtimes
-from resolute.agent.desk import Desk
-from resolute.agent.opening import opened
 from resolute.agent.registry import needs_in
+from resolute.agent.requests import Requests
+from resolute.agent.unsealing import opened
 from resolute.bus import subjects
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.needs import DeviceNeed, Feature, MountNeed, TaskNeeds, needs_of
@@ -130,7 +130,7 @@ async def test_the_login_among_the_needs_is_opened_as_the_task_starts(tmp_path: 
     async def login(s: Scene, needs: TaskNeeds | None) -> object:
         config = {"environment": {"registry_auth": {"username": "ada", "password": sealed}}}
         order = replace(ORDER, spec=replace(SPEC, config=config, needs=needs))
-        return needs_in(await opened(order, Desk(s.bus, "a1"), lambda: None)).login
+        return needs_in(await opened(order, Requests(s.bus, "a1"), lambda: None)).login
 
     async with scene(tmp_path) as s:
         await s.bus.listen(subjects.agent("a1", "secrets"), OpenSecrets, answer)

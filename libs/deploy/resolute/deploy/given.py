@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from resolute.agent import runtimes
-from resolute.agent.inherited import inheritable
+from resolute.agent.inherited_variables import inheritable
 from resolute.api.settings import ApiSettings
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.scheduler.provisioner.settings import LocalSettings

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import psutil
 
 from resolute.agent import task_files
-from resolute.agent.inherited import inheritable
+from resolute.agent.inherited_variables import inheritable
 from resolute.agent.runtime import STOPPED
 from resolute.deploy.places import Places, write_private
 

@@ -1,4 +1,4 @@
-"""One agent at work: what it is told, what it does about it, and what it says of itself."""
+"""One agent: it sends heartbeats and hellos, carries out the scheduler's orders, and watches the tasks of its host."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 
-from resolute.agent.desk import ANSWER_S, Desk
 from resolute.agent.ledger import Entry, Ledger, entry_for
-from resolute.agent.opening import opened
 from resolute.agent.registry import Runtimes, needs_in
+from resolute.agent.requests import ANSWER_S, Requests
 from resolute.agent.runtime import Exit, Launch
 from resolute.agent.settings import AgentSettings
-from resolute.agent.task import CANNOT_START, Office, Task
+from resolute.agent.task import CANNOT_START, Task, TaskContext
+from resolute.agent.unsealing import opened
 from resolute.bus import Bus, subjects
 from resolute.proto.errors import ResoluteError, Unavailable
 from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, Slot, StartTask, StopTask
@@ -28,7 +28,7 @@ TIDY_S = 60.0
 
 class Agent:
     try_again_after_s = (0.5, 2.0, 10.0)
-    """The pauses after which a task is taken up again that could not be looked after."""
+    """The pauses before the agent again watches a task, after an exception while it did so."""
 
     def __init__(
         self,
@@ -43,24 +43,24 @@ class Agent:
         """`host`: the address at which this agent's tasks are reached by others."""
         self._bus, self._settings, self._slots, self._runtimes = bus, settings, slots, runtimes
         self._host, self._version = host, version
-        self._office = Office(runtimes.open.tasks, ledger, Desk(bus, settings.id), settings, host)
+        self._context = TaskContext(runtimes.open.tasks, ledger, Requests(bus, settings.id), settings, host)
         self._tasks: dict[str, Task] = {}
-        self._caring: dict[str, asyncio.Task[None]] = {}
+        self._watching: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._left_to_end: set[str] = set()
-        """Tasks whose gang has failed, and which are given time to end by themselves."""
+        """Tasks whose gang has failed, and which have some time to end by themselves."""
         self._hello_soon = asyncio.Event()
-        self._put_off = False
-        """An order to start something waits for slots that are still taken."""
+        self._waits_for_slots = False
+        """Whether an order to start a task waits for slots that are still taken."""
         self._closing = False
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Until cancelled; the tasks stay."""
+        """Runs until cancelled; the tasks go on running after that."""
         orders = await self._bus.listen(subjects.agent(self._settings.id, "orders"), AgentOrders, self._pushed)
         try:
             async with self._group:
-                for entry in self._office.ledger.load():
-                    self._care(Task(entry, self._office), None)
+                for entry in self._context.ledger.load():
+                    self._watch(Task(entry, self._context), None)
                 self._group.create_task(self._heartbeats())
                 self._group.create_task(self._hellos(on_ready))
                 self._group.create_task(self._tidying())
@@ -73,9 +73,9 @@ class Agent:
         for task in list(self._tasks.values()):
             if not task.ended:
                 await self._ask_to_end(task, reason)
-        await asyncio.gather(*self._caring.values(), return_exceptions=True)
+        await asyncio.gather(*self._watching.values(), return_exceptions=True)
 
-    # ------------------------------------------------------------ what it says
+    # ------------------------------------------------------------ messages to the scheduler
 
     async def _heartbeats(self) -> None:
         subject = subjects.agent(self._settings.id, "heartbeat")
@@ -96,7 +96,7 @@ class Agent:
                 await patience.wait("hello", error)
                 continue
             except ResoluteError as error:
-                log_.error("the scheduler will not have this agent", why=error.message)
+                log_.error("the scheduler refuses this agent", why=error.message)
             else:
                 patience = Patience()
                 on_ready()
@@ -120,19 +120,20 @@ class Agent:
             async with asyncio.timeout(self._settings.hello_s):
                 await self._hello_soon.wait()
         except TimeoutError:
-            self._forget_the_old()
+            self._forget_old_tasks()
 
     def _running(self) -> list[str]:
-        """What is alive, or has an end that nobody has heard of yet."""
+        """The tasks that run, or whose end is not in the log yet."""
         return [resources_id for resources_id, task in self._tasks.items() if not task.reported]
 
-    # ------------------------------------------------------------ what it is told
+    # ------------------------------------------------------------ orders of the scheduler
 
     async def _pushed(self, orders: AgentOrders) -> None:
         await self._obey(orders, ())
 
     async def _obey(self, orders: AgentOrders, asked_about: Collection[str]) -> None:
-        """`asked_about`: what ran when the question was asked; an answer cannot speak of what came later."""
+        """`asked_about`: the tasks that were in the hello which these orders answer; the orders say nothing about tasks
+        that started later."""
         for stop in orders.stop:
             await self._stop(stop)
         if orders.complete:
@@ -152,7 +153,7 @@ class Agent:
         task = self._tasks.get(order.resources_id)
         if task is None:
             entry = Entry(order.resources_id, order.allocation_id, "", 0, 0, (), self._settings.pool)
-            self._disown(entry, Exit(None, order.reason))
+            self._report_missing(entry, Exit(None, order.reason))
         elif not order.peer_failed:
             await self._ask_to_end(task, order.reason)
         elif order.resources_id not in self._left_to_end:
@@ -160,7 +161,7 @@ class Agent:
             self._group.create_task(self._leave_to_end(task, order.reason))
 
     async def _leave_to_end(self, task: Task, reason: str) -> None:
-        """Ask it to end only when it has not done so by itself; the scheduler repeats the order meanwhile."""
+        """Ask a task to end when it has not ended by itself in time. Meanwhile the scheduler repeats the order."""
         try:
             if not await task.ends_within(self._settings.grace_s):
                 await self._ask_to_end(task, reason)
@@ -168,17 +169,19 @@ class Agent:
             self._left_to_end.discard(task.entry.resources_id)
 
     def _report_again(self, orders: AgentOrders, asked_about: Collection[str]) -> None:
-        """An end that was reported before the question, and that the answer knows nothing of, did not reach the pool
-        that the task is in: without another report the task's slots would be held for ever."""
+        """Report the end of a task once more where the scheduler still gives orders about the task although its end was
+        reported before the hello: the report did not reach the pool of the task, which would hold its slots for
+        ever."""
         ordered = {*(one.placement.resources_id for one in orders.start), *(one.resources_id for one in orders.stop)}
         for resources_id in ordered.difference(asked_about):
             task = self._tasks.get(resources_id)
-            if task is not None and task.reported and self._caring[resources_id].done():
+            if task is not None and task.reported and self._watching[resources_id].done():
                 log_.warning("an end is reported again", resources_id=resources_id, pool=self._settings.pool)
                 self._attend(task, task.report_again, task.report_again)
 
     async def _ask_to_end(self, task: Task, reason: str) -> None:
-        """Where that fails over a bug, others are still to be asked; and the scheduler says it again."""
+        """Asks one task to end. An exception is only logged: other tasks have to be asked too, and the scheduler
+        repeats the order."""
         try:
             await task.stop(reason)
         except Exception:
@@ -189,81 +192,83 @@ class Agent:
         if self._closing or entry.resources_id in self._tasks:
             return
         if order.started:
-            self._disown(entry, Exit(None, f"agent {self._settings.id} no longer has it"))
+            self._report_missing(entry, Exit(None, f"agent {self._settings.id} no longer has it"))
         elif self._slots_taken(entry):
-            self._put_off = True
+            self._waits_for_slots = True
         else:
             self._launch(entry, order)
 
     def _launch(self, entry: Entry, order: StartTask) -> None:
         log_.info("starting", resources_id=entry.resources_id, allocation_id=entry.allocation_id)
         try:
-            self._office.ledger.write(entry)
+            self._context.ledger.write(entry)
         except OSError as error:
-            # What is not in the ledger would be nobody's after a restart.
-            return self._disown(entry, Exit(CANNOT_START, f"the work directory of the agent: {error}"))
-        task = Task(entry, self._office)
-        self._care(task, lambda: self._launch_with_secrets(order, task))
+            # An agent that is started next would not know of a task that is not in the ledger.
+            return self._report_missing(entry, Exit(CANNOT_START, f"the work directory of the agent: {error}"))
+        task = Task(entry, self._context)
+        self._watch(task, lambda: self._launch_with_secrets(order, task))
 
     async def _launch_with_secrets(self, order: StartTask, task: Task) -> Launch:
         """Raises CannotStart."""
         runtime = self._runtimes.find(needs_in(order))
-        return runtime.launch(await opened(order, self._office.desk, task.must_be_wanted))
+        return runtime.launch(await opened(order, self._context.requests, task.must_be_wanted))
 
     def _slots_taken(self, entry: Entry) -> bool:
-        """By a task that has yet to end: one that was lost with the link and is being stopped. Asked again later."""
+        """Whether a task that has not ended yet holds the slots: one that counts as lost and is being stopped. The
+        scheduler repeats the order."""
         taken = {slot for task in self._tasks.values() if not task.ended for slot in task.entry.slot_ids}
         return not taken.isdisjoint(entry.slot_ids)
 
     async def _tidying(self) -> None:
-        """What no task owns any more ends: what an agent left behind that lost its ledger, or died as it began."""
+        """Ends what no known task owns: left behind by an agent that lost its ledger, or that died as a task began."""
         while True:
             try:
-                await self._office.runtime.tidy(self._tasks.keys())
+                await self._context.runtime.tidy(self._tasks.keys())
             except Exception:
-                log_.exception("not tidied")  # nothing that is owned depends on it
+                log_.exception("not tidied")  # known tasks are not affected
             await asyncio.sleep(TIDY_S)
 
-    def _disown(self, entry: Entry, found: Exit) -> None:
-        task = Task(entry, self._office)
-        self._attend(task, lambda: task.disown(found), lambda: task.disown(found))
+    def _report_missing(self, entry: Entry, found: Exit) -> None:
+        task = Task(entry, self._context)
+        self._attend(task, lambda: task.report_missing(found), lambda: task.report_missing(found))
 
-    def _care(self, task: Task, launch: Callable[[], Awaitable[Launch]] | None) -> None:
+    def _watch(self, task: Task, launch: Callable[[], Awaitable[Launch]] | None) -> None:
         self._attend(task, lambda: task.run(launch), lambda: task.run(None))
 
     def _attend(self, task: Task, work: Callable[[], Awaitable[None]], again: Callable[[], Awaitable[None]]) -> None:
-        """`again`: how what failed is taken up, as the next agent would."""
+        """`again`: what to do after `work` has failed, which is what the next agent would do with the task."""
 
         async def attend() -> None:
-            await self._see_through(task, work, again)
-            if self._put_off:  # what waited for its slots can have them
-                self._put_off = False
+            await self._run_with_retries(task, work, again)
+            if self._waits_for_slots:  # the slots of the ended task may be the ones that an order waits for
+                self._waits_for_slots = False
                 self._hello_soon.set()
 
         resources_id = task.entry.resources_id
         self._tasks[resources_id] = task
-        self._caring[resources_id] = self._group.create_task(attend(), name=resources_id)
+        self._watching[resources_id] = self._group.create_task(attend(), name=resources_id)
 
-    async def _see_through(
+    async def _run_with_retries(
         self, task: Task, work: Callable[[], Awaitable[None]], again: Callable[[], Awaitable[None]]
     ) -> None:
-        """A bug that one task meets is not to end the others' agent: that task is taken up again, and then given up."""
+        """Does `work`, and after an exception `again`, several times; then gives the task up. So a bug that one task
+        causes does not end the agent, which has other tasks."""
         for pause_s in self.try_again_after_s:
             try:
                 return await work()
             except Exception:
-                log_.exception("looking after a task failed", resources_id=task.entry.resources_id)
+                log_.exception("watching a task failed", resources_id=task.entry.resources_id)
                 await asyncio.sleep(pause_s)
                 work = again
         try:
             await task.give_up("the agent could not look after it; the agent's log says why")
         except Exception:
-            log_.exception("a task is left to itself", resources_id=task.entry.resources_id)
+            log_.exception("a task cannot be given up", resources_id=task.entry.resources_id)
 
-    def _forget_the_old(self) -> None:
+    def _forget_old_tasks(self) -> None:
         before_s = time.time() - self._settings.remember_s
         for resources_id, task in list(self._tasks.items()):
             reported_at_s = task.entry.reported_at_s
-            if reported_at_s is not None and reported_at_s < before_s and self._caring[resources_id].done():
-                del self._tasks[resources_id], self._caring[resources_id]
-                self._office.ledger.remove(resources_id)
+            if reported_at_s is not None and reported_at_s < before_s and self._watching[resources_id].done():
+                del self._tasks[resources_id], self._watching[resources_id]
+                self._context.ledger.remove(resources_id)

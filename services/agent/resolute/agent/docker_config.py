@@ -8,8 +8,8 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resolute.agent.containers import MASTER_CERT, PARCEL_DIR, RUN_DIR, WORK_DIR, Container, Device, Mount
-from resolute.agent.parcel import SHIM
+from resolute.agent.container_files import SHIM
+from resolute.agent.container_spec import FILES_DIR, MASTER_CERT, RUN_DIR, WORK_DIR, Container, Device, Mount
 from resolute.agent.runtime import Launch
 from resolute.proto.experiment import AgentUser
 
@@ -18,16 +18,17 @@ UNLIMITED = "1p"
 
 
 def config(
-    launch: Launch, container: Container, image: Mapping[str, Any], parcel: str, grace_s: float
+    launch: Launch, container: Container, image: Mapping[str, Any], files_volume: str, grace_s: float
 ) -> dict[str, Any]:
-    """For `POST /containers/create`. `image`: the configuration of its image; `parcel`: the volume with what is ours.
+    """For `POST /containers/create`. `image`: the configuration of its image; `files_volume`: the volume with the
+    harness and the shim.
 
     The image's own entrypoint runs as it would with `docker run`, with the task as its command; the shim runs both.
     """
     bridged = container.network not in ("host", "none") and not container.network.startswith("container:")
     return {
         "Image": container.image,
-        "Entrypoint": ["python3", "-I", "-S", f"{PARCEL_DIR}/{SHIM}", str(grace_s)],
+        "Entrypoint": ["python3", "-I", "-S", f"{FILES_DIR}/{SHIM}", str(grace_s)],
         "Cmd": [*(image.get("Entrypoint") or ()), *launch.command],
         "Env": _environment(launch.environment, container, image),
         "Labels": dict(container.labels),
@@ -35,7 +36,7 @@ def config(
         "User": f"{container.user.uid}:{container.user.gid}" if container.user else "",
         "ExposedPorts": {f"{port}/tcp": {} for port in container.ports} if bridged else {},
         "StopTimeout": math.ceil(grace_s) + 1,
-        "HostConfig": _host(container, parcel, bridged),
+        "HostConfig": _host(container, files_volume, bridged),
     }
 
 
@@ -54,9 +55,9 @@ def _environment(own: Mapping[str, str], container: Container, image: Mapping[st
     return [f"{name}={value}" for name, value in found.items()]
 
 
-def _host(container: Container, parcel: str, bridged: bool) -> dict[str, Any]:
+def _host(container: Container, files_volume: str, bridged: bool) -> dict[str, Any]:
     ports = container.ports if bridged and container.publish_at else ()
-    own = Mount(parcel, PARCEL_DIR, read_only=True, volume=True)
+    own = Mount(files_volume, FILES_DIR, read_only=True, volume=True)
     return {
         "NetworkMode": container.network,
         "PortBindings": {f"{n}/tcp": [{"HostIp": container.publish_at, "HostPort": str(n)}] for n in ports},

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import structlog
 
-from resolute.agent import contained, spool
+from resolute.agent import container_shim, spool
 from resolute.agent.docker_engine import Away, Engine, State
 
 log_ = structlog.get_logger()
@@ -37,7 +37,7 @@ def follow(engine: Engine, name: str, log: Path) -> State | None:
             if state is None or not state.begun or (state.ended and told):
                 return state
             if told:
-                engine.kill(name, contained.HEARD.name)  # that is what it waits for
+                engine.kill(name, container_shim.END_KNOWN.name)  # lets the shim end
                 pause_s = min(pause_s * 2, PAUSE_S_MAX)  # unless the task said so, not its shim
             else:
                 _copy(engine, name, log, follow=not state.ended)

@@ -1,7 +1,7 @@
-"""Tasks in containers, each with a shim as its first process, which tells all there is to tell on its stdout.
+"""Tasks in containers, each with a shim as its first process, which writes output and exit code to its stdout.
 
-Its output is copied to `root/<resources_id>/log` (`docker_follow.py`). Nothing else is read of a container but its
-last state, so the daemon may go away and come back.
+The stdout of a container is copied to `root/<resources_id>/log` (`docker_follow.py`). Besides, the agent reads only the
+container's last state, so the daemon may go away and come back.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 import structlog
 
 from resolute.agent import spool
-from resolute.agent.containers import LABEL, RUN_DIR, ContainerLaunch
+from resolute.agent.container_spec import LABEL, RUN_DIR, ContainerLaunch
 from resolute.agent.docker_engine import Away, Engine, Refusal, State
 from resolute.agent.docker_follow import LOOK_AGAIN_S, follow, patiently
+from resolute.agent.docker_messages import ending, shim_problem
 from resolute.agent.docker_start import Start
-from resolute.agent.docker_words import ending, stillborn
 from resolute.agent.runtime import CannotStart, Chunk, Exit, Launch
-from resolute.agent.threads import aside
+from resolute.agent.threads import in_thread
 
 log_ = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class DockerRuntime:
             name = self._name(launch.resources_id)
             start = Start(self._engine, name, launch, launch.container, self._grace_s, folder / "notes")
             self._starts[launch.resources_id] = start
-            await aside(start.run)
+            await in_thread(start.run)
         except OSError as error:
             raise CannotStart(f"cannot keep the output of a task in {folder}: {error}") from error
         finally:
@@ -93,15 +93,15 @@ class DockerRuntime:
                 self._engine.kill(state.id, told.name)
 
         try:
-            await aside(kill)
+            await in_thread(kill)
         except Away:
-            # Whoever asked has others to look after.
-            later = asyncio.create_task(aside(lambda: patiently(kill)))
+            # In the background: the caller has other tasks to watch.
+            later = asyncio.create_task(in_thread(lambda: patiently(kill)))
             self._signalling.add(later)
             later.add_done_callback(self._signalling.discard)
 
     def _note_asked(self, resources_id: str) -> None:
-        """That it was we who wanted it to end, for whoever comes to tell how it did."""
+        """Notes that this agent asked the task to end, for the report of how it ended."""
         self._asked.add(resources_id)
         try:
             (self._path(resources_id) / "asked").touch()
@@ -114,7 +114,8 @@ class DockerRuntime:
         return ending(spool.end(self._log(resources_id)), state, asked)
 
     async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
-        """First what was said before the container ran, then what it says; a mark counts the bytes of both."""
+        """The agent's lines from before the container ran, then the container's output; a mark counts the bytes of
+        both."""
         notes = self._path(resources_id) / "notes"
         before = notes.stat().st_size if notes.exists() else 0
         if mark < before:
@@ -131,20 +132,20 @@ class DockerRuntime:
                 self._engine.remove(state.id)
 
         try:
-            await aside(lambda: patiently(remove))
+            await in_thread(lambda: patiently(remove))
         except Refusal as refusal:  # it is tried again when it is no longer owned
             log_.warning("a container cannot be removed", resources_id=resources_id, why=refusal.words)
         await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
 
     async def tidy(self, owned: Collection[str]) -> None:
         try:
-            await aside(lambda: self._remove_but(owned))
+            await in_thread(lambda: self._remove_but(owned))
         except (Away, Refusal) as problem:
             log_.warning("not tidied", why=str(problem))
 
     def _remove_but(self, owned: Collection[str]) -> None:
-        # `owned` is asked once the containers are known, never copied before: the daemon may take its time to list
-        # them, and whatever begins meanwhile is owned before it has a container.
+        # `owned` must be read after the containers were listed, and not copied before: listing may take long, and a
+        # task that begins meanwhile is in `owned` before it has a container.
         for container_id, labels in self._engine.owned(self._owner):
             resources_id = labels.get(f"{LABEL}resources", "")
             state = self._engine.state(container_id)
@@ -156,14 +157,14 @@ class DockerRuntime:
             except Refusal as refusal:
                 log_.warning("a container cannot be removed", container=container_id, why=refusal.words)
 
-    # ------------------------------------------------------------ its container
+    # ------------------------------------------------------------ the container
 
     def _name(self, resources_id: str) -> str:
-        """Clusters that share an engine number their allocations alike, and so have the same ids."""
+        """The name has the cluster's id, because clusters that share an engine may have the same resources ids."""
         return f"resolute-{self._cluster}-{resources_id}"
 
     def _find(self, resources_id: str) -> State | None:
-        """Its container, running or not. One of that name that is not ours is none of our business."""
+        """The task's container, running or not. A container of that name without this agent's labels is ignored."""
         for name in (self._name(resources_id), f"resolute-{resources_id}"):  # named so by earlier agents
             state = self._engine.state(name)
             if state is not None and state.is_of(self._owner):
@@ -171,12 +172,13 @@ class DockerRuntime:
         return None
 
     async def _found(self, resources_id: str) -> State | None:
-        return await aside(lambda: patiently(lambda: self._find(resources_id)))
+        return await in_thread(lambda: patiently(lambda: self._find(resources_id)))
 
-    # ------------------------------------------------------------ its output
+    # ------------------------------------------------------------ the output
 
     def _follow(self, resources_id: str) -> asyncio.Task[State | None]:
-        """The container's last state, None where it is gone, when it has ended and all of its output is here."""
+        """Ends when the container has ended and all of its output is copied; returns its last state, None if it is
+        gone."""
         found = self._followers.get(resources_id)
         if found is None:
             log = self._log(resources_id)
@@ -186,12 +188,12 @@ class DockerRuntime:
                 state = patiently(lambda: self._find(resources_id))
                 return follow(self._engine, state.id, log) if state is not None else None
 
-            found = asyncio.create_task(aside(to_the_end))
+            found = asyncio.create_task(in_thread(to_the_end))
             self._followers[resources_id] = found
         return found
 
     async def _came_up(self, resources_id: str) -> bool:
-        """Wait for the shim's sign of life; False when it died before it could give one."""
+        """Waits for the shim's first record; False where the shim ended before it wrote one."""
         following = self._follow(resources_id)
         while not spool.is_up(self._log(resources_id)):
             if following.done():
@@ -205,10 +207,10 @@ class DockerRuntime:
             return self._engine.complaints(state.id) if state is not None else []
 
         try:
-            words = await aside(lambda: patiently(complaints))
+            words = await in_thread(lambda: patiently(complaints))
         except Refusal as refusal:
             words = [refusal.words]
-        found = stillborn(words)
+        found = shim_problem(words)
         return CannotStart(found.words, found.hopeless)
 
     def _path(self, resources_id: str) -> Path:

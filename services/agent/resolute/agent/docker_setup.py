@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, replace
 from functools import partial
 
-from resolute.agent import containers, environment
-from resolute.agent.containers import RUN_DIR, ContainerLaunch
+from resolute.agent import container_spec, environment
+from resolute.agent.container_spec import RUN_DIR, ContainerLaunch
 from resolute.agent.docker_settings import DockerSettings
 from resolute.agent.environment import Site
 from resolute.agent.registry import OpenRuntime
@@ -44,7 +44,7 @@ class PreparedContainers:
 
         settings = self.settings
         engine = Engine(str(settings.docker_logins) if settings.docker_logins else None)
-        owner = containers.owner(settings.id, settings.cluster_id)
+        owner = container_spec.owner(settings.id, settings.cluster_id)
         folder = settings.work_dir.absolute() / "tasks"
         tasks = DockerRuntime(folder, engine, owner, settings.grace_s, settings.keep_finished)
         return OpenRuntime(NAME, GIVES, tasks, partial(launch, settings=settings, site=_site(settings, slots)))
@@ -55,8 +55,8 @@ def launch(order: StartTask, settings: DockerSettings, site: Site) -> Launch:
     variables, files = environment.by_file(environment.environment(order, site, RUN_DIR), RUN_DIR)
     real = partial(os.path.realpath, strict=True)
     try:
-        container = containers.container(order, settings.id, site.cluster_id, site.slots, settings, real)
-    except containers.NotAllowed as error:
+        container = container_spec.container(order, settings.id, site.cluster_id, site.slots, settings, real)
+    except container_spec.NotAllowed as error:
         raise CannotStart(error.message, hopeless=True) from error
     except OSError as error:
         raise CannotStart(f"bind_mounts, checkpoint_storage: {error}") from error
@@ -75,7 +75,7 @@ def _site(settings: DockerSettings, slots: tuple[Slot, ...]) -> Site:
         settings,
         slots,
         inherited={},
-        harness=containers.HARNESS_DIR,
+        harness=container_spec.HARNESS_DIR,
         default_path="",
-        master_cert="" if settings.master_cert_file is None else containers.MASTER_CERT,
+        master_cert="" if settings.master_cert_file is None else container_spec.MASTER_CERT,
     )

@@ -1,4 +1,4 @@
-"""How a task's container comes to be: its image, what is ours, its network, and the container itself.
+"""Starts a task's container: its image, the volume with the harness, its network, and the container itself.
 
 All of it may be done again from the beginning, after a daemon that went away in the middle of it: nothing has begun
 until the container is started, and that is the last step.
@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resolute.agent import docker_config, docker_parcel, spool
-from resolute.agent.containers import HOST, LABEL, Container
+from resolute.agent import docker_config, docker_files_volume, spool
+from resolute.agent.container_spec import HOST, LABEL, Container
 from resolute.agent.docker_engine import CONFLICT, Away, Engine, Refusal, State
-from resolute.agent.docker_words import Progress, Trouble, port_in_use, pull_trouble, trouble
+from resolute.agent.docker_messages import Progress, StartProblem, port_in_use, pull_problem, start_problem
 from resolute.agent.runtime import CannotStart, Launch
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ PAUSE_S = 0.5
 
 @dataclass
 class Start:
-    """One try at starting a task; `give_up` may be set at any time by who does not want it any more."""
+    """One try at starting a task; another thread may set `give_up` at any time to cancel it."""
 
     engine: Engine
     name: str
@@ -39,13 +39,13 @@ class Start:
     container: Container
     grace_s: float
     notes: Path
-    """Where lines for the task's log go."""
+    """The file for lines of the agent in the task's log."""
     give_up: threading.Event = field(default_factory=threading.Event)
 
     _sent: bool = field(default=False, init=False)
-    """Whether the daemon was told to start the container: it may run then, whatever came back."""
+    """Whether the daemon was asked to start the container: the container may then run, even if the answer was lost."""
     _lost: bool = field(default=False, init=False)
-    """Whether an answer was lost: what was asked for may have been done, or be done yet."""
+    """Whether an answer of the daemon was lost: it may have done what was asked, or may still do it."""
 
     def run(self) -> None:
         """Returns when the container runs. Raises CannotStart."""
@@ -60,21 +60,21 @@ class Start:
                 self._lost = True
                 self._pause()
             except Refusal as refusal:
-                raise _cannot(trouble(self.container, refusal.words)) from refusal
+                raise _cannot(start_problem(self.container, refusal.words)) from refusal
 
     def _run(self) -> None:
         state = self.engine.state(self.name)
         if state is not None and not state.is_of(self.container.labels):
             raise CannotStart(f"somebody else has a container that is named {self.name}")
         if self._sent:
-            return self._see_that_it_began(state)
+            return self._ensure_begun(state)
         if state is not None and state.begun:
             raise CannotStart(f"{self.name} was started before")
         if state is not None:
             self.engine.remove(self.name)
         self._check_ports()
         image = self._image()
-        volume = docker_parcel.filled(self.engine, self.container, self._may_go_on)
+        volume = docker_files_volume.filled(self.engine, self.container, self._may_go_on)
         self._network()
         self._may_go_on()
         self._create(docker_config.config(self.launch, self.container, image, volume, self.grace_s))
@@ -91,7 +91,7 @@ class Start:
         try:
             self.engine.create(self.name, config)
         except Refusal as refusal:
-            if refusal.status == CONFLICT and self._lost:  # with one we asked for before, and heard nothing of
+            if refusal.status == CONFLICT and self._lost:  # an earlier request made it, whose answer was lost
                 raise Away(refusal.words) from refusal
             raise
 
@@ -103,15 +103,17 @@ class Start:
             self.engine.remove(self.name)
             raise
 
-    def _see_that_it_began(self, state: State | None) -> None:
-        """It is to run once at most: no second one is made, and one that runs is what was wanted."""
+    def _ensure_begun(self, state: State | None) -> None:
+        """A task runs at most once: where the container is gone no second one is made, and one that runs is
+        accepted."""
         if state is None:
             raise CannotStart("its container was removed as it was about to start")
         if not state.begun:
             self._begin()
 
     def _may_go_on(self) -> None:
-        """Who may have begun is told to end when it has."""
+        """Raises CannotStart where the start was cancelled. A container that may already have started is not abandoned
+        here: it is stopped as soon as its start is confirmed."""
         if self.give_up.is_set() and not self._sent:
             raise CannotStart("it was stopped before it could start")
 
@@ -125,7 +127,7 @@ class Start:
         spool.note(self.notes, [text])
 
     def _check_ports(self) -> None:
-        """On the host's network the ports of a task are the host's; the daemon does not look at them."""
+        """On the host's network a task uses the host's ports, and the daemon does not check whether they are free."""
         for port in self.container.ports if self.container.network == HOST else ():
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -144,7 +146,7 @@ class Start:
         except Refusal as refusal:
             if refusal.status != 400:
                 raise
-            raise _cannot(pull_trouble(name, refusal.words)) from refusal  # that is no name of an image
+            raise _cannot(pull_problem(name, refusal.words)) from refusal  # the name is not valid
         if image is not None and not self.container.pull:
             return image
         self._pull(name)
@@ -161,9 +163,9 @@ class Start:
                 for line in progress.lines(word, time.monotonic()):
                     self._note(line)
         except Refusal as refusal:
-            raise _cannot(pull_trouble(name, refusal.words)) from refusal
+            raise _cannot(pull_problem(name, refusal.words)) from refusal
 
-    # ------------------------------------------------------------ its network
+    # ------------------------------------------------------------ the network
 
     def _network(self) -> None:
         if self.container.own_network:
@@ -172,9 +174,9 @@ class Start:
 
 
 def read_aside(words: Iterable[T], look_up: Callable[[], None]) -> Iterator[T]:
-    """`words`, which may be long in coming; meanwhile `look_up` is called now and then, and may raise.
+    """Yields `words`, which another thread reads; meanwhile `look_up` is called now and then, and may raise.
 
-    What they come from is then left alone: the daemon goes on with a pull, and has the image for the next who asks.
+    After that the thread goes on reading: the daemon finishes the pull, and has the image for the next task.
     """
     read: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 
@@ -207,12 +209,12 @@ def _check(launch: Launch) -> None:
             raise CannotStart(f"cannot start {launch.command[0]}: no process can have the variable {name!r}", True)
 
 
-def _cannot(found: Trouble) -> CannotStart:
+def _cannot(found: StartProblem) -> CannotStart:
     return CannotStart(found.words, found.hopeless)
 
 
 def uplink_mtu() -> int | None:
-    """The largest packet that the host's way out takes: a network with larger ones stalls without a word."""
+    """The MTU of the host's default route: connections of a network with a larger one stall without an error."""
     try:
         routes = Path("/proc/net/route").read_text().splitlines()[1:]
         uplink = next(words[0] for words in map(str.split, routes) if words[1] == "00000000")

@@ -36,7 +36,7 @@ class Site:
     slots: tuple[Slot, ...]
     cores: int
     inherited: Mapping[str, str]
-    """What tasks inherit of the host's environment: see `resolute.agent.inherited`."""
+    """What tasks inherit of the host's environment: see `resolute.agent.inherited_variables`."""
     harness: str
     """The directory that `determined` is imported from."""
     programs: str = ""

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from resolute.agent import accounts, enclosure
+from resolute.agent import accounts, mount_namespace
 from resolute.agent.environment import harness_directory
-from resolute.agent.inherited import inheritable
+from resolute.agent.inherited_variables import inheritable
 from resolute.agent.process_settings import ProcessSettings
 
 Level = Literal["users", "hidden", "none"]
@@ -79,11 +79,11 @@ def _as_root(settings: ProcessSettings) -> Isolation:
     except OSError as error:
         return Isolation("none", str(error))
     needed = _needed(settings)
-    covered = enclosure.closed(needed)
+    covered = mount_namespace.closed(needed)
 
     def confine() -> None:
         if covered:
-            enclosure.enter(covered, needed)
+            mount_namespace.enter(covered, needed)
 
     def become_a_task() -> None:
         confine()
@@ -98,13 +98,13 @@ def _as_root(settings: ProcessSettings) -> Isolation:
 
 
 def _hidden(settings: ProcessSettings) -> Isolation:
-    covered = enclosure.outermost(str(path) for path in settings.hidden_paths if path.exists())
+    covered = mount_namespace.outermost(str(path) for path in settings.hidden_paths if path.exists())
     if not covered:
         return Isolation("none", "the agent is not root, and RESOLUTE_AGENT_HIDDEN_PATHS names nothing to hide")
     needed = [path for path in _needed(settings) if path not in covered]
-    if problem := _tried(settings, lambda: enclosure.enter(covered, needed)):
+    if problem := _tried(settings, lambda: mount_namespace.enter(covered, needed)):
         return Isolation("none", problem)
-    enclosure.enter(covered, needed)
+    mount_namespace.enter(covered, needed)
     return Isolation("hidden")
 
 

@@ -22,7 +22,7 @@ class ProcessSettings(AgentSettings):
     two seconds do not matter."""
     task_variables: tuple[str, ...] = ()
     """Further variables of the agent's own environment that tasks inherit; a JSON list of names, with `*` for any
-    letters (`["AWS_*"]`). Without it they inherit what programs need and no secrets: see `inherited.py`."""
+    letters (`["AWS_*"]`). Without it they inherit what programs need and no secrets: see `inherited_variables.py`."""
     isolation: bool = True
     """Whether tasks that run as processes are kept from the cluster and from each other as far as this host allows:
     see `isolation.py`."""

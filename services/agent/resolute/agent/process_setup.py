@@ -10,7 +10,7 @@ import structlog
 
 from resolute.agent import accounts, environment, isolation
 from resolute.agent.environment import Site
-from resolute.agent.inherited import inheritable
+from resolute.agent.inherited_variables import inheritable
 from resolute.agent.isolation import NOT_ISOLATED, NOTE, Isolation
 from resolute.agent.process_launch import ProcessLaunch
 from resolute.agent.process_runtime import ProcessRuntime

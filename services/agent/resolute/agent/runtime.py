@@ -1,4 +1,4 @@
-"""What runs tasks: one interface, whatever a runtime makes of a task. `registry.py` has the registry of runtimes."""
+"""The interface of all runtimes, which run tasks. `registry.py` has the registry of runtimes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.proto.errors import ResoluteError
 
 
 class CannotStart(ResoluteError):
-    """The task never ran; the message says why. `hopeless`: and would not run if it were started again."""
+    """The task never ran; the message says why. `hopeless`: another try would fail in the same way."""
 
     code = "cannot_start"
 
@@ -22,8 +22,8 @@ class CannotStart(ResoluteError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to run. `environment` is all of it: nothing of the agent's own is added. A runtime that has to know more
-    of a task has a launch of its own, derived from this one, and makes it itself from the order."""
+    """What to run. `environment` is the whole environment: no variable of the agent is added. A runtime that needs more
+    about a task derives a class from this one, and makes the launch itself from the order."""
 
     resources_id: str
     command: tuple[str, ...]
@@ -45,12 +45,12 @@ class Line:
 class Chunk:
     lines: tuple[Line, ...]
     mark: int
-    """Where to read on; whatever the runtime makes of it. 0 is the beginning."""
+    """Where to read on. 0 is the beginning; other values have a meaning for the runtime only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a task ended: as shells have it, 128 + n for a signal n; None when nobody can know."""
+    """How a task ended: its exit code, as in shells 128 + n for a signal n; None where it cannot be known."""
 
     code: int | None
     reason: str = ""
@@ -85,8 +85,9 @@ class TaskRuntime(Protocol):
         ...
 
     async def signal(self, resources_id: str, number: int) -> None:
-        """SIGTERM asks it to end, and kills all of it when its time for that is up, also without an agent. SIGKILL
-        kills all of it now. Others are passed on. A task that has ended takes no notice."""
+        """SIGTERM asks the task to end; all its processes are killed when its time for that is up, also if the agent
+        ends meanwhile. SIGKILL kills all its processes now. Other signals are passed on. Has no effect on a task that
+        ended."""
         ...
 
     async def exit(self, resources_id: str) -> Exit:
@@ -102,7 +103,7 @@ class TaskRuntime(Protocol):
         ...
 
     async def tidy(self, owned: Collection[str]) -> None:
-        """End and remove every task of this agent that is not `owned`: nobody would stop it otherwise.
+        """Ends and removes every task of this agent that is not `owned`, which would otherwise run for ever.
 
         `owned` may change meanwhile: a task has to be in it before it is started, and is then left alone.
         """

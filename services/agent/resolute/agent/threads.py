@@ -1,4 +1,5 @@
-"""Work that blocks, in a thread of its own: for as long as it takes, and no end of this process waits for it."""
+"""Runs blocking work in a thread of its own. The thread does not keep the process from ending (it is a daemon
+thread)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def aside(work: Callable[[], T]) -> T:
-    """What `work` returns, or raises."""
+async def in_thread(work: Callable[[], T]) -> T:
+    """Runs `work` in a new thread; returns its result, or raises its exception."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -19,14 +20,14 @@ async def aside(work: Callable[[], T]) -> T:
         try:
             loop.call_soon_threadsafe(lambda: None if done.done() else how())
         except RuntimeError:
-            return  # the loop is closed, and nobody waits any more
+            return  # the loop is closed, so no caller waits
 
     def run() -> None:
         try:
             result = work()
         except Exception as error:  # noqa: BLE001  (raised again where it is waited for)
-            told = error
-            tell(lambda: done.set_exception(told))
+            raised = error
+            tell(lambda: done.set_exception(raised))
         else:
             tell(lambda: done.set_result(result))
 

@@ -1,4 +1,4 @@
-"""Warm parents: a process for each environment that tasks share, which forks them instead of starting them anew.
+"""Warm parents: a process for each environment that tasks share, which forks tasks instead of starting interpreters.
 
 See docs/decisions/0023. A parent is made once a task with its environment has ended, so that the first one of its kind
 has the host to itself, and an idle host keeps none; it imports what that task has imported. Whoever cannot be forked is
@@ -82,14 +82,14 @@ class WarmParents:
         self._unfit: set[Key] = set()
 
     def fork(self, launch: Launch, folder: Path, lock: int, grace_s: float) -> bool:
-        """Whether a parent was told to start the task. It may yet fail to: then nobody holds the lock, and nothing is
-        in the folder that a shim would have written."""
+        """Whether a parent was asked to start the task. The parent may still fail: then no process holds the lock, and
+        the folder has none of the files that a shim writes."""
         key = self._key(launch)
         parent = self._parents.get(key) if key is not None else None
         if key is None or parent is None or not parent.ready:
             return False
         order = {"folder": str(folder), "grace_s": grace_s, "complaints": str(folder / "shim.err")}
-        what = _told_to_the_fork(launch, folder, lock, grace_s)
+        what = _fork_request(launch, folder, lock, grace_s)
         try:
             socket.send_fds(parent.control, [json.dumps(order).encode()], [lock, what])
         except OSError:
@@ -130,7 +130,7 @@ class WarmParents:
         return True
 
     def give_up(self, launch: Launch) -> None:
-        """Its parent has not answered for long: it ends, and what it has forked goes on."""
+        """Ends the parent of this task, which has not answered for long; the tasks that it forked go on."""
         key = self._key(launch)
         if key is not None and key in self._parents:
             log_.warning("a warm parent does not answer", pid=self._parents[key].process.pid)
@@ -141,7 +141,7 @@ class WarmParents:
         return [parent.process.pid for parent in self._parents.values() if parent.ready]
 
     def close(self) -> None:
-        """Parents end; what they forked goes on."""
+        """Ends the parents; the tasks that they forked go on."""
         for key in list(self._parents):
             self._let_go(key)
 
@@ -150,7 +150,7 @@ class WarmParents:
         if launch.command != (self._settings.python, *BOOTSTRAP):
             return None
         if any(place and not os.path.isabs(place) for place in launch.environment.get("PYTHONPATH", "").split(":")):
-            return None  # a path that begins where the task does
+            return None  # a relative path, which depends on the task's working directory
         account = account_of(launch)
         owner = "" if account is None else str(account.uid)
         return (("", owner), *sorted(_shared(launch.environment).items()))
@@ -204,7 +204,7 @@ class WarmParents:
 
 
 def _working_directory(folder: Path, account: Account | None) -> Path:
-    """One that the parent may enter, and finds nothing in."""
+    """An empty directory that the parent may enter."""
     if account is None:
         return folder
     own = folder / str(account.uid)
@@ -234,8 +234,8 @@ def _parents_own(environment: Mapping[str, str]) -> dict[str, str]:
     return {**_shared(environment), **found, "CUDA_VISIBLE_DEVICES": "", "DET_WARM_ROOM": ROOM}
 
 
-def _told_to_the_fork(launch: Launch, folder: Path, lock: int, grace_s: float) -> int:
-    """A file that only the forked process reads."""
+def _fork_request(launch: Launch, folder: Path, lock: int, grace_s: float) -> int:
+    """The request to fork a task, as an open file that only the forked process reads."""
     what = {
         "workdir": str(folder / "run" / "workdir"),
         "environment": dict(launch.environment),

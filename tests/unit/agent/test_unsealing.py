@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from resolute.agent.opening import sealed_in, with_secrets
+from resolute.agent.unsealing import sealed_in, with_secrets
 from resolute.bus import subjects
 from resolute.proto.errors import Refused, ResoluteError, Unavailable
 from resolute.proto.pool import AgentOrders, OpenSecrets, SecretsOpened, StartTask, StopTask

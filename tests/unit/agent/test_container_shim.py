@@ -9,9 +9,9 @@ import sys
 
 # Only its last words: all of it is the first process of a container, and kills whatever else it sees.
 LAST_WORDS = """
-from resolute.agent import contained
-contained.TELL_AGAIN_S = contained.TOLD_WAIT_S = 0.05
-shim = contained.ContainedShim(1.0, lambda out, err: None)
+from resolute.agent import container_shim
+container_shim.REPEAT_S = container_shim.ACKNOWLEDGE_S = 0.05
+shim = container_shim.ContainerShim(1.0, lambda out, err: None)
 shim.status, shim.asked = 3 << 8, {asked}
 shim._write_exit()
 """

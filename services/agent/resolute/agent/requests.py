@@ -1,4 +1,4 @@
-"""The agent's side of its conversation: what it asks until it is answered, however long the link is down."""
+"""The requests of an agent: reports, log lines and secrets, each repeated until it is answered."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ log_ = structlog.get_logger()
 
 ANSWER_S = 5.0
 FAILURES_MAX = 5
-"""How often the gateway may fail over the same lines before they are what it fails over."""
+"""After so many failures of the gateway with the same lines, the lines count as the cause."""
 
 
 class Stored(Enum):
     """What became of a batch of log lines."""
 
-    YES = "durable"
-    TOO_LARGE = "a smaller part may be taken"
-    REFUSED = "one of its lines at least will never be taken"
+    YES = "the lines are stored"
+    TOO_LARGE = "a smaller batch may be stored"
+    REFUSED = "at least one of the lines will never be stored"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Requests:
     bus: Bus
     agent_id: str
 
     async def report(self, report: TaskReport) -> None:
-        """Returns when it is in the log, or was refused: then nobody waits for it.
+        """Returns when the report is in the log, or was refused: then the scheduler does not wait for it.
 
         Raises SetAside where processes of the scheduler died of it: one that is started later may take it.
         """
@@ -55,8 +55,8 @@ class Desk:
                 return
 
     async def secrets(self, token: str, may_go_on: Callable[[], None]) -> dict[str, Any]:
-        """What stands behind the sealed values of the task's configuration; asked until a gateway answers, or
-        `may_go_on` raises. Raises the gateway's refusal."""
+        """The secrets of the sealed values in the task's configuration. Asks until a gateway answers, or `may_go_on`
+        raises. Raises the gateway's refusal."""
         patience = Patience()
         while True:
             may_go_on()
@@ -71,7 +71,7 @@ class Desk:
             return opened
 
     async def store(self, batch: LogBatch) -> Stored:
-        """Send the lines until they are durable, or the gateway will not have them, however often they come."""
+        """Sends the lines until they are stored, or the gateway refuses them for good."""
         patience = Patience()
         failures = 0
         while True:

@@ -1,7 +1,8 @@
-"""How what is ours comes to the containers of a host: as a volume, filled once and never changed.
+"""The volume that brings the harness and the shim to the containers of a host: filled once, and never changed.
 
-A container that is never started fills it, so that the daemon may be on a host whose files this agent does not see.
-All may be done again after a daemon that went away: only a volume with everything in it has the sign that it is full.
+The files are copied into the volume by way of a container that is never started, so that the daemon may be on a host
+whose file system this agent does not share. Every step may be repeated after the daemon was away: only a volume with
+all files in it has the file FILLED.
 """
 
 from __future__ import annotations
@@ -13,52 +14,55 @@ from collections.abc import Callable
 from typing import Any
 
 from resolute.agent import docker_config
-from resolute.agent.containers import LABEL, PARCEL_DIR, Container, Mount
+from resolute.agent.container_files import ContainerFiles, container_files
+from resolute.agent.container_spec import FILES_DIR, LABEL, Container, Mount
 from resolute.agent.docker_engine import CONFLICT, Engine, Refusal
-from resolute.agent.parcel import Parcel, parcel
 
 FILLED = ".filled"
 FILL_S = 60.0
-"""How long another agent may take to fill it; mostly it is a second."""
+"""How long another agent may take to fill the volume; usually it takes a second."""
 LOOK_AGAIN_S = 0.2
 
 
 def filled(engine: Engine, container: Container, may_go_on: Callable[[], None]) -> str:
-    """The volume with the harness and the shim, full. `container` is who needs it, `may_go_on` raises to stop.
+    """The name of the filled volume. `container` is the one that needs the volume; `may_go_on` raises to stop.
 
-    Where many need it at once one fills it: a file is not to be written while another runs it.
+    Where several tasks need the volume at once, one fills it: a file must not be written while a task runs it.
     """
-    ours = parcel()
-    volume = f"resolute-harness-{ours.digest}"
+    files = container_files()
+    volume = f"resolute-harness-{files.digest}"
     with engine.filling:
-        made = engine.make_volume(volume, {f"{LABEL}harness": ours.digest})
+        made = engine.make_volume(volume, {f"{LABEL}harness": files.digest})
         if made not in engine.filled:
-            _fill(engine, container, volume, ours, may_go_on)
+            _fill(engine, container, volume, files, may_go_on)
             engine.filled.add(made)
     return volume
 
 
-def _fill(engine: Engine, container: Container, volume: str, ours: Parcel, may_go_on: Callable[[], None]) -> None:
+def _fill(
+    engine: Engine, container: Container, volume: str, files: ContainerFiles, may_go_on: Callable[[], None]
+) -> None:
     filler = f"{volume}-filler"
-    mount = docker_config.mount(Mount(volume, PARCEL_DIR, volume=True))
+    mount = docker_config.mount(Mount(volume, FILES_DIR, volume=True))
     config = {
         "Image": container.image,
         "Entrypoint": ["true"],
-        "Labels": {**container.labels, f"{LABEL}harness": ours.digest},
+        "Labels": {**container.labels, f"{LABEL}harness": files.digest},
         "HostConfig": {"Mounts": [mount], "NetworkMode": "none"},
     }
     until = time.monotonic() + FILL_S
     while not _create(engine, filler, config):
         state = engine.state(filler)
-        # It is our turn among this agent's tasks, so one of its own was left over by who died. Others may have, too.
+        # This thread holds `engine.filling`, so a container with this agent's labels was left by an agent that died.
+        # One of another agent is removed when that agent had time enough to fill the volume.
         if state is not None and (state.is_of(_agent(container)) or time.monotonic() > until):
             engine.remove(filler)
         may_go_on()
         time.sleep(LOOK_AGAIN_S)
     try:
-        if not engine.has(filler, f"{PARCEL_DIR}/{FILLED}"):
-            engine.put(filler, PARCEL_DIR, ours.archive)
-            engine.put(filler, PARCEL_DIR, _sign())
+        if not engine.has(filler, f"{FILES_DIR}/{FILLED}"):
+            engine.put(filler, FILES_DIR, files.archive)
+            engine.put(filler, FILES_DIR, _sign())
     finally:
         engine.remove(filler)
 

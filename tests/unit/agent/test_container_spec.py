@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.agent import runtimes
-from resolute.agent.containers import Container, Device, Mount, NotAllowed, container, network_of
+from resolute.agent.container_spec import Container, Device, Mount, NotAllowed, container, network_of
 from resolute.proto.experiment import AgentUser
 from resolute.proto.pool import Placement, Slot, StartTask
 from tests.unit.agent.test_environment import CPUS, GPUS, ORDER, SPEC

@@ -1,7 +1,8 @@
-"""What of ours a container needs to run a task: the harness and the shim, as one archive.
+"""The files that a container needs to run a task, as one archive: the harness and the shim.
 
-It goes into a volume named by its contents, so that every version is there once on a host, and is never changed.
-Bytecode goes with it: a container starts with an empty cache each time, and compiling takes as long as importing.
+The archive is unpacked into a volume that is named by the digest of its contents, so that a host has each version once,
+and a version never changes. It has bytecode too: a container starts with an empty cache, and compiling takes as long as
+importing.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from functools import cache
 from pathlib import Path
 
 from resolute.agent import environment
-from resolute.agent.containers import PARCEL_DIR
+from resolute.agent.container_spec import FILES_DIR
 
-SHIM = "resolute/agent/contained.py"
-_SHIM_FILES = ("__init__.py", "shim.py", "contained.py")
+SHIM = "resolute/agent/container_shim.py"
+_SHIM_FILES = ("__init__.py", "shim.py", "container_shim.py")
 _UNCHECKED = (1).to_bytes(4, "little")
 """Bytecode that is taken as it is (PEP 552): files in the volume never change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class ContainerFiles:
     digest: str
     archive: bytes = field(repr=False)
 
 
 @cache
-def parcel() -> Parcel:
+def container_files() -> ContainerFiles:
     packed = io.BytesIO()
     digest = hashlib.sha256(sys.version.encode())
     with tarfile.open(fileobj=packed, mode="w") as tar:
@@ -42,7 +43,7 @@ def parcel() -> Parcel:
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(data), 0o644
             tar.addfile(member, io.BytesIO(data))
-    return Parcel(digest.hexdigest()[:16], packed.getvalue())
+    return ContainerFiles(digest.hexdigest()[:16], packed.getvalue())
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
@@ -58,6 +59,6 @@ def _with_bytecode(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
     yield name, path.read_bytes()
     if path.suffix == ".py":
         source = path.read_bytes()
-        code = compile(source, f"{PARCEL_DIR}/{name}", "exec", dont_inherit=True)
+        code = compile(source, f"{FILES_DIR}/{name}", "exec", dont_inherit=True)
         header = importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source)
         yield importlib.util.cache_from_source(name), header + marshal.dumps(code)

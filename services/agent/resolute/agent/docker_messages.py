@@ -1,4 +1,4 @@
-"""What the Docker engine says, in words for the reader of a trial's log."""
+"""Messages of the Docker engine, rewritten for the reader of a trial's log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from resolute.agent.containers import Container
+from resolute.agent.container_spec import Container
 from resolute.agent.docker_engine import State
 from resolute.agent.runtime import Exit
 from resolute.agent.spool import End
@@ -17,8 +17,8 @@ PULL_SAYS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What stands in the way of a task. `hopeless`: and will when it is tried again."""
+class StartProblem:
+    """Why a task cannot start. `hopeless`: another try would fail in the same way."""
 
     words: str
     hopeless: bool
@@ -40,41 +40,41 @@ _TROUBLES = (
 )
 _NO_NETWORK = "RESOLUTE_AGENT_DOCKER_NETWORK: this agent's Docker has no {what} {name}"
 _STILLBORN = r"SyntaxError|No module named (?!'resolute)|has no attribute"
-"""What Pythons say that are older than the shim, or lack some of their own library."""
+"""Messages of a Python that is too old for the shim, or lacks parts of the standard library."""
 
 
-def port_in_use(port: str) -> Trouble:
-    return Trouble(_PORT_IN_USE.format(port), True)
+def port_in_use(port: str) -> StartProblem:
+    return StartProblem(_PORT_IN_USE.format(port), True)
 
 
-def trouble(container: Container, said: str) -> Trouble:
-    """What keeps a container from being made or started."""
+def start_problem(container: Container, said: str) -> StartProblem:
+    """Why a container could not be made or started."""
     image = container.image
     for pattern, words in _TROUBLES:
         if found := re.search(pattern, said):
-            return Trouble(words.format(*found.groups(), image=image, said=said), True)
-    if not container.own_network:  # that one is made again, and so is a container of ours that somebody removed
+            return StartProblem(words.format(*found.groups(), image=image, said=said), True)
+    if not container.own_network:  # the task's own network is made again at the next try
         name = container.network.removeprefix("container:")
         for what, words in (("container", f"No such container: {name}"), ("network", f"network {name} not found")):
             if words in said:
-                return Trouble(_NO_NETWORK.format(what=what, name=name), True)
-    return Trouble(f"Docker cannot start a container of {image}: {said}", False)
+                return StartProblem(_NO_NETWORK.format(what=what, name=name), True)
+    return StartProblem(f"Docker cannot start a container of {image}: {said}", False)
 
 
-def stillborn(complaints: Sequence[str]) -> Trouble:
-    """`complaints`: what the shim said as it ended, before it could begin the task."""
+def shim_problem(complaints: Sequence[str]) -> StartProblem:
+    """`complaints`: the lines that the shim printed when it ended before it could start the task."""
     why = complaints[-1] if complaints else "it said nothing"
     hopeless = any(re.search(_STILLBORN, line) for line in complaints)
-    return Trouble(f"the supervisor of the task ended at once in its container: {why}", hopeless)
+    return StartProblem(f"the supervisor of the task ended at once in its container: {why}", hopeless)
 
 
-def pull_trouble(image: str, said: str) -> Trouble:
+def pull_problem(image: str, said: str) -> StartProblem:
     if _says(said, "unauthorized", "denied", "authentication required", "no basic auth", "forbidden"):
         why = f"environment.image: the registry refuses {image}; environment.registry_auth may help. It says: {said}"
-        return Trouble(why, True)
+        return StartProblem(why, True)
     if _says(said, "not found", "manifest unknown", "does not exist", "invalid reference"):
-        return Trouble(f"environment.image: there is no image {image}. The registry says: {said}", True)
-    return Trouble(f"environment.image: cannot pull {image}: {said}", False)
+        return StartProblem(f"environment.image: there is no image {image}. The registry says: {said}", True)
+    return StartProblem(f"environment.image: cannot pull {image}: {said}", False)
 
 
 def _says(said: str, *words: str) -> bool:
@@ -82,10 +82,10 @@ def _says(said: str, *words: str) -> bool:
 
 
 def ending(end: End | None, state: State | None, asked: bool) -> Exit:
-    """How a task ended. `asked`: whether this agent had told it to.
+    """How a task ended. `asked`: whether this agent had asked it to end.
 
-    A shim that was told to stop, though not by us, was told so with its whole container: by `docker stop`, or when the
-    daemon or the host went down. One that did not come to say anything was killed so.
+    A shim that was asked to stop, though not by this agent, was stopped with its whole container: by `docker stop`, or
+    because the daemon or the host went down. A shim that wrote no end record was killed together with its container.
     """
     memory = _out_of_memory(state)
     if end is None:
@@ -114,15 +114,15 @@ def in_units(size_bytes: float) -> str:
 
 @dataclass
 class Progress:
-    """What a pull has come to, for a line now and then."""
+    """How far the pull of an image is, for a line in the log now and then."""
 
     image: str
     layers: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Bytes here, and bytes in all, by layer."""
+    """By layer: the bytes that were pulled, and the bytes in all."""
     said_at: float = float("-inf")
 
     def lines(self, word: Mapping[str, Any], now: float) -> Iterator[str]:
-        """What to say after `word` of the daemon, at `now` in seconds; mostly nothing."""
+        """The lines for the log after the message `word` of the daemon, at `now` in seconds; mostly none."""
         detail, layer = word.get("progressDetail") or {}, word.get("id")
         status = str(word.get("status", ""))
         if layer and status == "Downloading" and detail.get("total"):

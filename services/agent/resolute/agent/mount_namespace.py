@@ -1,9 +1,9 @@
-"""A view of the file system in which some directories show only the paths that are needed of them.
+"""A mount namespace in which some directories show only certain paths.
 
-It is a mount namespace of this process and of everything it starts: each directory is covered by an empty file system,
-and the needed paths in it are mounted again at their places. Root needs it where users without rights have to reach
-paths in directories that are closed to them, such as root's home. Another user covers what its tasks must not see, in a
-user namespace, where every user may mount.
+The namespace holds for this process and for everything that it starts. Each directory is covered by an empty file
+system, and the needed paths in it are mounted again at their places. An agent that runs as root uses this where tasks
+of other users have to reach paths in directories that are closed to them, such as root's home. An agent of another user
+hides what its tasks must not see, in a user namespace, where every user may mount.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def closed(paths: Iterable[str]) -> list[str]:
 
 
 def enter(covered: Sequence[str], needed: Iterable[str]) -> None:
-    """Cover the directories `covered`; of what is in them, only `needed` is there from now on.
+    """Covers the directories `covered`: of the paths in them, only `needed` can be reached from now on.
 
     This process must have one thread. Raises OSError where the host does not allow it.
     """
@@ -44,7 +44,8 @@ def enter(covered: Sequence[str], needed: Iterable[str]) -> None:
 
 
 def _open_below(covered: Sequence[str], needed: Iterable[str]) -> dict[str, int]:
-    """The needed paths that are about to be covered, under the name they are asked by and under their own."""
+    """Descriptors of the needed paths that are about to be covered, by path as given and by path without symbolic
+    links."""
     kept: dict[str, int] = {}
     for path in needed:
         for place in {os.path.abspath(path), os.path.realpath(path)}:
@@ -102,7 +103,7 @@ def _first_closed(path: str) -> str:
 
 
 def outermost(paths: Iterable[str]) -> list[str]:
-    """Without those that are in another one."""
+    """The paths without those that are below another one."""
     known = sorted(set(paths))
     return [path for path in known if not any(_is_below(path, [other]) and path != other for other in known)]
 

@@ -1,7 +1,7 @@
-"""Opening the secrets of a task's configuration, as the last thing before the task starts.
+"""Opens the sealed secrets of a task's configuration, as the last step before the task starts.
 
-The order to start a task carries them sealed. The agent asks a gateway for what stands behind them, and keeps the
-answer for no longer than it takes to start the task: nothing of it goes into the ledger or the agent's log.
+The order to start a task has its secrets in sealed form. The agent asks a gateway for the secrets, and keeps them only
+until the task has started: no secret goes into the ledger or the agent's log.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from resolute.agent.desk import Desk
 from resolute.agent.registry import needs_in
+from resolute.agent.requests import Requests
 from resolute.agent.runtime import CannotStart
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused
 from resolute.proto.pool import StartTask
@@ -31,8 +31,8 @@ def sealed_in(value: Any) -> bool:
 
 
 def with_secrets(value: Any, opened: Mapping[str, Any]) -> Any:
-    """`value` with what stands behind its sealed values: alone, or behind the name of a variable. Text that only looks
-    like a sealed value is not in `opened`, and stays."""
+    """`value` with its sealed values replaced by the secrets: a whole text, or the part after `NAME=`. Text that only
+    looks like a sealed value is not in `opened`, and is kept."""
     match value:
         case str():
             name, equals, rest = value.partition("=")
@@ -46,7 +46,7 @@ def with_secrets(value: Any, opened: Mapping[str, Any]) -> Any:
     return value
 
 
-async def opened(order: StartTask, desk: Desk, may_go_on: Callable[[], None]) -> StartTask:
+async def opened(order: StartTask, requests: Requests, may_go_on: Callable[[], None]) -> StartTask:
     """The order with its secrets. `may_go_on` raises where the task is not wanted any more.
 
     Raises CannotStart: hopeless where the secrets were forgotten.
@@ -56,7 +56,7 @@ async def opened(order: StartTask, desk: Desk, may_go_on: Callable[[], None]) ->
     if not any(map(sealed_in, (spec.config, spec.environment, needs.login))):
         return order
     try:
-        found = await desk.secrets(order.token, may_go_on)
+        found = await requests.secrets(order.token, may_go_on)
     except (Refused, NotFound) as error:
         raise CannotStart(error.message, hopeless=True) from error
     except (Forbidden, InvalidConfig, CannotOpen) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolute.agent.inherited import inheritable
+from resolute.agent.inherited_variables import inheritable
 
 
 def test_the_agents_own_settings_and_secrets_stay_with_the_agent_even_when_all_are_named() -> None:

@@ -25,8 +25,8 @@ LABEL = "ai.resolute."
 RUN_DIR = "/run/determined"
 WORK_DIR = f"{RUN_DIR}/workdir"
 MASTER_CERT = f"{RUN_DIR}/master.crt"
-PARCEL_DIR = "/opt/resolute"
-HARNESS_DIR = f"{PARCEL_DIR}/harness"
+FILES_DIR = "/opt/resolute"
+HARNESS_DIR = f"{FILES_DIR}/harness"
 SHARED_FS = "/determined_shared_fs"
 SHM_BYTES = 4 * 2**30
 HOST = "host"
@@ -274,7 +274,7 @@ def _target(path: str) -> str:
     """Where in the container; what is ours there is not to be hidden, and not to be written to a path of the host."""
     path = "/" + posixpath.normpath(path).lstrip("/")
     named = path.removeprefix("/var") if _within(path, "/var/run") else path  # images have a link there
-    within = _within(named, PARCEL_DIR) or (_within(named, RUN_DIR) and not named.startswith(f"{WORK_DIR}/"))
+    within = _within(named, FILES_DIR) or (_within(named, RUN_DIR) and not named.startswith(f"{WORK_DIR}/"))
     if within or _within(RUN_DIR, named):
         raise NotAllowed(f"bind_mounts: {path} in the container is not for mounts; mount elsewhere, as at /data")
     return path
