@@ -18,7 +18,7 @@ from bench.figures import Figure, tell
 from bench.harness import median
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationRequested, RequestAllocation, Slot, SlotsAssigned, TaskReport
-from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.decisions import PoolInput, decide
 from resolute.scheduling.policies import FairShare, Fifo, Policy, Priority, plan
 from resolute.scheduling.pool import Pool, evolve
 
@@ -60,7 +60,7 @@ class Told:
         self.pool, self.policy, self.now = Pool(), policy, NOON
         self.decided_s = 0.0
 
-    def when(self, wish: Wish) -> list[Event]:
+    def when(self, wish: PoolInput) -> list[Event]:
         began = time.process_time()
         events = decide(wish, self.pool, self.now, self.policy)
         for event in events:

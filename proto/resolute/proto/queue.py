@@ -46,7 +46,8 @@ RULES_OF_THE_FIRST = frozenset(
 """Rules that are recorded for the first of a line, and count for those behind it as well."""
 
 HOLDS_THE_WHOLE_LINE = frozenset({WaitRule.NEVER_FITS, WaitRule.FAIR_SHARE})
-"""What holds all of a line when it holds its first: who comes behind holds as much for its weight, or more."""
+"""Rules that hold all allocations of a line when they hold its first: the others belong to groups that hold as much for
+their weight, or more."""
 
 
 class PolicyName(StrEnum):

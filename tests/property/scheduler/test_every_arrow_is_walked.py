@@ -15,18 +15,18 @@ from resolute.proto.pool import (
 )
 from resolute.scheduling import allocation
 from resolute.scheduling.allocation import FLOW, State
-from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, PoolInput
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello, started
 
 
-def step(story: PoolStory, dice: random.Random, number: int) -> Wish:
+def step(story: PoolStory, dice: random.Random, number: int) -> PoolInput:
     """Something that fits the moment more often than not."""
     alive = list(story.pool.allocations.values())
     if not alive or dice.random() < 0.3:
         return dice.choice([hello("a1"), hello("a2"), ExpireLease("a2", 30), asks(f"t{number}", dice.randint(0, 5))])
     chosen = dice.choice(alive)
     rank = dice.randrange(max(1, len(chosen.shares)))
-    wishes: list[Wish] = [
+    wishes: list[PoolInput] = [
         EnforceDeadlines(),
         KillAllocation("default", chosen.id, "killed"),
         PreemptAllocation("default", chosen.id, "paused"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from resolute.proto.message import Event
 from resolute.proto.pool import AcknowledgePreemption, AllocationExited, PreemptionRequested, SlotsAssigned
 from resolute.scheduling.allocation import State
-from resolute.scheduling.decisions import Wish
+from resolute.scheduling.decisions import PoolInput
 from resolute.scheduling.policies import FairShare
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 
@@ -117,7 +117,7 @@ class Life:
         for job in late:
             self.ask(job)
 
-    def when(self, wish: Wish) -> None:
+    def when(self, wish: PoolInput) -> None:
         self.story.when(wish)
         for event in self.story.latest:
             self._note(event)

@@ -33,7 +33,7 @@ from resolute.proto.pool import (
 )
 from resolute.scheduling import reasons
 from resolute.scheduling.allocation import HOLDING, Allocation, State
-from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, PoolInput
 from resolute.scheduling.demands import kind_of
 from resolute.scheduling.placement import Fitting
 from resolute.scheduling.policies import FairShare, Fifo, Policy, Priority
@@ -130,7 +130,7 @@ def tell(script: Script, policy: Policy) -> Iterator[PoolStory]:
     """The story after each wish; refusals are part of life."""
     story = PoolStory(policy)
     for step in script:
-        wish: Wish = report_of(story, step) if isinstance(step, tuple) else step
+        wish: PoolInput = report_of(story, step) if isinstance(step, tuple) else step
         try:
             story.later(17).when(wish)
         except ResoluteError:

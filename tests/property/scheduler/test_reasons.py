@@ -23,7 +23,7 @@ from resolute.proto.pool import (
     PreemptionRequested,
 )
 from resolute.scheduling import reasons
-from resolute.scheduling.decisions import ExpireLease, Wish
+from resolute.scheduling.decisions import ExpireLease, PoolInput
 from resolute.scheduling.policies import Policy
 from tests.property.scheduler.test_promises_of_a_pool import POLICIES
 from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
@@ -37,7 +37,7 @@ STEPS = st.tuples(
 SCRIPTS = st.lists(STEPS, min_size=10, max_size=80)
 
 
-def wish_of(story: PoolStory, number: int, step: tuple[str, int, int]) -> Wish | None:
+def wish_of(story: PoolStory, number: int, step: tuple[str, int, int]) -> PoolInput | None:
     what, one, other = step
     job, alive = JOBS[one % len(JOBS)], list(story.pool.allocations.values())
     match what:

@@ -18,7 +18,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
     TaskReport,
 )
-from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.decisions import PoolInput, decide
 from resolute.scheduling.policies import Policy
 from resolute.scheduling.pool import Pool, evolve
 from tests.unit.scheduler.stories import NOON, asks, hello
@@ -77,7 +77,7 @@ class Cluster:
         self.log += found
         return found
 
-    def _decide(self, at: datetime, wish: Wish, cause: Cause) -> None:
+    def _decide(self, at: datetime, wish: PoolInput, cause: Cause) -> None:
         events = decide(wish, self.pool, at, self.policy)
         for event in events:
             evolve(self.pool, event)

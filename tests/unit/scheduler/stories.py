@@ -10,7 +10,7 @@ from resolute.eventlog.waiting import WaitReason, effective_reason
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentHello, AllocationWaits, RequestAllocation, Slot, TaskReport
 from resolute.scheduling.allocation import Allocation
-from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.decisions import PoolInput, decide
 from resolute.scheduling.demands import kind_of, line_of
 from resolute.scheduling.policies import Policy, Priority
 from resolute.scheduling.pool import Pool, evolve
@@ -32,12 +32,12 @@ class PoolStory:
     latest: list[Event] = field(default_factory=list)
     """Those of the latest wish."""
 
-    def given(self, *wishes: Wish) -> PoolStory:
+    def given(self, *wishes: PoolInput) -> PoolStory:
         for wish in wishes:
             self.when(wish)
         return self
 
-    def when(self, wish: Wish) -> PoolStory:
+    def when(self, wish: PoolInput) -> PoolStory:
         self.latest = decide(wish, self.pool, self.now, self.policy, actor=self.actor)
         for event in self.latest:
             evolve(self.pool, event)
@@ -78,7 +78,7 @@ def told(allocation: Allocation) -> WaitReason:
     return WaitReason(allocation.id, request.job_id, request.slots, line_of(kind_of(request)), rule)
 
 
-def given(*wishes: Wish) -> PoolStory:
+def given(*wishes: PoolInput) -> PoolStory:
     return PoolStory().given(*wishes)
 
 

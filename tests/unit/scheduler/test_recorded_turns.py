@@ -15,12 +15,12 @@ import pytest
 from resolute import codec
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import PreemptionRequested, SlotsAssigned, Turn
-from resolute.scheduling import reckoning
+from resolute.scheduling import turn_accounting
 from resolute.scheduling.demands import Kind
 from resolute.scheduling.policies import FairShare, Policy, Priority
 from resolute.scheduling.pool import Pool, evolve
-from resolute.scheduling.reckoning import FirstReckoning
 from resolute.scheduling.shares import Shares, Stake
+from resolute.scheduling.turn_accounting import FirstTurnRules
 from tests.histories.fold import fold
 from tests.histories.test_histories import HISTORIES, recorded, rows
 from tests.simulation.plain import plain
@@ -28,7 +28,7 @@ from tests.unit.scheduler.stories import PoolStory, asks, exited, hello
 from tests.unit.scheduler.workloads import Workload
 
 
-class WrongReckoning(FirstReckoning):
+class WrongTurnRules(FirstTurnRules):
     """Arithmetic that is wrong on purpose: the clock goes on twice as fast, and each of the answers is the opposite."""
 
     def turn(self, shares: Shares, name: str, slots: int, asked: int, given: int, capacity: int) -> Turn:
@@ -42,17 +42,17 @@ class WrongReckoning(FirstReckoning):
         return super().room_slots(kind, usable) + 1
 
 
-class Forbidden(FirstReckoning):
+class Forbidden(FirstTurnRules):
     """Arithmetic that must not be asked for."""
 
     def turn(self, shares: Shares, name: str, slots: int, asked: int, given: int, capacity: int) -> Turn:
-        raise AssertionError("a turn was reckoned")
+        raise AssertionError("a turn was computed")
 
     def still_owed(self, stake: Stake | None, given: int, capacity: int) -> bool:
-        raise AssertionError("what is owed was reckoned")
+        raise AssertionError("what is owed was computed")
 
     def room_slots(self, kind: Kind, usable: Sequence[int]) -> int:
-        raise AssertionError("room was reckoned")
+        raise AssertionError("room was computed")
 
 
 def history_of(path: Path) -> list[Recorded]:
@@ -103,7 +103,7 @@ def test_every_history_folds_to_the_same_pools_when_the_arithmetic_changes(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = pools_in(history_of(path))
-    monkeypatch.setattr(reckoning, "NOW", WrongReckoning())
+    monkeypatch.setattr(turn_accounting, "CURRENT", WrongTurnRules())
     assert pools_in(history_of(path)) == before
 
 
@@ -122,7 +122,7 @@ def test_only_events_that_recorded_nothing_are_read_by_the_rules_of_the_first_re
     histories = {path: history_of(path) for path in HISTORIES}
     with_gifts = [path for path, found in histories.items() if gifts(each.event for each in found)]
     before = {path: pools_in(histories[path]) for path in with_gifts}
-    monkeypatch.setattr(reckoning, "FIRST", WrongReckoning())
+    monkeypatch.setattr(turn_accounting, "FIRST", WrongTurnRules())
     assert {path.stem: pools_in(histories[path]) == before[path] for path in with_gifts} == {
         path.stem: is_recorded(path) for path in with_gifts
     }
@@ -151,14 +151,14 @@ def test_a_pool_folded_from_its_stored_events_is_the_one_that_decided_them_and_r
     """In JSON, as the log holds it: the clock has more digits than a number there may have."""
     events = contended(policy)
     before = plain(reduce(evolve, events, Pool()))
-    monkeypatch.setattr(reckoning, "NOW", Forbidden())
-    monkeypatch.setattr(reckoning, "FIRST", Forbidden())
+    monkeypatch.setattr(turn_accounting, "CURRENT", Forbidden())
+    monkeypatch.setattr(turn_accounting, "FIRST", Forbidden())
     assert plain(reduce(evolve, map(stored, events), Pool())) == before
 
 
 def test_arithmetic_that_is_corrected_decides_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     right = contended(FairShare())
-    monkeypatch.setattr(reckoning, "NOW", WrongReckoning())
+    monkeypatch.setattr(turn_accounting, "CURRENT", WrongTurnRules())
     wrong = contended(FairShare())
     assert [gift.turn for gift in gifts(wrong)] != [gift.turn for gift in gifts(right)]
 

@@ -16,15 +16,15 @@ DECIMALS_MOST = 1000
 """Of a place in the queue. Some three thousand moves into the same gap need as many."""
 
 
-def change(pool: Pool, wish: ChangeJob) -> JobChanged | None:
-    job = pool.jobs.get(wish.job_id)
+def change(pool: Pool, command: ChangeJob) -> JobChanged | None:
+    job = pool.jobs.get(command.job_id)
     if job is None:
-        raise NotFound(f"no job {wish.job_id} in pool {wish.pool}")
-    for field, value in wish.changes.items():
+        raise NotFound(f"no job {command.job_id} in pool {command.pool}")
+    for field, value in command.changes.items():
         check(f"changes.{field}", field, value)
-    if all(job.settings.get(field, job) == value for field, value in wish.changes.items()):
+    if all(job.settings.get(field, job) == value for field, value in command.changes.items()):
         return None
-    return JobChanged(wish.job_id, wish.changes)
+    return JobChanged(command.job_id, command.changes)
 
 
 def check(path: str, field: str, value: Any) -> None:
@@ -36,17 +36,17 @@ def check(path: str, field: str, value: Any) -> None:
         raise InvalidConfig(f"{path}: found {value!r}; {WANTED[setting]} would do")
 
 
-def move(pool: Pool, wish: MoveJob, policy_name: str) -> JobMoved | None:
+def move(pool: Pool, command: MoveJob, policy_name: str) -> JobMoved | None:
     """Among those of the neighbour's priority, right next to the neighbour; None where it is there already."""
-    neighbour_id, ahead = _neighbour(wish)
-    job, neighbour = _waiting_job(pool, wish, wish.job_id), _waiting_job(pool, wish, neighbour_id)
+    neighbour_id, ahead = _neighbour(command)
+    job, neighbour = _waiting_job(pool, command, command.job_id), _waiting_job(pool, command, neighbour_id)
     if policy_name == PolicyName.FAIR_SHARE:
         raise refuse(
-            f"move job {wish.job_id} {'ahead of' if ahead else 'behind'} {neighbour_id}",
-            f"pool {wish.pool} shares its slots by weight, not by place in a queue",
+            f"move job {command.job_id} {'ahead of' if ahead else 'behind'} {neighbour_id}",
+            f"pool {command.pool} shares its slots by weight, not by place in a queue",
             "a larger weight gives a job more slots",
         )
-    beyond = _beyond(pool, neighbour, wish.job_id, ahead)
+    beyond = _beyond(pool, neighbour, command.job_id, ahead)
     priority = neighbour.priority if policy_name == PolicyName.PRIORITY else job.priority
     if job.priority == priority and _is_between(job, neighbour, beyond, ahead):
         return None
@@ -54,12 +54,12 @@ def move(pool: Pool, wish: MoveJob, policy_name: str) -> JobMoved | None:
     numerator, decimals = _between(neighbour.position, beyond)
     if decimals > DECIMALS_MOST:
         raise refuse(
-            f"move job {wish.job_id} {'ahead of' if ahead else 'behind'} {neighbour_id}",
+            f"move job {command.job_id} {'ahead of' if ahead else 'behind'} {neighbour_id}",
             "jobs were moved there so often that no more room is left between two places",
             f"move {neighbour_id} first, next to any other job",
         )
     place = _decimal(numerator, decimals)
-    return JobMoved(wish.job_id, neighbour_id, side, place, priority, **_reference(pool, wish.job_id))
+    return JobMoved(command.job_id, neighbour_id, side, place, priority, **_reference(pool, command.job_id))
 
 
 def _reference(pool: Pool, job_id: str) -> JobReference:
@@ -69,23 +69,25 @@ def _reference(pool: Pool, job_id: str) -> JobReference:
     return job_reference_in(pool.allocations[entry[1]].request)
 
 
-def _neighbour(wish: MoveJob) -> tuple[str, bool]:
-    given = [name for name in (wish.ahead_of, wish.behind_of) if name is not None]
+def _neighbour(command: MoveJob) -> tuple[str, bool]:
+    given = [name for name in (command.ahead_of, command.behind_of) if name is not None]
     if len(given) != 1:
         raise InvalidConfig("ahead_of, behind_of: expected exactly one of the two, with the id of another job")
-    if given[0] == wish.job_id:
-        field = "ahead_of" if wish.ahead_of is not None else "behind_of"
-        raise InvalidConfig(f"{field}: job {wish.job_id} cannot be moved next to itself; another waiting job would do")
-    return given[0], wish.ahead_of is not None
+    if given[0] == command.job_id:
+        field = "ahead_of" if command.ahead_of is not None else "behind_of"
+        raise InvalidConfig(
+            f"{field}: job {command.job_id} cannot be moved next to itself; another waiting job would do"
+        )
+    return given[0], command.ahead_of is not None
 
 
-def _waiting_job(pool: Pool, wish: MoveJob, job_id: str) -> Job:
+def _waiting_job(pool: Pool, command: MoveJob, job_id: str) -> Job:
     job = pool.jobs.get(job_id)
     if job is None:
-        raise NotFound(f"no job {job_id} in pool {wish.pool}")
+        raise NotFound(f"no job {job_id} in pool {command.pool}")
     if not job.waits:
         raise refuse(
-            f"move job {wish.job_id} in the queue of pool {wish.pool}",
+            f"move job {command.job_id} in the queue of pool {command.pool}",
             f"nothing of job {job_id} waits in it",
             "only jobs that wait have a place in the queue",
         )

@@ -1,7 +1,8 @@
 """A pool: its agents, its queue and its allocations, folded from one stream, `pool-<name>`.
 
-One stream is the fence: whoever appends to it has seen everything before, so a slot is never given twice however
-many schedulers run. The fold owns this state; its tables and orders are kept by event, never rebuilt.
+An append to the stream succeeds only when its writer has read all earlier events, so a slot is never given twice,
+however many schedulers run. Only the fold changes this state; its tables and orders are updated by each event and never
+rebuilt.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from resolute.proto.pool import (
 )
 from resolute.proto.queue import RULES_OF_THE_FIRST, WaitRule
 from resolute.scheduling import allocation as allocations
-from resolute.scheduling import reckoning
+from resolute.scheduling import turn_accounting
 from resolute.scheduling.agents import Agent, hold, joined, release, slot_disabled, slot_enabled
 from resolute.scheduling.allocation import Allocation, State
 from resolute.scheduling.demands import FIELDS, Kind, kind_in, kind_of
@@ -43,37 +44,38 @@ from resolute.scheduling.elastic import fleet
 from resolute.scheduling.elastic.fleet import Fleet
 from resolute.scheduling.jobs import Job, Queued, promised, waits
 from resolute.scheduling.overlay import Order, Table
-from resolute.scheduling.reckoning import FirstReckoning
 from resolute.scheduling.shares import Shares
+from resolute.scheduling.turn_accounting import FirstTurnRules
 
 FINISHED_REMEMBERED = 10_000
 JOBS_REMEMBERED = 10_000
-"""Of those that have no allocation: such a job may come back to its place. What people set it to is in its
-configuration, and comes with what it asks."""
+"""How many jobs without an allocation are remembered: such a job may come back to its place. What people set for a job
+is also in a configuration, and comes with its next request."""
 
 Waiting = tuple[str, int, bool, tuple[str, ...], int, bool, int, str]
-"""One that waits: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
+"""A waiting allocation: job id, a kind of demand, whether room is being made for it, arrival, allocation id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Others were asked to go so that one that waits has room."""
+    """Allocations that were preempted so that a waiting one gets room."""
 
     victims: frozenset[str]
-    """Those of them that are not gone yet. Without any it is to be kept now, or to end."""
+    """The preempted allocations that have not exited yet. When all have, the waiting one gets its slots, or the promise
+    ends."""
     agents: frozenset[str]
-    """Where the room is made. What is free there is kept."""
+    """The agents on which room is made. Free slots there are kept for the waiting allocation."""
     slots: int
-    """How many it is made for."""
+    """For how many slots room is made."""
 
 
 @dataclass(slots=True)
 class Pool:
     agents: Table[str, Agent] = field(default_factory=Table)
     allocations: Table[str, Allocation] = field(default_factory=Table)
-    """Those that have not exited."""
+    """The allocations that have not exited."""
     finished: Table[str, bool] = field(default_factory=Table)
-    """The latest that have: a wish that comes late is told from one for what never was."""
+    """The latest that have exited: so a command that comes late is told from one for an unknown allocation."""
     exits: Order[tuple[int, str]] = field(default_factory=Order)
     """(number of the exit, allocation id) of those."""
     jobs: Table[str, Job] = field(default_factory=Table)
@@ -110,12 +112,12 @@ class Pool:
     """(allocation id) of those whose victims are all gone: now they fit, or the promise ends."""
     kept: Table[str, int] = field(default_factory=Table)
     """How many promises an agent is part of, by its id."""
-    told_first: Order[tuple[str]] = field(default_factory=Order)
-    """(allocation id) of those that wait, and were told what only the first of a line is told."""
-    told_limit: Order[tuple[str, str]] = field(default_factory=Order)
-    """(job id, allocation id) of those that were told of their job's own limit."""
-    told_impossible: Table[Kind, int] = field(default_factory=Table)
-    """How many were told that the pool cannot hold them, by kind: such a kind counts for nothing in shares."""
+    blocked_first: Order[tuple[str]] = field(default_factory=Order)
+    """(allocation id) of those that wait, with a reason that is only recorded for the first of a line."""
+    blocked_by_limit: Order[tuple[str, str]] = field(default_factory=Order)
+    """(job id, allocation id) of those that wait because of the limit of their job."""
+    impossible_kinds: Table[Kind, int] = field(default_factory=Table)
+    """By kind of demand: how many allocations wait that the pool could never hold. Such a kind has no share."""
     deadlines: Order[tuple[datetime, str]] = field(default_factory=Order)
     """(when, allocation id) of those asked to give their slots back."""
     room: Order[tuple[int, str]] = field(default_factory=Order)
@@ -127,26 +129,26 @@ class Pool:
     hosts: Order[tuple[int, str]] = field(default_factory=Order)
     """(zero-slot tasks, agent id) of agents that take work."""
     arrivals: int = 0
-    """The time, as queues count it: one more with every request and every gift of slots."""
+    """Counts requests and assignments of slots: the time by which places in queues are ordered."""
     exited: int = 0
     rested: int = 0
     given: int = 0
-    """Slots given so far, to anybody."""
+    """The slots given so far, to all allocations together."""
     slots: int = 0
     """Usable, held or not."""
     slots_free: int = 0
     fleet: Fleet = field(default_factory=Fleet)
     """The instances, where the pool is elastic."""
     removed: PoolRemoved | None = None
-    """While the cluster is configured without it: it gives no slots then."""
+    """Set while the cluster's configuration does not name the pool: it gives no slots then."""
 
     @property
     def is_known(self) -> bool:
-        """Whether anything ever happened in it."""
+        """Whether the pool has any events."""
         return self.removed is not None or self.arrivals > 0 or next(self.agents.values(), None) is not None
 
     def draft(self) -> Pool:
-        """The pool as it would be: fold into it what is about to be decided."""
+        """A copy on write, into which events that are being decided are folded."""
         drafted = {name: getattr(self, name).draft() for name in _DRAFTED}
         plain = {name: getattr(self, name) for name in _PLAIN}
         return Pool(**drafted, **plain)
@@ -178,7 +180,7 @@ _DRAFTED = tuple(found.name for found in fields(Pool) if found.name not in _PLAI
 
 
 def evolve(pool: Pool, event: Event) -> Pool:
-    _fold(pool, event, reckoning.FIRST)
+    _fold(pool, event, turn_accounting.FIRST)
     return pool
 
 
@@ -187,10 +189,10 @@ def happen(draft: Pool, event: Event) -> Event:
 
     Returns the event to be recorded: with what was found out while it was folded, so that no later fold has to.
     """
-    return _fold(draft, event, reckoning.NOW)
+    return _fold(draft, event, turn_accounting.CURRENT)
 
 
-def _fold(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
+def _fold(pool: Pool, event: Event, rules: FirstTurnRules) -> Event:
     """`rules`: of what the event does not say."""
     pool.fleet = fleet.evolve(pool.fleet, event)
     if isinstance(event, NUMBERED):
@@ -231,10 +233,10 @@ def _fold(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
 # ---------------------------------------------------------------- allocations
 
 
-def _fold_allocation(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
+def _fold_allocation(pool: Pool, event: Event, rules: FirstTurnRules) -> Event:
     before = pool.allocations[_allocation_id(event)]
     if isinstance(event, PreemptionRequested) and event.for_allocation is not None and event.still_owed is None:
-        event = _reckoned(pool, event, event.for_allocation, rules)
+        event = _with_terms(pool, event, event.for_allocation, rules)
     after = _since_when_first(pool, allocations.evolve(before, event))
     pool.allocations[after.id] = after
     match event:
@@ -250,7 +252,7 @@ def _fold_allocation(pool: Pool, event: Event, rules: FirstReckoning) -> Event:
             placement = before.shares[resources_id].placement
             agent = pool.agents[placement.agent_id]
             _put_agent(pool, release(agent, resources_id, placement.slot_ids))
-    _keep_told(pool, before, after)
+    _keep_wait_rule(pool, before, after)
     _keep_stake(pool, after, event)
     _keep_victim(pool, before, after)
     _keep_deadline(pool, before, after)
@@ -296,7 +298,7 @@ def _request(pool: Pool, event: AllocationRequested) -> None:
     _put_job(pool, event.job_id, waits(asked, event, +1))
 
 
-def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned, rules: FirstReckoning) -> SlotsAssigned:
+def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned, rules: FirstTurnRules) -> SlotsAssigned:
     job = _out_of_line(pool, allocation)
     for placement in event.placements:
         agent = pool.agents[placement.agent_id]
@@ -316,19 +318,19 @@ def _assign(pool: Pool, allocation: Allocation, event: SlotsAssigned, rules: Fir
     return event
 
 
-def _turn(pool: Pool, shares: Shares, asking: Allocation, job: Job, rules: FirstReckoning) -> Turn:
+def _turn(pool: Pool, shares: Shares, asking: Allocation, job: Job, rules: FirstTurnRules) -> Turn:
     """`asking`: the allocation as it was before it was given slots."""
     given, asked = pool.allocations[asking.id].request, kind_of(asking.request).slots
     name = shares.group_of(given.job_id, job)
     return rules.turn(shares, name, given.slots, asked, pool.given, pool.slots)
 
 
-def _reckoned(pool: Pool, event: PreemptionRequested, beneficiary: str, rules: FirstReckoning) -> PreemptionRequested:
+def _with_terms(pool: Pool, event: PreemptionRequested, beneficiary: str, rules: FirstTurnRules) -> PreemptionRequested:
     still_owed = rules.still_owed(pool.shares.stakes.get(event.allocation_id), pool.given, pool.slots)
     return replace(event, still_owed=still_owed, room_slots=_room_slots(pool, event.room_on, beneficiary, rules))
 
 
-def _room_slots(pool: Pool, room_on: Sequence[str], beneficiary: str, rules: FirstReckoning) -> int | None:
+def _room_slots(pool: Pool, room_on: Sequence[str], beneficiary: str, rules: FirstTurnRules) -> int | None:
     """None where room is made for none that waits."""
     allocation, known = pool.allocations.get(beneficiary), pool.promises.get(beneficiary)
     if known is not None:
@@ -359,7 +361,7 @@ def _finish(pool: Pool, allocation: Allocation) -> None:
         going = request.slots if allocation.going else 0
         held = job.slots_held - request.slots
         _put_job(pool, request.job_id, replace(job, slots_held=held, slots_going=job.slots_going - going))
-        _keep_word(pool, allocation)
+        _note_victim_gone(pool, allocation)
     pool.allocations.discard(allocation.id)
     pool.of_job.discard((request.job_id, allocation.id))
     _rest(pool, request.job_id)
@@ -402,7 +404,7 @@ def _put_victim_job(pool: Pool, job_id: str, job: Job) -> None:
 
 
 def _keep_stake(pool: Pool, allocation: Allocation, event: Event) -> None:
-    """Whether what was given could be kept."""
+    """Updates the shares: whether an allocation kept its slots for a round."""
     job_id = allocation.request.job_id
     for shares in (pool.shares, pool.user_shares):
         if isinstance(event, PreemptionRequested) and event.still_owed:
@@ -411,35 +413,35 @@ def _keep_stake(pool: Pool, allocation: Allocation, event: Event) -> None:
             shares.kept(allocation.id, job_id, pool.jobs[job_id], pool.given)
 
 
-def _keep_told(pool: Pool, before: Allocation, after: Allocation) -> None:
-    """Who was told what. One that waits no longer was told nothing."""
-    was, told = (one.rule_waiting if one.state is State.WAITING else "" for one in (before, after))
-    if was == told:
+def _keep_wait_rule(pool: Pool, before: Allocation, after: Allocation) -> None:
+    """Updates the tables of waiting allocations by the rule that holds them. One that waits no longer has no rule."""
+    old, new = (one.rule_waiting if one.state is State.WAITING else "" for one in (before, after))
+    if old == new:
         return
-    if (was in RULES_OF_THE_FIRST) != (told in RULES_OF_THE_FIRST):
-        (pool.told_first.add if told in RULES_OF_THE_FIRST else pool.told_first.discard)((after.id,))
-    if WaitRule.NEVER_FITS in (was, told):
-        _keep_impossible(pool, kind_of(before.request), +1 if told == WaitRule.NEVER_FITS else -1)
-    if WaitRule.MAX_SLOTS in (was, told):
-        (pool.told_limit.add if told == WaitRule.MAX_SLOTS else pool.told_limit.discard)(
+    if (old in RULES_OF_THE_FIRST) != (new in RULES_OF_THE_FIRST):
+        (pool.blocked_first.add if new in RULES_OF_THE_FIRST else pool.blocked_first.discard)((after.id,))
+    if WaitRule.NEVER_FITS in (old, new):
+        _keep_impossible(pool, kind_of(before.request), +1 if new == WaitRule.NEVER_FITS else -1)
+    if WaitRule.MAX_SLOTS in (old, new):
+        (pool.blocked_by_limit.add if new == WaitRule.MAX_SLOTS else pool.blocked_by_limit.discard)(
             (after.request.job_id, after.id)
         )
 
 
 def _keep_impossible(pool: Pool, kind: Kind, change: int) -> None:
-    """One more of a kind was told that the pool cannot hold it, or one less."""
-    before = pool.told_impossible.get(kind) or 0
+    """One more allocation of a kind waits that the pool could never hold, or one less."""
+    before = pool.impossible_kinds.get(kind) or 0
     if before + change:
-        pool.told_impossible[kind] = before + change
+        pool.impossible_kinds[kind] = before + change
     else:
-        pool.told_impossible.discard(kind)
+        pool.impossible_kinds.discard(kind)
     if not before or not before + change:
         for job_id in list(_ready_for(pool, kind)):
             _put_job(pool, job_id, pool.jobs[job_id])
 
 
 def _ready_for(pool: Pool, kind: Kind) -> Iterator[str]:
-    """The jobs that stand in line with a demand of this kind."""
+    """The jobs in the queue with a demand of this kind."""
     for entry in pool.queue.since(kind):
         if kind_in(entry) != kind:
             return
@@ -466,8 +468,8 @@ def _promise(pool: Pool, beneficiary: str, victim: str, room_on: frozenset[str],
     _set_promise(pool, allocation, Promise(victims | {victim}, room_on, slots))
 
 
-def _keep_word(pool: Pool, gone: Allocation) -> None:
-    """One that was asked to go for another has gone."""
+def _note_victim_gone(pool: Pool, gone: Allocation) -> None:
+    """A preempted allocation has exited: takes it out of the promise that it was preempted for."""
     beneficiary = gone.going_for
     promise = pool.promises.get(beneficiary) if beneficiary is not None else None
     if beneficiary is not None and promise is not None and gone.id in promise.victims:
@@ -553,7 +555,7 @@ def _rest_no_longer(pool: Pool, job_id: str) -> None:
 def _put_job(pool: Pool, job_id: str, job: Job) -> None:
     """Replace a job, and its places in the orders that policies look at."""
     before = pool.jobs.get(job_id)
-    impossible = frozenset(kind for kind in job.lines if kind in pool.told_impossible)
+    impossible = frozenset(kind for kind in job.lines if kind in pool.impossible_kinds)
     job = job if job.impossible == impossible else replace(job, impossible=impossible)
     old, new = before.places(job_id) if before is not None else set(), job.places(job_id)
     for entry in old - new:

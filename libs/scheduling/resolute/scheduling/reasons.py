@@ -1,9 +1,10 @@
-"""Why an allocation waits: worked out by those who decide, when they decide, and recorded.
+"""Why an allocation waits: found when the scheduler decides, and recorded as an event.
 
-What holds an allocation itself is told to it: room is being made for it, or it is the first of a line (of those who ask
-for the same) or of its job, and a rule holds that. All others are in line, which stays true until they are first: what
-they wait for is what the first of their line was told last (`resolute.eventlog.waiting`). So every reason counts at any
-moment, and ten thousand who wait cost no more than the few who are first.
+A reason of its own is recorded for an allocation for which room is being made, for the first of a line (the allocations
+that ask for the same slots), and for the first of a job that a limit holds. For all others it is recorded once that
+they are in line, which stays true until they are first: they wait for what the first of their line waits for
+(`resolute.eventlog.waiting`). So the recorded reasons are right at any moment, and ten thousand waiting allocations
+cost no more than the few that are first.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from resolute.scheduling.policies.policy import Policy
 from resolute.scheduling.pool import Pool
 
 NAMED = 5
-"""How many jobs a reason names."""
+"""A reason names at most this many jobs."""
 
 OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled, PoolRestored)
-"""After these the pool may hold more, or less, than before."""
+"""Events that change what the pool could hold when idle."""
 
 Reason = AllocationHeldBack | AllocationWaits
 
@@ -49,30 +50,30 @@ Reason = AllocationHeldBack | AllocationWaits
 def changed(
     pool: Pool, events: Iterable[Event], jobs: Iterable[str], policy: Policy, now: datetime
 ) -> Iterator[Reason]:
-    """The reasons that are to be recorded after `events`, which were about `jobs` and made `pool` what it is."""
+    """The reasons to record after `events`, which are about `jobs`. `pool` is the pool after these events."""
     at_the_front = firsts(pool, policy)
-    told_before = {one: pool.allocations[one] for (one,) in pool.told_first}
+    told_before = {one: pool.allocations[one] for (one,) in pool.blocked_first}
     concerned = {one.id: one for one in (*_concerned(pool, events, policy), *_of_jobs(pool, jobs, policy))}
     for allocation in (concerned | told_before | at_the_front).values():
         if allocation.state is State.WAITING:
-            rule = _rule_told(pool, allocation, policy, at_the_front)
+            rule = _own_rule(pool, allocation, policy, at_the_front)
             told = _reason(pool, allocation, policy, rule, now)
-            if _is_news(allocation, told):
+            if _is_new(allocation, told):
                 yield told
 
 
 def impossible(pool: Pool, events: Iterable[Event], policy: Policy, now: datetime) -> Iterator[Reason]:
-    """Those at the front of their line that the pool, as `events` made it, cannot hold any more."""
+    """The reasons of allocations at the front of a line that the pool cannot hold any more after `events`."""
     if any(isinstance(event, (*OTHER_AGENTS, AllocationRequested)) for event in events):
         for allocation in firsts(pool, policy).values():
             if allocation.rule_waiting != WaitRule.NEVER_FITS:
-                rule = _rule_told(pool, allocation, policy, {allocation.id: allocation})
+                rule = _own_rule(pool, allocation, policy, {allocation.id: allocation})
                 if rule == WaitRule.NEVER_FITS:
                     yield _reason(pool, allocation, policy, rule, now)
 
 
 def without_pool(pool: Pool, events: Iterable[Event], now: datetime) -> Iterator[Reason]:
-    """For a pool that was removed: everything that waits there is told so itself, once."""
+    """The reasons in a pool that was removed: one for each allocation that waits there."""
     assert pool.removed is not None, "the pool is there"
     events = list(events)
     if any(isinstance(event, PoolRemoved) for event in events):
@@ -103,8 +104,8 @@ def _all_waiting(pool: Pool) -> Iterator[Allocation]:
 
 
 def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
-    """By id, the first of every line that is looked at by itself. Where there is one queue, all wait behind its first;
-    but what the pool cannot hold at all is passed over."""
+    """By id, the first of every line that is scheduled by itself. Where the policy serves one queue, all wait behind
+    its first allocation; one that the pool cannot hold at all does not count as first."""
     found: dict[str, Allocation] = {}
     first: Allocation | None = None
     for head in policy.heads(pool):
@@ -116,20 +117,20 @@ def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
 
 
 def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
-    """The rule that holds it now, whatever it was told: what holds it itself, its job, or its line."""
+    """The rule that holds an allocation now, whatever is recorded: its own, that of its job, or that of its line."""
     at_the_front, kind = firsts(pool, policy), kind_of(allocation.request)
-    told = _rule_told(pool, allocation, policy, at_the_front)
+    told = _own_rule(pool, allocation, policy, at_the_front)
     if told != WaitRule.IN_LINE or allocation.id in at_the_front:
         return told
     if pool.limits(allocation, placement.fewest(pool, kind, policy.fitting)):
         return WaitRule.MAX_SLOTS
     of_line = [one for one in at_the_front.values() if kind_of(one.request) == kind]
-    rules = {_rule_told(pool, one, policy, at_the_front) for one in of_line}
+    rules = {_own_rule(pool, one, policy, at_the_front) for one in of_line}
     return next((rule for rule in (WaitRule.NEVER_FITS, WaitRule.FAIR_SHARE) if rule in rules), WaitRule.IN_LINE)
 
 
 def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
-    """Those just queued, and those for whom room is made, or was to be made."""
+    """The allocations that were just queued, and those for which room is made, or was to be made."""
     yield from (pool.allocations[allocation_id] for (allocation_id,) in pool.ripe)
     if any(isinstance(event, PoolRestored) for event in events):
         yield from _all_waiting(pool)
@@ -146,7 +147,9 @@ def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[
 def _limited_by_what_can_be_placed(pool: Pool, policy: Policy) -> Iterator[Allocation]:
     """Those whose job's limit would allow the fewest slots they ask for, but not the fewest that there are together,
     and those that were told so when there were others."""
-    yield from (one for one in (pool.allocations[i] for _, i in pool.told_limit) if one.request.slots_min is not None)
+    yield from (
+        one for one in (pool.allocations[i] for _, i in pool.blocked_by_limit) if one.request.slots_min is not None
+    )
     for kind in [kind_in(entry) for entry in queue_firsts(pool.queue)]:
         slots = placement.fewest(pool, kind, policy.fitting)
         for entry in pool.queue.since(kind) if slots > kind.slots else ():
@@ -157,21 +160,22 @@ def _limited_by_what_can_be_placed(pool: Pool, policy: Policy) -> Iterator[Alloc
 
 
 def _of_jobs(pool: Pool, jobs: Iterable[str], policy: Policy) -> Iterator[Allocation]:
-    """Of jobs that their own limit holds the first of each kind, and those that were told of it."""
+    """The first of each kind in jobs that a limit of their own holds, and the allocations for which that was
+    recorded."""
     for job_id in jobs:
         for kind in pool.jobs[job_id].lines:
             if pool.jobs[job_id].at_its_limit(placement.fewest(pool, kind, policy.fitting)):
                 yield pool.first_of(job_id, kind)
-        for owner, allocation_id in pool.told_limit.since((job_id, "")):
+        for owner, allocation_id in pool.blocked_by_limit.since((job_id, "")):
             if owner != job_id:
                 break
             yield pool.allocations[allocation_id]
 
 
-def _is_news(allocation: Allocation, told: Reason) -> bool:
+def _is_new(allocation: Allocation, told: Reason) -> bool:
     if isinstance(told, AllocationHeldBack):
         return (allocation.rule_waiting, allocation.why_waiting) != (WaitRule.NEVER_FITS, told.reason)
-    if told.rule == WaitRule.IN_LINE:  # how many came first is a thing of the time when it was told
+    if told.rule == WaitRule.IN_LINE:  # how many are ahead changes all the time, and is not recorded again
         return allocation.rule_waiting != WaitRule.IN_LINE
     return (allocation.rule_waiting, allocation.why_waiting) != (told.rule, told.reason)
 
@@ -203,7 +207,7 @@ def _ahead(pool: Pool, allocation: Allocation, policy: Policy) -> tuple[int, lis
     return policy.ahead(pool, allocation, NAMED)
 
 
-def _rule_told(pool: Pool, allocation: Allocation, policy: Policy, at_the_front: Mapping[str, Allocation]) -> str:
+def _own_rule(pool: Pool, allocation: Allocation, policy: Policy, at_the_front: Mapping[str, Allocation]) -> str:
     kind, job = kind_of(allocation.request), pool.jobs[allocation.request.job_id]
     slots = placement.fewest(pool, kind, policy.fitting)
     promise = pool.promises.get(allocation.id)
@@ -237,7 +241,8 @@ def _rule_of_first(pool: Pool, allocation: Allocation, policy: Policy, kind: Kin
 
 
 def _sentence(pool: Pool, allocation: Allocation, policy: Policy, rule: str, count: int, ahead: list[str]) -> str:
-    """True as long as the rule holds it: how many slots are free at the moment is told by whoever is asked."""
+    """The sentence stays true as long as the rule holds: the number of free slots is not in it, and is added when a
+    person asks."""
     request, job, kind = allocation.request, pool.jobs[allocation.request.job_id], kind_of(allocation.request)
     match rule:
         case WaitRule.MAKING_ROOM:

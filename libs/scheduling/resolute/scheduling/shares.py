@@ -1,12 +1,15 @@
-"""Fair shares, kept by event: how far each group is from its share of the slots, and the level that says so.
+"""Fair shares: how far each group is from its share of the slots, updated with each event.
 
-Weighted max-min fairness is water poured into vessels: each group is as wide as its weight and as high as its demand
-allows; the water stands equally high in all that are not full. `level` is that height, in slots by weight. Groups are
-kept in the orders a policy asks for, so that one change costs one change.
+Shares are weighted max-min fair, computed by water-filling: imagine each group as a vessel whose width is its weight
+and whose volume is its demand, and water poured into all of them until the slots are used up. The water stands at the
+same height in all vessels that are not full. That height is `level`, in slots per weight; the share of a group is the
+water in its vessel. Groups are kept in the orders that a policy needs, so that an event costs the same however many
+groups there are.
 
-A share may be a small part of what a group asks at once. What such a group is owed is told by a clock that goes on
-with slots given, by one for the weight of all (weighted fair queueing). When it has gone on by n for the group's own
-weight, its share of what was given has been n slots, and they are its turn.
+A share may be smaller than the number of slots that a group needs at once. Therefore a clock counts what each group is
+owed (weighted fair queueing): each slot given advances the clock by one, divided by the weight of all groups. When the
+clock has advanced by n, divided by the group's own weight, the group's share of the slots given since has been n
+slots, and it is the group's turn for them.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ from resolute.scheduling.jobs import Job
 from resolute.scheduling.overlay import Order, Table
 
 WEIGHT_UNIT = 1_000_000
-"""Weights are counted in millionths: sums of whole numbers come back to what they were."""
+"""Weights are counted in whole millionths: adding and subtracting whole numbers has no rounding error."""
 
 TICKS = 10**30
-"""Of the clock, for one slot at a weight of one: whole, so that it is as exact after years as on the first day."""
+"""How far the clock advances for one slot at a weight of one. The clock is a whole number, so rounding errors cannot
+add up over the years."""
 
 Rated = tuple[int, bool, tuple[str, ...], int, float, int, str]
 """A place among those who wait: a kind of demand, a rate in slots by weight, turn, group."""
@@ -36,47 +40,47 @@ Member = tuple[str, int, bool, tuple[str, ...], int, int, int | Fraction, str]
 
 
 ABSENT_REMEMBERED = 10_000
-"""Groups that have nothing and want nothing, and may come back."""
+"""How many groups without slots and demand are remembered, because they may come back."""
 
 
 class Instant(NamedTuple):
-    """A time, as fairness counts it."""
+    """A moment in the count of slots given."""
 
     clock: int
-    """Slots given so far, each for the weight of all who had use for any, in TICKS."""
+    """The slots given so far, each divided by the weight of all groups that had demand then, in TICKS."""
     given: int
     """Slots given so far."""
 
 
 def ticks(slots: int, weight: int) -> int:
-    """So many slots for such a weight, as the clock counts them: less than one tick too few."""
+    """How far so many slots at such a weight advance the clock, rounded down."""
     return slots * TICKS // weight
 
 
 def lesser_part(slots: int) -> float:
-    """How much of what a group asks at once has to lie within its share, to be its own: one slot, or half of more."""
+    """How many of the slots that a group needs at once have to be within its share: one slot, or half of several."""
     return slots if slots == 1 else slots / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Stake:
-    """What an allocation was given, until it is clear whether it can keep it."""
+    """What is remembered of the slots given to an allocation, until it is clear whether it keeps them for a round."""
 
     owed_since: Instant
-    """Of its group, before it was given this."""
+    """`owed_since` of its group before the slots were given."""
     given_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Those who share one share: the allocations of a job, or of a user."""
+    """The allocations that have one share together: those of a job, or of a user."""
 
     turn: int
-    """When it was last given slots, or came: who has waited longest goes first."""
+    """When the group was last given slots, or came: the group that has waited longest goes first."""
     owed_since: Instant
-    """When it was last given what it could keep, or came."""
+    """When the group was last given slots that it kept, or came."""
     secure_until: int = 0
-    """Nobody brings it below its share before the pool has given so many slots: see `is_due`."""
+    """No preemption brings the group below its share before the pool has given so many slots in all: see `is_due`."""
     weight: int = 0
     committed: int = 0
     demand: int = 0
@@ -88,46 +92,48 @@ class Group:
         return self.committed / self.weight
 
     def due_at(self, slots: int) -> int:
-        """By the clock: when so many slots have been its share of what was given meanwhile."""
+        """The clock at which the group's share of the slots given meanwhile is `slots`."""
         return self.owed_since.clock + ticks(slots, self.weight)
 
     def may_be_due(self, slots: int) -> bool:
-        """What is larger than one slot may never find room by itself; one slot is what a group is kept from that has
-        nothing, where its share is less."""
+        """Whether the group needs the clock: for more than one slot, which may never be free at once, and where it
+        holds nothing because its share is less than one slot."""
         return slots > 1 or not self.committed
 
     def is_due(self, slots: int, now: Instant, capacity: int, weight: int) -> bool:
-        """Whether it has been passed over while so much was given that `slots` make its share, of those and themselves
-        together; and for a round: as many slots as there are. `weight`: of all who have use for any.
+        """Whether the group got nothing while the pool gave so many slots that `slots` are its share of them and of
+        `slots` themselves, and at least a round: as many slots as the pool has. `weight`: of all groups with demand.
 
-        What it is given then is secure for a round: had it to go at once, it would never come to anything.
+        Slots that it is given when it is due are secure for a round: if they could be taken back at once, the group
+        would never make progress.
         """
         waited = now.given - self.owed_since.given >= capacity
         rounded = ticks(slots, self.weight) // 10**9
         return waited and self.may_be_due(slots) and now.clock + ticks(slots, weight) >= self.due_at(slots) - rounded
 
     def share(self, level: float) -> float:
-        """The slots that are its own, where the water stands at `level`."""
+        """The group's share, in slots, when the water stands at `level`."""
         return min(float(self.demand), level * self.weight)
 
     def above(self, name: str) -> set[Rated]:
-        """Where it stands by the rate it would have if it were given what it asks; of more than one slot, the half."""
+        """The group's places in the order by the rate that it would have with the slots it asks for (half of
+        several)."""
         return {
             (*kind, (self.committed + lesser_part(kind.slots)) / self.weight, self.turn, name) for kind in self.kinds
         }
 
     def owed(self, name: str) -> set[Rated]:
-        """Where it stands by when it will be due."""
+        """The group's places in the order by when it will be due."""
         return {(*kind, self.due_at(kind.slots), self.turn, name) for kind in self.kinds if self.may_be_due(kind.slots)}
 
     def below(self, name: str) -> set[Rated]:
-        """Where it stands by the rate it has."""
+        """The group's places in the order by the rate that it has."""
         return {(*kind, self.rate, self.turn, name) for kind in self.kinds}
 
 
 @dataclass(frozen=True, slots=True)
-class Vessels:
-    """All groups whose demand is the same by weight."""
+class DemandTotals:
+    """The totals of all groups with the same demand per weight: their vessels have the same brim."""
 
     weight: int = 0
     demand: int = 0
@@ -135,7 +141,7 @@ class Vessels:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What a group that has nothing and wants nothing left behind."""
+    """What is remembered of a group without slots and demand."""
 
     number: int
     owed_for: Instant
@@ -163,7 +169,7 @@ class Shares:
     """(group, a kind of demand, priority, position, job) of those that are ready."""
     holders: Order[tuple[str, int, int | Fraction, str]] = field(default_factory=Order)
     """(group, minus priority, minus position, job) of those that hold slots."""
-    vessels: Table[float, Vessels] = field(default_factory=Table)
+    totals_by_brim: Table[float, DemandTotals] = field(default_factory=Table)
     brims: Order[tuple[float]] = field(default_factory=Order)
     weight: int = 0
     absences_so_far: int = 0
@@ -177,18 +183,18 @@ class Shares:
         return job.owner if self.by_user else job_id
 
     def level(self, capacity: int) -> float:
-        """How high the water stands when `capacity` slots are shared; infinite where there is enough for all."""
+        """The height of the water when `capacity` slots are shared; infinite where there are enough slots for all."""
         left, weight = float(capacity), self.weight
         for (brim,) in self.brims:
             if brim * weight >= left:
                 return left / weight
-            vessels = self.vessels[brim]
-            left -= vessels.demand
-            weight -= vessels.weight
+            totals_by_brim = self.totals_by_brim[brim]
+            left -= totals_by_brim.demand
+            weight -= totals_by_brim.weight
         return float("inf")
 
     def level_with(self, name: str, more: int, capacity: int) -> tuple[float, float]:
-        """Where the water would stand if a group wanted so many slots more, and what its share would be."""
+        """The level if a group wanted so many more slots, and the share that it would have."""
         group = self.groups[name]
         if not more:
             level = self.level(capacity)
@@ -207,7 +213,7 @@ class Shares:
         return self.weight > 0 and self.groups[name].is_due(slots, self.now(given), capacity, self.weight)
 
     def change(self, job_id: str, before: Job | None, after: Job, turn: int, given: int) -> None:
-        """A job is other than it was. `turn` and `given`: the time, as groups count it, for a group that is new."""
+        """A job has changed. `turn` and `given` are the moment for a group that is new."""
         name = self.group_of(job_id, after)
         group = self.groups.get(name)
         if group is not None:
@@ -225,7 +231,7 @@ class Shares:
         self._enter(name, group, given)
 
     def _come(self, name: str, turn: int, given: int) -> Group:
-        """What it was owed when it went is still owed."""
+        """Takes a group up again: what it was owed when it left is still owed."""
         absent = self.absent.get(name)
         if absent is None:
             return Group(turn, self.now(given))
@@ -256,14 +262,14 @@ class Shares:
         self._replace(name, group, after, given)
 
     def still_owed(self, allocation_id: str, job_id: str, job: Job, given: int) -> None:
-        """What it was given is wanted for others before it could keep it for a round: it is owed it still."""
+        """The slots of an allocation are asked back before it held them for a round: its group is still owed them."""
         stake = self.stakes.get(allocation_id)
         if stake is not None:
             self.stakes.discard(allocation_id)
             self._owe(job_id, job, lambda since: min(since, stake.owed_since), given)
 
     def kept(self, allocation_id: str, job_id: str, job: Job, given: int) -> None:
-        """It gives back what it could keep for as long as it wanted, or for a round."""
+        """An allocation gives back slots that it held for as long as it needed them, or for a round."""
         stake = self.stakes.get(allocation_id)
         if stake is not None:
             self.stakes.discard(allocation_id)
@@ -322,14 +328,14 @@ class Shares:
         if not group.demand:
             return
         brim = group.demand / group.weight
-        before = self.vessels.get(brim) or Vessels()
-        after = Vessels(before.weight + sign * group.weight, before.demand + sign * group.demand)
+        before = self.totals_by_brim.get(brim) or DemandTotals()
+        after = DemandTotals(before.weight + sign * group.weight, before.demand + sign * group.demand)
         self.weight += sign * group.weight
         if after.weight:
-            self.vessels[brim] = after
+            self.totals_by_brim[brim] = after
             self.brims.add((brim,))
         else:
-            self.vessels.discard(brim)
+            self.totals_by_brim.discard(brim)
             self.brims.discard((brim,))
 
 

@@ -46,8 +46,8 @@ from resolute.scheduling.decisions import (
     EnforceDeadlines,
     ExpireLease,
     LeavePool,
-    PoolWish,
-    Wish,
+    PoolCommand,
+    PoolInput,
     decide,
 )
 from resolute.service import AgentMessages, Aggregates, Context, Follower, Reactions, Snapshots, serve_commands, tokens
@@ -139,7 +139,7 @@ class Scheduler:
             wish, cause = ConfigurePools(pool_name, names), Cause(f"configured/{uuid4()}")
             await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
 
-    async def _must_know(self, pool_name: str, wish: Wish) -> None:
+    async def _must_know(self, pool_name: str, wish: PoolInput) -> None:
         """Work in a pool that the settings do not name may be asked for, and waits; what runs there may be stopped and
         end. Raises NotFound for a pool of which the log knows nothing either, and to agents that run nothing there."""
         if pool_name in self._settings.pool_names:
@@ -156,11 +156,11 @@ class Scheduler:
 
     # ------------------------------------------------------------ deciding
 
-    async def _decide(self, pool_name: str, wish: Wish, cause: Cause) -> Appended:
+    async def _decide(self, pool_name: str, wish: PoolInput, cause: Cause) -> Appended:
         await self._must_know(pool_name, wish)
         return await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
 
-    def _deciding(self, pool_name: str, wish: Wish, cause: Cause) -> Callable[[pool.Pool], list[Event]]:
+    def _deciding(self, pool_name: str, wish: PoolInput, cause: Cause) -> Callable[[pool.Pool], list[Event]]:
         rules = self._rules[pool_name]
 
         def on(state: pool.Pool) -> list[Event]:
@@ -171,7 +171,7 @@ class Scheduler:
     async def _command(self, command: Command, cause: Cause) -> Reply:
         if isinstance(command, CheckFit):
             return await self._check_fit(command)
-        wish = cast(PoolWish, command)
+        wish = cast(PoolCommand, command)
         return Reply((await self._decide(wish.pool, wish, cause)).position)
 
     async def _check_fit(self, question: CheckFit) -> Reply:

@@ -98,7 +98,7 @@ class FairShare:
         if lacks <= NEARLY:
             return None
         own = slots <= lacks + NEARLY or (slots > 1 and slots / 2 < lacks)
-        return TheFortunate(pool, shares, head, name, level, share, lacks, own, slots)
+        return GroupsAboveShare(pool, shares, head, name, level, share, lacks, own, slots)
 
     def most(self, pool: Pool, allocation: Allocation) -> int:
         """Its group's share, as it is if the group wants all that this takes, where others have use for the rest."""
@@ -165,7 +165,8 @@ class FairShare:
 
 
 def _is_own(entry: Rated, level: float) -> bool:
-    """Whether what a group asks lies within its share; of more than one slot, the greater part: as for TheFortunate."""
+    """Whether what a group asks lies within its share; of more than one slot, the greater part: as for
+    GroupsAboveShare."""
     rate: Any = entry[FIELDS]
     return bool(rate <= level * (1 + 1e-9) if kind_in(entry).slots == 1 else rate < level * (1 - 1e-9))
 
@@ -175,7 +176,7 @@ def _in_turn(entries: list[Rated]) -> list[Rated]:
 
 
 @dataclass(frozen=True, slots=True)
-class TheFortunate:
+class GroupsAboveShare:
     """What one below its share may take: from groups above theirs, whatever leaves the two nearer to their shares."""
 
     pool: Pool

@@ -40,7 +40,7 @@ from resolute.proto.pool import (
 )
 from resolute.proto.queue import PolicyName, Side
 from resolute.proto.states import AllocationOutcome
-from resolute.scheduling.decisions import ExpireLease, Wish
+from resolute.scheduling.decisions import ExpireLease, PoolInput
 from resolute.whatif.pools.measures import Outcome, Ran
 
 REPORTS = ("TrialValidated", "TrialTargetReached", "TrialCheckpointed", "TrialRunEnded")
@@ -87,7 +87,7 @@ class Change:
     """Something that happened to the pool's agents, or was done to its queue."""
 
     at_s: float
-    wish: Wish
+    wish: PoolInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +363,7 @@ def group_of(request: AllocationRequested) -> str:
     return request.job_id if request.experiment_id is None else f"experiment {request.experiment_id}"
 
 
-def _wish(pool: str, event: Event) -> Wish | None:
+def _wish(pool: str, event: Event) -> PoolInput | None:
     """What would make it happen again."""
     match event:
         case AgentJoined(agent_id=agent_id, slots=slots, host=host, version=version):

@@ -27,7 +27,7 @@ from resolute.proto.pool import (
     TaskReport,
 )
 from resolute.proto.states import ShareNews
-from resolute.scheduling.decisions import Wish, decide
+from resolute.scheduling.decisions import PoolInput, decide
 from resolute.scheduling.policies import Policy
 from resolute.scheduling.pool import Pool, evolve
 from resolute.whatif.pools.measures import Outcome, Ran
@@ -76,7 +76,7 @@ def whatif(
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
-    wish: Wish
+    wish: PoolInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class _Play:
 
     # ------------------------------------------------------------ deciding
 
-    def _decide(self, wish: Wish) -> None:
+    def _decide(self, wish: PoolInput) -> None:
         events = decide(wish, self._pool, MIDNIGHT + timedelta(seconds=self._now), self._policy)
         for event in events:
             evolve(self._pool, event)
@@ -199,7 +199,7 @@ class _Play:
             case AllocationExited(allocation_id=allocation_id):
                 self._stopped(allocation_id)
 
-    def _change(self, wish: Wish) -> None:
+    def _change(self, wish: PoolInput) -> None:
         try:
             self._decide(wish)
         except ResoluteError:
@@ -280,7 +280,7 @@ def _weight(request: AllocationRequested, weights: Mapping[str, float]) -> float
     return weights.get(request.job_id, weights.get(str(request.experiment_id)))
 
 
-def _unweighed(wish: Wish, jobs: Set[str]) -> Wish | None:
+def _unweighed(wish: PoolInput, jobs: Set[str]) -> PoolInput | None:
     """What people did to the weights of `jobs` is left out: those are given."""
     if not isinstance(wish, ChangeJob) or wish.job_id not in jobs:
         return wish
