@@ -113,7 +113,7 @@ POLICIES = st.sampled_from(
 
 
 Report = tuple[str, int, str, int | None]
-Script = list[Wish | Report]
+Script = list[PoolInput | Report]
 
 
 def report_of(story: PoolStory, about: Report) -> TaskReport:

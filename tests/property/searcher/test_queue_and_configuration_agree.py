@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from resolute.proto.experiment import EditExperiment, ExperimentEdited, TrialRunRequested
 from resolute.proto.message import Event
 from resolute.proto.pool import ChangeJob, JobMoved, MoveJob, RequestAllocation
-from resolute.scheduling.decisions import Wish
-from resolute.search.decide import News, decide
+from resolute.scheduling.decisions import PoolInput
+from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.searcher.reactions import react
 from tests.unit.scheduler.stories import PoolStory, asks
@@ -41,13 +41,13 @@ class Cluster:
     followed: int = 0
     ids: itertools.count[int] = field(default_factory=lambda: itertools.count(100))
 
-    def decide(self, message: EditExperiment | News) -> None:
+    def decide(self, message: EditExperiment | Notification) -> None:
         events = decide(message, self.experiment, self.ids)
         for event in events:
             self.experiment = evolve(self.experiment, event)
         self.log += events
 
-    def ask(self, command: Wish) -> None:
+    def ask(self, command: PoolInput) -> None:
         self.log += self.pool.when(command).latest
 
     def follow(self) -> bool:

@@ -23,7 +23,7 @@ from resolute.proto.pool import (
 )
 from resolute.scheduler import orders
 from resolute.scheduling import pool
-from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, Wish
+from resolute.scheduling.decisions import EnforceDeadlines, ExpireLease, PoolInput
 from tests.unit.scheduler.stories import NOON, PoolStory, asks, exited, given, hello, started
 
 PREEMPT = PreemptAllocation("default", "one", "the experiment was paused")
@@ -171,13 +171,13 @@ def test_one_that_only_waits_yields_at_once() -> None:
 
 
 @pytest.mark.parametrize("wish", [KILL, PREEMPT, ACKNOWLEDGE])
-def test_wishes_that_come_after_the_end_are_late_not_wrong(wish: Wish) -> None:
+def test_wishes_that_come_after_the_end_are_late_not_wrong(wish: PoolInput) -> None:
     story = running()
     story.given(exited(story, "one")).when(wish).then()
 
 
 @pytest.mark.parametrize("wish", [KILL, PREEMPT, ACKNOWLEDGE])
-def test_wishes_for_what_never_was_are_told_so(wish: Wish) -> None:
+def test_wishes_for_what_never_was_are_told_so(wish: PoolInput) -> None:
     with pytest.raises(NotFound, match="no allocation one in pool default"):
         given(hello()).when(wish)
 

@@ -20,7 +20,7 @@ from resolute.proto.pool import (
     SlotsAssigned,
 )
 from resolute.scheduling import fit, moves, placement
-from resolute.scheduling.decisions import Wish
+from resolute.scheduling.decisions import PoolInput
 from resolute.scheduling.demands import Kind
 from resolute.scheduling.placement import Fitting
 from resolute.scheduling.policies import Fifo, Priority
@@ -110,7 +110,7 @@ def test_a_move_to_where_it_is_changes_nothing() -> None:
         (ChangeJob("default", "job-of-b", {"max_slots": "x"}), InvalidConfig, "changes.max_slots: found 'x'"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_moves(wish: Wish, error: type[ResoluteError], said: str) -> None:
+def test_what_cannot_be_is_refused_and_nothing_moves(wish: PoolInput, error: type[ResoluteError], said: str) -> None:
     story = four()
     before = list(story.pool.queue)
     with pytest.raises(error, match=said):

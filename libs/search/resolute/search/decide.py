@@ -93,7 +93,7 @@ def _on_notification(notification: Notification, experiment: Experiment, ids: Tr
         case CheckpointDeletionRequested(uuid=uuid) | CheckpointFilesRemoved(uuid=uuid):
             return reports.checkpoint_lost(experiment, uuid)
         case JobMoved(priority=priority):
-            return wishes.adopt_priority(experiment, priority)
+            return user_commands.adopt_priority(experiment, priority)
         case CloseTrial():
             return reports.close_trial(experiment, notification, ids)
         case CoverTarget():

@@ -163,8 +163,9 @@ class Task:
         return found
 
     async def _wait_for_end_of_run(self) -> Exit:
-        """Reports the start of the task, and waits for its end. The other tasks of a gang wait for the start: where the scheduler refuses
-        the report because processes died of it, the agent sends it again for as long as the task runs."""
+        """Reports the start of the task, and waits for its end. The other tasks of a gang wait for the start: where the
+        scheduler refuses the report because processes died of it, the agent sends it again for as long as the task
+        runs."""
         address = await self._context.runtime.address(self.entry.resources_id) or self._context.address
         refused = await self._report_start(address)
         repeating = asyncio.create_task(self._repeat_the_start(address, refused)) if refused is not None else None
