@@ -11,7 +11,7 @@ WORKERS ?= 1
 SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder)
 DEV := .resolute/dev
 
-.PHONY: help venv demo gang-demo dev check format test sim shrink torture attack integration interop bench clean \
+.PHONY: help venv demo gang-demo dev check format test coverage sim shrink torture attack integration interop bench clean \
 	docker horovod deepspeed images
 
 help:                   ## this list
@@ -51,6 +51,12 @@ format: venv            ## put imports and lines in order
 
 test: venv              ## unit, property, contract, simulation and integration; make test WORKERS=2: side by side
 	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser --arrows --costs $(SIDE_BY_SIDE)
+
+coverage: venv          ## the lines and branches of the sources that tests reach; make coverage TESTS=tests: by all of them
+	rm -rf .resolute/coverage && mkdir -p .resolute/coverage
+	$(BIN)/coverage run -m pytest $(or $(TESTS),tests/unit tests/property tests/contract tests/histories)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 sim: venv               ## the whole cluster in one process, from one seed: make sim SEED=7
 	$(BIN)/python -m tests.simulation $(or $(SEED),7)
