@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -367,6 +368,35 @@ def _called(unit: str) -> set[str]:
     return {call.id for call in calls if isinstance(call, ast.Name)} | {
         call.attr for call in calls if isinstance(call, ast.Attribute)
     }
+
+
+API = ROOT / "services" / "api" / "resolute" / "api"
+SLICES = sorted(file.parent for file in API.glob("*/routes.py"))
+"""Folders of the gateway that hold all there is to one kind of thing."""
+
+STATEMENT = re.compile(r"\bread_(v1|[a-z]+)\.\w+|\bSELECT\b.+\bFROM\b|\b(INSERT INTO|DELETE FROM)\b", re.DOTALL)
+
+
+def test_the_kernel_of_the_gateway_knows_no_slice() -> None:
+    assert {"workspaces"} <= {folder.name for folder in SLICES}
+    names = tuple(f"resolute.api.{folder.name}" for folder in SLICES)
+    for imported in imports_of((API / "kernel").rglob("*.py")):
+        assert not imported.name.startswith(names), f"{imported.file.name} of the kernel imports {imported.name}"
+
+
+@pytest.mark.parametrize("folder", SLICES, ids=lambda folder: folder.name)
+def test_a_slice_has_its_parts_and_statements_stand_in_its_queries_and_projections_alone(folder: Path) -> None:
+    assert {"README.md", "__init__.py", "messages.py", "queries.py"} <= {file.name for file in folder.iterdir()}
+    for file in sorted(folder.rglob("*.py")):
+        statements = [text for text in _texts(file) if STATEMENT.search(text)]
+        assert not statements or file.name in ("queries.py", "projection.py"), f"{file}: {statements[0]!r}"
+
+
+@pytest.mark.parametrize("folder", SLICES, ids=lambda folder: folder.name)
+def test_the_handlers_of_a_slice_take_and_return_messages(folder: Path) -> None:
+    routes = import_module(f"resolute.api.{folder.name}.routes").ROUTES
+    assert routes
+    assert [route.operation for route in routes if route.declared is None] == []
 
 
 def sources(unit: str) -> list[Path]:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from resolute.api import schemas
+from jsonschema import Draft202012Validator
 
-OPERATIONS = schemas.operations()
+from resolute.api import declarations, openapi31
+from resolute.api.table import ROUTES
+
+OPERATIONS = declarations.operations()
 
 FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z")
 
@@ -28,14 +32,41 @@ def problems(operation: str, answer: Any) -> list[str]:
     return list(_against(response, answer, "answer"))
 
 
+def problems_by_document(operation: str, answer: Any) -> list[str]:
+    """The same by the OpenAPI 3.1 document, which people make clients of."""
+    if "produces" in OPERATIONS[operation]:
+        return []
+    errors = _validator(operation).iter_errors(answer)
+    return [f"{error.json_path}: by OpenAPI 3.1: {error.message[:200]}" for error in errors]
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return openapi31.document(ROUTES)
+
+
+@cache
+def _validator(operation: str) -> Draft202012Validator:
+    """Of the answers of an operation, by the OpenAPI 3.1 document."""
+    document = _document()
+    (answer,) = (
+        found["responses"]["200"]["content"]["application/json"]["schema"]
+        for path in document["paths"].values()
+        for found in path.values()
+        if found["operationId"] == operation
+    )
+    schema = answer["properties"]["result"] if OPERATIONS[operation].get("stream") else answer
+    return Draft202012Validator({**schema, "components": document["components"]})
+
+
 def _against(declared: str, value: Any, path: str) -> Iterator[str]:
     kind = re.sub(r"<[^>]*>$", "", declared)  # bounds are for what comes in
     if kind.startswith("["):
         yield from _each(kind[1:-1], enumerate(value), path) if isinstance(value, list) else _wrong(kind, value, path)
     elif kind.startswith("{"):
         yield from _each(kind[1:-1], value.items(), path) if isinstance(value, dict) else _wrong(kind, value, path)
-    elif kind in schemas.messages():
-        yield from _message(schemas.messages()[kind], value, path)
+    elif kind in declarations.messages():
+        yield from _message(declarations.messages()[kind], value, path)
     elif not _fits(kind, value):
         yield from _wrong(kind, value, path)
 

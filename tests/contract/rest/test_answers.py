@@ -13,8 +13,9 @@ import orjson
 import pytest
 
 from resolute.api import asking, schemas
+from resolute.api.kernel import declared
 from resolute.api.table import ROUTES
-from tests.contract.rest.schema import OPERATIONS, problems
+from tests.contract.rest.schema import OPERATIONS, problems, problems_by_document
 from tests.integration.api import a_search
 from tests.integration.api.running import Client, Running, running
 from tests.integration.api.test_experiments import CONFIG, TRAIN
@@ -35,8 +36,12 @@ def test_every_operation_stands_where_clients_look_for_it() -> None:
 
 def test_every_route_is_declared_with_what_it_takes_and_answers() -> None:
     assert {route.operation for route in ROUTES} == OPERATIONS.keys()
-    named = {name for route in ROUTES for name in re.findall(r"{(\w+)", route.path)}
+    unconverted = [route for route in ROUTES if route.declared is None]
+    named = {name for route in unconverted for name in re.findall(r"{(\w+)", route.path)}
     assert named == schemas.path_kinds().keys()
+    for route in ROUTES:
+        if route.declared is not None:
+            assert declared.path_of(route.declared.request).keys() == set(re.findall(r"{(\w+)", route.path))
 
 
 @dataclass
@@ -63,7 +68,7 @@ async def test_what_is_read_can_be_decoded(told: Told) -> None:
             continue
         decoded.add(operation)
         for document in _documents(operation, answer.body):
-            if found := problems(operation, document):
+            if found := problems(operation, document) + problems_by_document(operation, document):
                 wrong[path] = found
     assert wrong == {}
     assert len(decoded) > 35
@@ -121,3 +126,4 @@ async def test_what_is_done_answers_what_clients_expect(postgres_dsn: str) -> No
             answer = await admin.call(OPERATIONS[operation]["method"], path, body)
             assert answer.status == 200, (operation, answer.body)
             assert problems(operation, answer.body) == [], operation
+            assert problems_by_document(operation, answer.body) == [], operation

@@ -9,8 +9,9 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.api import bodies, schemas
+from resolute.api import bodies, declarations
 from resolute.proto.errors import InvalidConfig
+from tests.unit.api.edge import read_body, read_query
 
 
 @pytest.mark.parametrize(
@@ -55,12 +56,23 @@ from resolute.proto.errors import InvalidConfig
         ),
         ("PostWorkspace", {"name": "a\0"}, "name: expected text without the character NUL"),
         ("PostWorkspace", {"name": "\ud800"}, "name: expected text in Unicode"),
+        (
+            "PostWorkspace",
+            {"agentUserGroup": {"agentUid": -1}},
+            "agentUserGroup.agentUid: expected a whole number from 0",
+        ),
+        ("PostWorkspace", {"agentUserGroup": 7}, "agentUserGroup: expected an object; found 7"),
+        ("PostWorkspace", {"checkpointStorageConfig": []}, "checkpointStorageConfig: expected an object; found []"),
+        ("PostWorkspace", {"clusterQuotaPairs": {"a": "b"}}, "clusterQuotaPairs.a: expected a whole number from"),
+        ("PostWorkspace", {"clusterQuotaPairs": {"\0": 1}}, "clusterQuotaPairs: expected text without the character"),
+        ("PatchWorkspace", [1], "body: expected an object; found [1]"),
+        ("PostProject", {"workspaceId": "x"}, "workspaceId: expected a whole number from 0 to 2147483647; found 'x'"),
         ("ReportTrialProgress", {"progress": float("nan")}, "progress: expected a number from 0 to 1"),
     ],
 )
 def test_what_is_wrong_is_named(operation: str, body: Any, told: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
-        bodies.read(operation, body)
+        read_body(operation, body)
     assert refused.value.message.startswith(told)
 
 
@@ -75,7 +87,7 @@ def test_what_is_wrong_is_named(operation: str, body: Any, told: str) -> None:
     ],
 )
 def test_what_clients_send_passes(operation: str, body: Any) -> None:
-    bodies.read(operation, body)
+    read_body(operation, body)
 
 
 def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
@@ -93,6 +105,7 @@ def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
     }
 
 
+@pytest.mark.parametrize("operation", ["GetExperiments", "GetWorkspaces"])
 @pytest.mark.parametrize(
     ("query", "told"),
     [
@@ -100,13 +113,13 @@ def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
         ({"limit": ["１"]}, "limit: expected a whole number"),
         ({"archived": ["perhaps"]}, "archived: expected true or false; found 'perhaps'"),
         ({"name": ["\0"]}, "name: expected text without the character NUL"),
-        ({"states": ["STATE_LOST"]}, "states: expected one of STATE_UNSPECIFIED, STATE_ACTIVE"),
+        ({"orderBy": ["UP"]}, "orderBy: expected one of ORDER_BY_UNSPECIFIED, ORDER_BY_ASC"),
         ({"userIds": ["1"] * 1_001}, "userIds: expected at most 1000 elements"),
     ],
 )
-def test_what_is_wrong_with_a_query_is_named(query: dict[str, list[str]], told: str) -> None:
+def test_what_is_wrong_with_a_query_is_named(operation: str, query: dict[str, list[str]], told: str) -> None:
     with pytest.raises(InvalidConfig) as refused:
-        bodies.read_query("GetExperiments", query)
+        read_query(operation, query)
     assert refused.value.message.startswith(told)
 
 
@@ -117,9 +130,10 @@ DOCUMENTS = st.recursive(
 )
 
 
-@hypothesis.given(st.sampled_from(sorted(schemas.operations())), st.dictionaries(st.text(max_size=5), DOCUMENTS))
+@hypothesis.given(st.sampled_from(sorted(declarations.operations())), st.dictionaries(st.text(max_size=5), DOCUMENTS))
 def test_no_body_is_met_with_anything_but_a_verdict(operation: str, body: dict[str, Any]) -> None:
-    fields = schemas.messages().get(schemas.operations()[operation].get("body") or "", {}).get("fields", {})
+    body_kind = declarations.operations()[operation].get("body")
+    fields = declarations.messages().get(body_kind or "", {}).get("fields", {})
     renamed = dict(zip((name.rstrip("?") for name in fields), body.values(), strict=False)) or body
     with suppress(InvalidConfig):
-        bodies.read(operation, renamed)
+        read_body(operation, renamed)

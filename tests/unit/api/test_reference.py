@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
+from jsonschema import Draft202012Validator
 
-from resolute.api import openapi, reference, schemas
+from resolute.api import openapi, openapi31, reference, schemas
 from resolute.api.handlers import master
+from resolute.api.kernel.declared import messages_of
 from resolute.api.routing import Route
 from resolute.api.table import ROUTES
 
@@ -31,6 +32,28 @@ def test_the_openapi_document_holds_every_route_and_every_message_it_names() -> 
     assert {f"#/definitions/{name}" for name in document["definitions"]} >= named
 
 
+def test_the_openapi_31_document_holds_the_same_and_its_schemas_are_json_schemas() -> None:
+    document = openapi31.document(ROUTES)
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    assert {operation["operationId"] for operation in operations} == {route.operation for route in ROUTES}
+    schemas = document["components"]["schemas"]
+    assert {f"#/components/schemas/{name}" for name in schemas} >= set(_references(document))
+    assert schemas.keys() == openapi.document(ROUTES)["definitions"].keys()
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_the_openapi_31_document_says_what_the_source_says_of_a_field_and_which_may_be_null() -> None:
+    schemas = openapi31.document(ROUTES)["components"]["schemas"]
+    project = schemas["v1Project"]["properties"]
+    assert project["numActiveExperiments"]["description"] == "Those that have not ended and are not paused."
+    assert project["lastExperimentStartedAt"]["type"] == ["string", "null"]
+    assert schemas["v1PatchWorkspace"]["description"].startswith("What is left out or null stays as it is")
+    listed = openapi31.document(ROUTES)["paths"]["/api/v1/workspaces"]["get"]["parameters"]
+    described = {parameter["name"]: parameter.get("description") for parameter in listed}
+    assert described["nameCaseSensitive"] == "The whole name."
+
+
 def _references(node: object) -> list[str]:
     if isinstance(node, dict):
         own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
@@ -38,21 +61,25 @@ def _references(node: object) -> list[str]:
     return [found for value in node for found in _references(value)] if isinstance(node, list) else []
 
 
-def test_nothing_is_declared_that_nothing_uses() -> None:
-    served = {route.operation for route in ROUTES}
-    assert set(schemas.operations()) <= served
+def test_nothing_is_declared_that_nothing_uses_and_nothing_twice() -> None:
+    served = {route.operation for route in ROUTES if route.declared is None}
+    assert set(schemas.operations()) == served
 
 
-def test_the_openapi_document_is_made_once_however_many_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_that_is_also_needed_by_operations_without_classes_says_the_same_there() -> None:
+    for name, message in messages_of(ROUTES).items():
+        assert schemas.messages().get(name, message) == message, name
+
+
+def test_the_openapi_document_is_made_once_however_many_ask_for_it() -> None:
     made: list[int] = []
 
     def counted(routes: Iterable[Route]) -> dict[str, Any]:
         made.append(1)
         return openapi.document(routes)
 
-    monkeypatch.setattr(master, "document", counted)
     master._made.cache_clear()
     with ThreadPoolExecutor(8) as askers:
-        (body,) = set(askers.map(master._described, [False] * 32))
+        (body,) = set(askers.map(lambda pretty: master._described(counted, pretty), [False] * 32))
     assert len(made) == 1
     assert orjson.loads(body) == openapi.document(ROUTES)

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.api import schemas
+from resolute.api import declarations
 from resolute.api.routing import (
     ADMIN,
     ANYONE,
@@ -29,7 +29,7 @@ from resolute.api.routing import (
 from resolute.api.subjects import Reach, Subject
 from resolute.api.table import ROUTES
 
-OPEN = {"Info", "Health", "Welcome", "GetMaster", "GetTelemetry", "Login", "OpenAPI"}
+OPEN = {"Info", "Health", "Welcome", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "OpenAPI31"}
 """What a stranger may call. Adding to it is a decision."""
 
 ABOUT_ONESELF = {
@@ -86,7 +86,7 @@ def declared(route: Route, subject: Subject) -> bool:
         case "path":
             return f"{{{name}}}" in route.path.replace("...", "")
         case "query":
-            query = schemas.operations()[route.operation]["query"]
+            query = declarations.operations()[route.operation]["query"]
             return name in {parameter.rstrip("?") for parameter in query}
     return where == "body"
 

@@ -33,7 +33,7 @@ CALLERS = {
 
 PEOPLE = {"other", "owner", "admin"}
 
-OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "Welcome"}
+OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "OpenAPI31", "Welcome"}
 
 SAID_BY_THE_TASK = {
     *("ReportTrialMetrics", "ReportTrialTrainingMetrics", "ReportTrialValidationMetrics", "ReportTrialMetricsBatch"),

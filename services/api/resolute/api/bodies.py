@@ -1,28 +1,24 @@
 """What a request brings, held against its declaration: paths, queries and bodies come out as values of known types.
 
 Whatever passes here has the declared type, range and length, so that handlers, services and the database meet no
-others. A value that does not fit is refused with the path of the field, what was found and what would do.
+others. A value that does not fit is refused with the path of the field, what was found and what would do. This module
+serves the operations that `schemas.json` declares; operations with messages of their own are read by
+`resolute.api.kernel.reading`.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
 from functools import cache
-from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
-from resolute.api import kinds, schemas
-from resolute.api.kinds import Kind
-from resolute.api.wire import instant
+from resolute.api import schemas
+from resolute.api.kernel import kinds, values
+from resolute.api.kernel.kinds import Kind
+from resolute.api.kernel.values import KEY, Unfit
 from resolute.proto.errors import InvalidConfig
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
+T = TypeVar("T")
 
 
 def read(operation: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +38,7 @@ def read_document(operation: str, document: Any) -> Any:
 def read_path(operation: str, path: Mapping[str, str]) -> dict[str, str]:
     """The parameters of a path; numbers in their shortest form. Raises InvalidConfig."""
     declared = schemas.path_kinds()
-    return {name: _parameter(declared.get(name, _KEY), text, name) for name, text in path.items()}
+    return {name: _parameter(declared.get(name, KEY), text, name) for name, text in path.items()}
 
 
 def read_query(operation: str, given: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -50,40 +46,46 @@ def read_query(operation: str, given: Mapping[str, Sequence[str]]) -> dict[str, 
     found: dict[str, list[str]] = {}
     for name, text in schemas.operations().get(operation, {}).get("query", {}).items():
         key, kind = name.rstrip("?"), kinds.parse(text)
-        values = [value for value in given.get(key, ()) if value]
-        if values:
-            found[key] = _repeated(kind, values, key)
+        if texts := [value for value in given.get(key, ()) if value]:
+            found[key] = _repeated(kind, texts, key)
     return found
 
 
-def _repeated(kind: Kind, values: Sequence[str], key: str) -> list[str]:
+def _repeated(kind: Kind, texts: Sequence[str], key: str) -> list[str]:
     if kind.element is None:
-        return [_parameter(kind, values[-1], key)]
-    _expect_within(kind, len(values), values, key)
-    return [_parameter(kind.element, value, key) for value in values]
+        return [_parameter(kind, texts[-1], key)]
+    _at(key, values.expect_within, kind, len(texts), texts)
+    return [_parameter(kind.element, text, key) for text in texts]
 
 
 def _parameter(kind: Kind, text: str, path: str) -> str:
-    value: object = text
     if kind.name == "bool":
-        _expect(text.lower() in ("true", "false", "1", "0", "null"), "true or false", text, path)
-    elif kind.name in ("int", "string(int64)"):
-        value = _whole(kind, text, path)
-    else:
-        value = value_of(kind, text, path)
-    return str(value)
+        _at(path, values.check_flag, text)
+        return text
+    return str(value_of(kind, text, path))
 
 
 def value_of(kind: Kind, value: Any, path: str) -> Any:
     """`value` as one of `kind`. Raises InvalidConfig, naming `path`."""
-    if (plain := _PLAIN.get(kind.name)) is not None:
-        return plain(kind, value, path)
-    if "enum" in schemas.messages()[kind.name]:
-        return _enum(kind.name, value, path)
+    if (check := _CHECKS.get(kind.name)) is not None:
+        try:
+            return check(kind, value)
+        except Unfit as unfit:
+            raise InvalidConfig(f"{path or 'body'}: {unfit}") from None
+    if kind.element is not None:
+        return _list(kind, value, path) if kind.name == "list" else _map(kind, value, path)
+    if "enum" in (declared := schemas.messages()[kind.name]):
+        return _at(path, values.enum_name, declared["enum"], value)
     return _message(kind.name, value, path)
 
 
-# ---------------------------------------------------------------- messages, lists and enums
+def _instant(kind: Kind, value: Any) -> str:
+    """Handlers read it again, as text."""
+    values.check_instant(kind, value)
+    return str(value)
+
+
+_CHECKS: Mapping[str, Callable[[Kind, Any], Any]] = {**values.PLAIN, "string(date-time)": _instant}
 
 
 @cache
@@ -93,8 +95,7 @@ def _fields(message: str) -> tuple[tuple[str, Kind], ...]:
 
 
 def _message(name: str, value: Any, path: str) -> dict[str, Any]:
-    _expect(isinstance(value, dict), "an object", value, path)
-    found = {}
+    value, found = _at(path, values.expect_object, value), {}
     for key, kind in _fields(name):
         if key in value:
             given = value[key]
@@ -104,177 +105,19 @@ def _message(name: str, value: Any, path: str) -> dict[str, Any]:
 
 def _list(kind: Kind, value: Any, path: str) -> list[Any]:
     assert kind.element is not None, "a list has a kind of element"
-    _expect(isinstance(value, list), "a list", value, path)
-    _expect_within(kind, len(value), value, path)
-    return [value_of(kind.element, element, f"{path}[{place}]") for place, element in enumerate(value)]
+    elements = enumerate(_at(path, values.check_list, kind, value))
+    return [value_of(kind.element, element, f"{path}[{place}]") for place, element in elements]
 
 
 def _map(kind: Kind, value: Any, path: str) -> dict[str, Any]:
     assert kind.element is not None, "a map has a kind of element"
-    _expect(isinstance(value, dict), "an object", value, path)
-    _expect_within(kind, len(value), value, path)
-    return {_text(_KEY, key, path): value_of(kind.element, inner, f"{path}.{key}") for key, inner in value.items()}
+    entries = _at(path, values.check_map, kind, value).items()
+    return {key: value_of(kind.element, inner, f"{path}.{key}") for key, inner in entries}
 
 
-_KEY = kinds.parse("string<..4096>")
-
-
-def _enum(name: str, value: Any, path: str) -> str:
-    """The name of an enum's value, which clients may send as a number, or without the part that all names share."""
-    known: list[str] = schemas.messages()[name]["enum"]
-    if isinstance(value, str) and _WHOLE.fullmatch(value):
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(known):
-        return known[value]
-    for candidate in (str(value).upper(), f"{_shared(name)}{value}".upper()):
-        if candidate in known:
-            return candidate
-    raise _wrong(f"one of {', '.join(known)}", value, path)
-
-
-@cache
-def _shared(name: str) -> str:
-    """The words that all names of an enum begin with: `LOG_LEVEL_`."""
-    words = zip(*(known.split("_") for known in schemas.messages()[name]["enum"]), strict=False)
-    return "".join(f"{word[0]}_" for word in takewhile(lambda several: len(set(several)) == 1, words))
-
-
-# ---------------------------------------------------------------- plain values
-
-
-def _text(kind: Kind, value: Any, path: str) -> str:
-    _expect(isinstance(value, str), "text", value, path)
-    _expect_within(kind, len(value), value, path)
-    _expect("\0" not in value, "text without the character NUL", value, path)
-    return _unicode(value, path)
-
-
-def _any_text(kind: Kind, value: Any, path: str) -> str:
-    _expect(isinstance(value, str), "text", value, path)
-    _expect_within(kind, len(value), value, path)
-    return _unicode(value, path)
-
-
-def _unicode(value: str, path: str) -> str:
-    if not value.isascii():
-        _expect(_SURROGATES.search(value) is None, "text in Unicode, without lone surrogates", value, path)
-    return value
-
-
-def _base64(kind: Kind, value: Any, path: str) -> str:
-    _expect(isinstance(value, str) and value.isascii(), "base64 text", value, path)
-    _expect_within(kind, len(value), value, path)
-    return str(value)
-
-
-def _instant(kind: Kind, value: Any, path: str) -> str:
-    _expect(isinstance(value, str | datetime), "an RFC 3339 instant, such as 2026-01-31T12:00:00Z", value, path)
-    instant(value, path)
-    return str(value)
-
-
-def _whole(kind: Kind, value: Any, path: str) -> int:
-    """Whole numbers may come as strings, as 64-bit ones must, and as floats without a fraction."""
-    assert kind.least is not None, "whole numbers have a range"
-    assert kind.most is not None, "whole numbers have a range"
-    number: int | None = None
-    if (
-        (isinstance(value, str) and _WHOLE.fullmatch(value))
-        or (isinstance(value, int) and not isinstance(value, bool))
-        or (isinstance(value, float) and value.is_integer())
-    ):
-        number = int(value)
-    if number is None or not kind.least <= number <= kind.most:
-        raise _wrong(f"a whole number from {kind.least} to {kind.most}", value, path)
-    return number
-
-
-def _as_whole(value: Any) -> int | None:
-    match value:
-        case bool():
-            return None
-        case int():
-            return value
-        case float():
-            return int(value) if value.is_integer() else None
-        case str():
-            return int(value) if _WHOLE.fullmatch(value) else None
-    return None
-
-
-def _float(kind: Kind, value: Any, path: str) -> float:
-    """Numbers may come as strings, as NaN and the infinities must. A range leaves NaN out."""
-    number = _as_number(value)
-    if number is None:
-        raise _wrong("a number", value, path)
-    if kind.least is not None or kind.most is not None:
-        least, most = (-math.inf if kind.least is None else kind.least), (math.inf if kind.most is None else kind.most)
-        _expect(least <= number <= most, f"a number from {least:g} to {most:g}", value, path)
-    return number
-
-
-def _as_number(value: Any) -> float | None:
-    match value:
-        case bool():
-            return None
-        case float() | int():
-            return value
-        case str():
-            with suppress(ValueError):
-                return float(value)
-    return None
-
-
-def _bool(kind: Kind, value: Any, path: str) -> bool:
-    _expect(isinstance(value, bool), "true or false", value, path)
-    return bool(value)
-
-
-def _object(kind: Kind, value: Any, path: str) -> dict[str, Any]:
-    """A document of the user's own, left as it is; how deep it may be nested is bounded where bodies are parsed."""
-    _expect(isinstance(value, dict), "an object", value, path)
-    return dict(value)
-
-
-def _any(kind: Kind, value: Any, path: str) -> Any:
-    return value
-
-
-_PLAIN: Mapping[str, Callable[[Kind, Any, str], Any]] = {
-    "string": _text,
-    "text": _any_text,
-    "string(base64)": _base64,
-    "string(date-time)": _instant,
-    "string(int64)": _whole,
-    "int": _whole,
-    "float": _float,
-    "bool": _bool,
-    "object": _object,
-    "any": _any,
-    "list": _list,
-    "map": _map,
-}
-
-
-# ---------------------------------------------------------------- what is said of a value that does not fit
-
-
-def _expect_within(kind: Kind, length: int, value: Any, path: str) -> None:
-    assert kind.least is not None, "lengths have a range"
-    assert kind.most is not None, "lengths have a range"
-    if kind.least <= length <= kind.most:
-        return
-    unit = "characters" if isinstance(value, str) else "elements"
-    bounds = f"at most {kind.most}" if length > kind.most else f"at least {kind.least}"
-    raise InvalidConfig(f"{path or 'body'}: expected {bounds} {unit}; found {length}")
-
-
-def _expect(fits: bool, wanted: str, value: Any, path: str) -> None:
-    if not fits:
-        raise _wrong(wanted, value, path)
-
-
-def _wrong(wanted: str, value: Any, path: str) -> InvalidConfig:
-    shown = ascii(value[:60] if isinstance(value, str | list) else value)
-    found = shown if len(shown) <= 60 else f"{shown[:59]}…"
-    return InvalidConfig(f"{path or 'body'}: expected {wanted}; found {found}")
+def _at(path: str, check: Callable[..., T], *given: Any) -> T:
+    """What the check answers. Raises InvalidConfig, naming `path`."""
+    try:
+        return check(*given)
+    except Unfit as unfit:
+        raise InvalidConfig(f"{path or 'body'}: {unfit}") from None

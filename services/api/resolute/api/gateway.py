@@ -11,7 +11,7 @@ import asyncpg
 from aiohttp import web
 from prometheus_client import Counter
 
-from resolute.api import access, bodies, schemas, wire
+from resolute.api import access, bodies, wire
 from resolute.api.blobs import Blobs
 from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
@@ -20,6 +20,9 @@ from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
 from resolute.api.growth import Progress
+from resolute.api.kernel.messages import Message, named_in
+from resolute.api.kernel.ports import Ports
+from resolute.api.kernel.reading import read_request
 from resolute.api.lifecycle import LifecycleLines
 from resolute.api.log_policies import LogPolicies
 from resolute.api.log_removal import LogRemoval
@@ -33,7 +36,7 @@ from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
 from resolute.api.request_body import RequestBody, read_body
-from resolute.api.routing import Principal, Route, Verdict, decide
+from resolute.api.routing import Declaration, Principal, Route, Verdict, decide
 from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
@@ -77,6 +80,7 @@ class Gateway:
     ) -> None:
         self.context, self.settings, self.pool = context, settings, pool
         self.read = read or ReadModel(pool, context.log)
+        self.ports = Ports(self.read)
         self.password_work = PasswordWork()
         self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
         self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
@@ -178,7 +182,7 @@ class Gateway:
 
     def _failed(self, route: Route, request: web.Request, error: Exception) -> web.Response:
         code, message = told(error)
-        if schemas.is_stream(route.operation):
+        if route.streams:
             return wire.json_response(wire.stream_error_body(code, message), status=code.http)
         return self.failure(request, code, message)
 
@@ -203,7 +207,9 @@ class Gateway:
 
     async def _handled(
         self, route: Route, request: web.Request, principal: Principal | None, read: RequestBody
-    ) -> dict[str, Any] | web.StreamResponse:
+    ) -> dict[str, Any] | Message | web.StreamResponse:
+        if route.declared is not None:
+            return await self._handled_as_declared(route, route.declared, request, principal, read)
         path = bodies.read_path(route.operation, request.match_info)
         query = Query(bodies.read_query(route.operation, given(request)))
         body = {} if route.raw_body else await read.declared(route.operation)
@@ -212,6 +218,20 @@ class Gateway:
         call = Call(self, request, path, body, read, principal or NOBODY, query)
         del body, document  # the call has them, and a handler that waits lets go of them
         return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
+
+    async def _handled_as_declared(
+        self,
+        route: Route,
+        declared: Declaration,
+        request: web.Request,
+        principal: Principal | None,
+        read: RequestBody,
+    ) -> Message | web.StreamResponse:
+        asked = await read_request(declared.request, request.match_info, given(request), read)
+        path, body = named_in(asked)
+        await self._looked_twice(partial(access.check, self.read, route, principal, path, body))
+        call = Call(self, request, path, {}, read, principal or NOBODY)
+        return await self._looked_twice(partial(declared.handle, call, asked), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
         """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks

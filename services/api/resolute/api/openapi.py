@@ -1,4 +1,4 @@
-"""The OpenAPI 2 document of the routes."""
+"""The OpenAPI 2 document of the routes, which the clients of the wire expect. `openapi31.py` makes a fuller one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from resolute.api import kinds, schemas
+from resolute.api import declarations
+from resolute.api.kernel import kinds
 from resolute.api.routing import ANYONE, Route
 from resolute.api.settings import VERSION
 
@@ -32,7 +33,7 @@ ERRORS = {
 
 def error_form(route: Route) -> str:
     """Which of `ERRORS` the failures of a route have."""
-    if schemas.is_stream(route.operation):
+    if route.streams:
         return "streamError"
     return "error" if route.path.startswith("/api/v1/") else "plainError"
 
@@ -49,7 +50,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "produces": ["application/json"],
         "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "Authorization", "in": "header"}},
         "paths": paths,
-        "definitions": {**schemas.definitions(), **ERRORS},
+        "definitions": {**_definitions(), **ERRORS},
     }
 
 
@@ -64,7 +65,7 @@ def callers(route: Route) -> str:
 
 
 def operation(route: Route) -> dict[str, Any]:
-    declared = schemas.operations()[route.operation]
+    declared = declarations.operations()[route.operation]
     answer = swagger_answer(declared)
     produced = {"produces": [declared["produces"]]} if "produces" in declared else {}
     return produced | {
@@ -81,11 +82,32 @@ def operation(route: Route) -> dict[str, Any]:
     }
 
 
+def _type(kind: str) -> dict[str, Any]:
+    return kinds.swagger(kinds.parse(kind))
+
+
+def _definitions() -> dict[str, Any]:
+    """Every message as a schema."""
+    return {name: _definition(message) for name, message in declarations.messages().items()}
+
+
+def _definition(message: Mapping[str, Any]) -> dict[str, Any]:
+    if "enum" in message:
+        return {"type": "string", "enum": message["enum"]}
+    fields: dict[str, str] = message["fields"]
+    shown: dict[str, Any] = {
+        "type": "object",
+        "properties": {name.rstrip("?"): _type(kind) for name, kind in fields.items()},
+    }
+    required = [name for name in fields if not name.endswith("?")]
+    return shown | ({"required": required} if required else {})
+
+
 def swagger_answer(declared: Mapping[str, Any]) -> dict[str, Any]:
     response = declared.get("response")
     if "produces" in declared:
         return {"type": "file"}
-    return schemas.swagger_type(response) if response else {"type": "object"}
+    return _type(response) if response else {"type": "object"}
 
 
 def _described(declared: Mapping[str, Any]) -> str:
@@ -94,7 +116,7 @@ def _described(declared: Mapping[str, Any]) -> str:
 
 def _in_path(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "path", "required": True} | kinds.swagger(schemas.path_kinds()[name])
+        {"name": name, "in": "path", "required": True} | kinds.swagger(declarations.path_kind(route, name))
         for name in re.findall(r"{(\w+)}", route.documented_path)
     ]
 
@@ -114,10 +136,10 @@ def _query(name: str, kind: str) -> dict[str, Any]:
 
 def _written_out(shown: dict[str, Any]) -> dict[str, Any]:
     name = str(shown.get("$ref", "")).rpartition("/")[2]
-    return {"type": "string", **schemas.messages()[name]} if name else shown
+    return {"type": "string", **declarations.messages()[name]} if name else shown
 
 
 def _in_body(declared: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not (body := declared.get("body")):
         return []
-    return [{"name": "body", "in": "body", "required": True, "schema": schemas.swagger_type(body)}]
+    return [{"name": "body", "in": "body", "required": True, "schema": _type(body)}]

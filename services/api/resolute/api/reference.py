@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-from resolute.api import schemas
+from resolute.api import declarations
 from resolute.api.openapi import callers, summary
 from resolute.api.routing import Access, Route
 from resolute.api.subjects import Reach
@@ -14,8 +14,9 @@ from resolute.api.table import ROUTES
 
 HEAD = """# REST
 
-Made from the table of routes by `python -m resolute.api.reference`; the same, with every message in full, is served
-as an OpenAPI document at `/api/v1/api.swagger.json`.
+Made from the table of routes by `python -m resolute.api.reference`. The same, with every message in full, is served
+as an OpenAPI 3.1 document at `/api/v1/openapi.json`, and as an OpenAPI 2.0 document at `/api/v1/api.swagger.json`,
+where Determined's clients expect that.
 
 - A token comes from `POST /api/v1/auth/login` and goes in `Authorization: Bearer …`, or in the cookie `auth`. A task
   shows its own in `Grpc-Metadata-x-allocation-token: Bearer …`, and it opens what concerns that task.
@@ -50,7 +51,7 @@ COLUMNS = "| operation | route | for | about | answer | what it does |\n| --- | 
 
 def markdown(routes: Iterable[Route]) -> str:
     def area(route: Route) -> str:
-        return str(schemas.operations()[route.operation]["tag"])
+        return str(declarations.operations()[route.operation]["tag"])
 
     parts = [HEAD]
     for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
@@ -60,7 +61,7 @@ def markdown(routes: Iterable[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    declared = schemas.operations()[route.operation]
+    declared = declarations.operations()[route.operation]
     response = declared.get("response")
     answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
     permission = f" (`{route.access.permission}`)" if route.access.permission else ""

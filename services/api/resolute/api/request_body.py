@@ -53,6 +53,10 @@ class RequestBody:
             return parsed(self.raw)
         return await asyncio.to_thread(parsed, self.raw)
 
+    def object(self) -> dict[str, Any]:
+        """The same, at once: for a small body, or on a thread."""
+        return parsed(self.raw)
+
     async def declared(self, operation: str) -> dict[str, Any]:
         """The same, as the operation declares it. Raises InvalidConfig for values that do not fit."""
         body = await self.parsed()

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from resolute.api import schemas
 from resolute.api.body_kinds import ORDINARY, BodyKind
 from resolute.api.subjects import Reach, Subject, found
 
 if TYPE_CHECKING:
     from resolute.api.call import Call
+    from resolute.api.kernel.messages import Message, Request
 
 Handler = Callable[["Call"], Awaitable[dict[str, Any] | web.StreamResponse]]
 
@@ -227,6 +229,23 @@ def _is_the_tasks(task: TaskClaims, owned: Owned) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Declaration:
+    """The messages of one operation, and what answers with them. `resolute.api.kernel.operations` makes it of a handler
+    whose types were checked."""
+
+    request: type[Request]
+    response: type[Message] | None
+    """None for what answers with a file."""
+    tag: str
+    """The chapter of the reference that describes the operation."""
+    handle: Callable[[Call, Any], Awaitable[Message | web.StreamResponse]]
+    stream: bool = False
+    """Whether it answers with one line for each message, as they come."""
+    produces: str = ""
+    """The media type of the file that it answers with."""
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """One operation. `path` is as in the reference, `/api/v1/trials/{trialId}`; `{label...}` takes slashes too."""
 
@@ -239,9 +258,16 @@ class Route:
     """The handler reads `call.read.raw` itself: for bodies that are not JSON objects."""
     body: BodyKind = ORDINARY
     """Which kind of body it takes, and so how large a one."""
+    declared: Declaration | None = None
+    """Its messages. Operations without are declared in `schemas.json`."""
 
     def __post_init__(self) -> None:
         assert self.access.reach is not None, f"{self.operation}: say what it is about (about, over_scope, outside …)"
+
+    @property
+    def streams(self) -> bool:
+        """Whether it answers with lines, and its failures have the form of such a line."""
+        return self.declared.stream if self.declared is not None else schemas.is_stream(self.operation)
 
     @property
     def names_in_raw_body(self) -> bool:

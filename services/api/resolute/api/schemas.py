@@ -1,9 +1,9 @@
-"""The messages of the wire: what each operation is asked with, and what it answers.
+"""The messages of operations that have none of their own yet: what they are asked with, and what they answer.
 
 `schemas.json` says it in short: a name with a question mark may be absent or null; types, ranges and lengths are
-written as `kinds.py` reads them. `operations` and `schemas` are those of Determined; `ours` are operations that
+written as `kernel/kinds.py` reads them. `operations` and `schemas` are those of Determined; `ours` are operations that
 Determined's clients do not know, and `path` the kinds of what stands in paths. Requests are read by these declarations
-(`bodies.py`), the OpenAPI document is made of them, and the contract tests hold every answer against them.
+(`bodies.py`). `declarations.py` has them together with those of the operations that have messages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from resolute.api import kinds
+from resolute.api.kernel import kinds
 
 FILE = Path(__file__).with_name("schemas.json")
 
@@ -44,25 +44,3 @@ def messages() -> Mapping[str, dict[str, Any]]:
 def path_kinds() -> Mapping[str, kinds.Kind]:
     """By name: the kind of a parameter in a path."""
     return {name: kinds.parse(text) for name, text in _declared()["path"].items()}
-
-
-def swagger_type(kind: str) -> dict[str, Any]:
-    """A type in OpenAPI's words."""
-    return kinds.swagger(kinds.parse(kind))
-
-
-def definitions() -> dict[str, Any]:
-    """Every message as an OpenAPI schema."""
-    return {name: _definition(message) for name, message in messages().items()}
-
-
-def _definition(message: Mapping[str, Any]) -> dict[str, Any]:
-    if "enum" in message:
-        return {"type": "string", "enum": message["enum"]}
-    fields: dict[str, str] = message["fields"]
-    shown: dict[str, Any] = {
-        "type": "object",
-        "properties": {name.rstrip("?"): swagger_type(kind) for name, kind in fields.items()},
-    }
-    required = [name for name in fields if not name.endswith("?")]
-    return shown | ({"required": required} if required else {})

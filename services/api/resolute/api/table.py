@@ -5,11 +5,13 @@ from __future__ import annotations
 from resolute.api import log_routes, metric_routes, search_routes, task_routes
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.routing import Route
+from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
 ROUTES: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     *metric_routes.ROUTES,
     *HANDLERS,
+    *WORKSPACES,
     *log_routes.ROUTES,
     *task_routes.ROUTES,
     *search_routes.ROUTES,

@@ -15,6 +15,7 @@ import orjson
 from aiohttp import web
 
 from resolute.api.body_kinds import CONTAINERS_MAX, NESTING_MAX
+from resolute.api.kernel import values
 from resolute.config.collection import no_collection
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, SetAside, Unavailable
 from resolute.proto.errors import TooLarge as TooLargeForBus
@@ -119,19 +120,11 @@ def timestamp(at: datetime | None) -> str | None:
 
 
 def instant(value: Any, field: str) -> datetime | None:
-    """The instant a client sent as RFC 3339 (any offset), or nothing."""
-    if value in (None, ""):
-        return None
+    """The instant a client sent as RFC 3339 (any offset), or nothing. Raises InvalidConfig, naming `field`."""
     try:
-        at = datetime.fromisoformat(str(value))
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        at.astimezone(UTC)  # near the years 1 and 9999 not every time zone's instant has a form in UTC
-    except (ValueError, OverflowError):
-        shown = ascii(str(value)[:60])
-        raise InvalidConfig(
-            f"{field}: expected an RFC 3339 instant, such as 2026-01-31T12:00:00Z; found {shown}"
-        ) from None
-    return at
+        return values.instant(value)
+    except values.Unfit as unfit:
+        raise InvalidConfig(f"{field}: {unfit}") from None
 
 
 def number(value: float | None) -> float | str | None:
@@ -213,7 +206,14 @@ def dumps(document: Any, *, pretty: bool = False) -> bytes:
     """JSON, with the keys of every object sorted: users' own documents too, whose order the database does not keep."""
     if pretty:  # four spaces of indent, which orjson does not have
         return json.dumps(orjson.loads(dumps(document)), indent=4, ensure_ascii=False).encode()
-    return orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SORT_KEYS)
+    return orjson.dumps(document, _written, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SORT_KEYS)
+
+
+def _written(value: Any) -> Any:
+    """The object that a message goes out as. Everything else that orjson does not know is an error."""
+    if (written := getattr(value, "__wire__", None)) is None:
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return written()
 
 
 def json_response(document: Any, *, status: int = 200, pretty: bool = False) -> web.Response:

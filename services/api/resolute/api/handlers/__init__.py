@@ -25,7 +25,6 @@ from resolute.api.handlers import (
     usage,
     users,
     work,
-    workspaces,
 )
 from resolute.api.routing import Route
 
@@ -36,7 +35,6 @@ ROUTES: tuple[Route, ...] = (
     *history.ROUTES,
     *auth.ROUTES,
     *users.ROUTES,
-    *workspaces.ROUTES,
     *create.ROUTES,
     *continuing.ROUTES,
     *custom_search.ROUTES,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
 from functools import cache
 from threading import Lock
 from typing import Any
 
 from aiohttp import web
 
-from resolute.api import wire
+from resolute.api import openapi, openapi31, wire
 from resolute.api.call import Call
 from resolute.api.edge.welcome import page
-from resolute.api.openapi import document
 from resolute.api.routing import ADMIN, ANYONE, Route
 from resolute.api.settings import VERSION
 from resolute.config import masked, masked_defaults
@@ -109,19 +109,31 @@ async def health(call: Call) -> web.StreamResponse:
 
 
 async def swagger(call: Call) -> web.Response:
-    """This reference for machines."""
-    body = await asyncio.to_thread(_described, "pretty" in call.request.query)
+    """This reference for machines, as OpenAPI 2.0."""
+    return await _description(call, openapi.document)
+
+
+async def openapi_31(call: Call) -> web.Response:
+    """This reference for machines, as OpenAPI 3.1, with what there is to say of every field."""
+    return await _description(call, openapi31.document)
+
+
+Document = Callable[[Iterable[Route]], dict[str, Any]]
+
+
+async def _description(call: Call, document: Document) -> web.Response:
+    body = await asyncio.to_thread(_described, document, "pretty" in call.request.query)
     return web.Response(body=body, content_type="application/json")
 
 
-def _described(pretty: bool) -> bytes:
+def _described(document: Document, pretty: bool) -> bytes:
     """The OpenAPI document. Strangers may ask for it and making it takes 60 ms, so that each form is made once."""
     with _MAKING:
-        return _made(pretty)
+        return _made(document, pretty)
 
 
 @cache
-def _made(pretty: bool) -> bytes:
+def _made(document: Document, pretty: bool) -> bytes:
     from resolute.api.table import ROUTES as ALL  # the table that this module is part of
 
     return wire.dumps(document(ALL), pretty=pretty)
@@ -140,4 +152,5 @@ ROUTES = (
     Route("GetTelemetry", "GET", "/api/v1/master/telemetry", get_telemetry, ANYONE),
     Route("GetMasterConfig", "GET", "/api/v1/master/config", get_master_config, CONFIG),
     Route("OpenAPI", "GET", "/api/v1/api.swagger.json", swagger, ANYONE),
+    Route("OpenAPI31", "GET", "/api/v1/openapi.json", openapi_31, ANYONE),
 )

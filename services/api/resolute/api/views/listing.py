@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from resolute.api import wire
+from resolute.api.kernel.paging import Listed, Window
+from resolute.api.kernel.ports import Tables
 from resolute.proto.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -57,8 +59,13 @@ def order_by(
     asked = call.query.text(key)
     if asked and not asked.endswith("_UNSPECIFIED") and asked not in columns:
         raise InvalidConfig(f"{key}: {asked!r} is unknown here; use one of {', '.join(columns)}")
-    column = columns.get(asked, default)
-    direction = "DESC" if call.query.text("orderBy") in ("ORDER_BY_DESC", "2") else "ASC"
+    descending = call.query.text("orderBy") in ("ORDER_BY_DESC", "2")
+    return ordering(columns.get(asked, default), tie, descending=descending, never_null=never_null)
+
+
+def ordering(column: str, tie: str, *, descending: bool, never_null: Collection[str] = ()) -> str:
+    """The ORDER BY of a list by `column`; as in `order_by`, `tie` makes it total and what is missing comes last."""
+    direction = "DESC" if descending else "ASC"
     if column == tie:
         return f" ORDER BY {tie} {direction}"
     nulls = "" if column in never_null else " NULLS LAST"
@@ -69,10 +76,19 @@ async def listed(
     call: Call, select: str, count: str, where: Where, order: str, *, default_limit: int = 0
 ) -> tuple[Sequence[asyncpg.Record], wire.Page]:
     """One page of `select`, and what it is a page of."""
-    page = await _page(call, count, where, default_limit)
+    window = Window(call.query.number("offset"), call.query.number("limit") or default_limit)
+    found = await listed_in(call.gateway.read, select, count, where, order, window)
+    return found.rows, found.page
+
+
+async def listed_in(
+    tables: Tables, select: str, count: str, where: Where, order: str, window: Window
+) -> Listed[asyncpg.Record]:
+    """One page of `select`, and what it is a page of."""
+    page = window.of(int(await tables.value(count + where.sql, *where.args)))
     if page.start == page.end:
-        return [], page
-    return await call.gateway.read.rows(select + where.sql + order + _window(page), *where.args), page
+        return Listed([], page)
+    return Listed(await tables.rows(select + where.sql + order + _window(page), *where.args), page)
 
 
 async def listed_by_key(

@@ -1,4 +1,4 @@
-"""The types of values on the wire: what a value is, its range and its length, written short in `schemas.json`.
+"""The types of values on the wire: what a value is, its range and its length. They have a short form in writing.
 
 A kind is a plain type (`int`, `string(int64)`, `float`, `bool`, `string`, `text`, `object`, `any`), the name of a
 message or an enum, a list `[kind]`, or an object with string keys `{kind}`. Bounds may follow: `int<1..99>` is a range,
@@ -66,6 +66,31 @@ def parse(text: str) -> Kind:
         least = int(bounds[1]) if bounds[1] else least
         most = int(bounds[2]) if bounds[2] else most
     return Kind(name, least, most, element, explicit=bounds is not None)
+
+
+def text(kind: Kind) -> str:
+    """The short form of a kind: `parse` makes the same kind of it."""
+    bare = kind.name
+    if kind.element is not None:
+        bare = f"[{text(kind.element)}]" if kind.name == "list" else f"{{{text(kind.element)}}}"
+    if not kind.explicit:
+        return bare
+    plain_least, plain_most = _RANGES.get(kind.name, (None, None))
+    least = "" if kind.least == plain_least else kind.least
+    most = "" if kind.most == plain_most else kind.most
+    return f"{bare}<{least}..{most}>"
+
+
+def bounded(name: str, least: int | None = None, most: int | None = None, element: Kind | None = None) -> Kind:
+    """A kind with these bounds; where one is left out, the plain type's own holds."""
+    plain_least, plain_most = _RANGES.get(name, (None, None))
+    return Kind(
+        name,
+        plain_least if least is None else least,
+        plain_most if most is None else most,
+        element,
+        explicit=(least, most) != (None, None),
+    )
 
 
 _SWAGGER: Mapping[str, Mapping[str, Any]] = {

@@ -1,0 +1,119 @@
+"""What a message declares, in the short form of `resolute.api.kernel.kinds`: for documents, the reference and tests."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from resolute.api.kernel import kinds
+from resolute.api.kernel.fields import WireEnum, kind_of, taken_apart
+from resolute.api.kernel.messages import (
+    Parameter,
+    Request,
+    Unparsed,
+    Written,
+    hints_of,
+    is_required,
+    parts_of,
+)
+from resolute.api.routing import Declaration, Route
+
+
+def query_of(request: type[Request]) -> dict[str, str]:
+    return dict(map(_parameter, parts_of(request).query))
+
+
+def path_of(request: type[Request]) -> dict[str, str]:
+    return {parameter.name: kinds.text(parameter.kind) for parameter in parts_of(request).path}
+
+
+def body_of(request: type[Request]) -> str | None:
+    body = parts_of(request).body
+    return None if body is None else kinds.text(body.kind)
+
+
+def _parameter(parameter: Parameter) -> tuple[str, str]:
+    return parameter.name + ("" if parameter.required else "?"), kinds.text(parameter.kind)
+
+
+def messages_within(roots: Iterable[type[Written]]) -> dict[str, dict[str, Any]]:
+    """Every message and enum that these hold, by name: its fields, or its values. Requests themselves have no name
+    there: their parameters and their bodies do."""
+    return {name: _declared(kind) for name, kind in classes_within(roots).items()}
+
+
+def classes_within(roots: Iterable[type[Written]]) -> dict[str, type[Any]]:
+    """The same as classes: messages, and subclasses of `WireEnum`."""
+    found: dict[str, type[Any]] = {}
+    for root in roots:
+        for named in _named(root):
+            if found.setdefault(named.wire_name, named) is not named:
+                raise TypeError(f"{named.wire_name} is declared twice: {found[named.wire_name]} and {named}")
+    return found
+
+
+def _declared(kind: type[Any]) -> dict[str, Any]:
+    if issubclass(kind, WireEnum):
+        return {"enum": [one.value for one in kind]}
+    message: type[Written] = kind
+    fields = {_field(message, name): kinds.text(kind_of(hint)) for name, hint in hints_of(message).items()}
+    return {"fields": dict(sorted(fields.items(), key=lambda field: (field[0].endswith("?"), field[0])))}
+
+
+def _field(message: type[Written], name: str) -> str:
+    return message.wire_field(name) + ("" if is_required(message, name) else "?")
+
+
+def _named(kind: type[Written]) -> Iterator[type[Any]]:
+    """The message itself, and all that it holds, each as often as it is met."""
+    if not issubclass(kind, Request):
+        yield kind
+    for hint in hints_of(kind).values():
+        yield from _in_type(hint)
+
+
+def _in_type(hint: Any) -> Iterator[type[Any]]:
+    found = taken_apart(hint)
+    for mark in found.marks:
+        if isinstance(mark, Unparsed):
+            yield from _named(mark.documented)
+    for element in typing.get_args(found.bare):
+        if element is not ...:
+            yield from _in_type(element)
+    if isinstance(found.bare, type) and issubclass(found.bare, WireEnum):
+        yield found.bare
+    elif isinstance(found.bare, type) and issubclass(found.bare, Written):
+        yield from _named(found.bare)
+
+
+def written(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:
+    """By name: each operation that has messages, as `schemas.json` would have it."""
+    return {route.operation: _operation(route, route.declared) for route in routes if route.declared is not None}
+
+
+def _operation(route: Route, declared: Declaration) -> dict[str, Any]:
+    found: dict[str, Any] = {"method": route.method, "path": route.documented_path, "tag": declared.tag}
+    if query := query_of(declared.request):
+        found["query"] = query
+    if body := body_of(declared.request):
+        found["body"] = body
+    if declared.stream:
+        found["stream"] = True
+    if declared.produces:
+        found["produces"] = declared.produces
+    answer = declared.response
+    return found | {"response": None if answer is None or not answer.model_fields else answer.wire_name}
+
+
+def messages_of(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:
+    """By name: every message and enum of the operations that have messages."""
+    return messages_within(roots_of(routes))
+
+
+def roots_of(routes: Iterable[Route]) -> list[type[Written]]:
+    """The requests and the answers of the operations that have messages."""
+    declared = [route.declared for route in routes if route.declared is not None]
+    requests: list[type[Written]] = [one.request for one in declared]
+    answers = [one.response for one in declared if one.response is not None and one.response.model_fields]
+    return [*requests, *answers]

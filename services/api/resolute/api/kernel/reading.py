@@ -1,0 +1,79 @@
+"""Reading a request as its message declares it: the parameters of its path and query, and its body.
+
+Whatever passes here has the declared type, range and length, so that handlers, services and the database meet no
+others. A value that does not fit is refused with the path of the field, what was found and what would do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from resolute.api import wire
+from resolute.api.kernel.fields import UNFIT, taken_apart
+from resolute.api.kernel.messages import Input, Parts, Request, Unparsed, hints_of, parts_of
+from resolute.api.request_body import AT_ONCE_BYTES, RequestBody
+from resolute.proto.errors import InvalidConfig
+
+AnyRequest = TypeVar("AnyRequest", bound=Request)
+
+NOTHING = object()
+"""In the place of a body that did not come."""
+
+
+async def read_request(
+    kind: type[AnyRequest], path: Mapping[str, str], query: Mapping[str, Sequence[str]], body: RequestBody
+) -> AnyRequest:
+    """The request as a message of this kind. Raises InvalidConfig. Large bodies are read off the event loop."""
+    if len(body.raw) <= AT_ONCE_BYTES and body.upload is None:
+        return read(kind, path, query, _document(kind, body))
+    if body.upload is not None:
+        return await asyncio.to_thread(read, kind, path, query, await body.parsed())
+    return await asyncio.to_thread(lambda: read(kind, path, query, _document(kind, body)))
+
+
+def read(
+    kind: type[AnyRequest], path: Mapping[str, str], query: Mapping[str, Sequence[str]], document: Any = NOTHING
+) -> AnyRequest:
+    """The same, from a body that is parsed already. What is not declared is left out."""
+    parts = parts_of(kind)
+    given: dict[str, Any] = {parameter.name: path[parameter.name] for parameter in parts.path}
+    for parameter in parts.query:
+        if texts := [text for text in query.get(parameter.name, ()) if text]:
+            given[parameter.name] = texts if parameter.kind.element is not None else texts[-1]
+    if parts.body is not None and document is not NOTHING:
+        given[parts.body.name] = document
+    try:
+        return kind.model_validate(given, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise InvalidConfig(_said(error, parts)) from None
+
+
+def _document(kind: type[Request], body: RequestBody) -> Any:
+    """What the body says, with keys in camelCase; the body itself, where the operation has a decoder of its own."""
+    declared = parts_of(kind).body
+    if declared is not None:
+        hint = taken_apart(hints_of(kind)[declared.field])
+        if hint.has(Unparsed):
+            return body
+        if not (isinstance(hint.bare, type) and issubclass(hint.bare, Input)):
+            return wire.normalised(wire.loads(body.raw)) if body.raw.strip() else NOTHING
+    return body.object()
+
+
+def _said(error: ValidationError, parts: Parts) -> str:
+    """The first thing that is wrong, after the path of its field."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    assert first["type"] in (UNFIT, "missing"), f"every field of a request has a declared kind: {first}"
+    what = first["msg"] if first["type"] == UNFIT else "is missing"
+    return f"{_path(first['loc'], parts) or 'body'}: {what}"
+
+
+def _path(where: tuple[int | str, ...], parts: Parts) -> str:
+    """As people write it: `logs[0].taskId`. A parameter is its name alone, however often a query repeats it."""
+    if parts.body is None or where[:1] != (parts.body.name,):
+        return str(where[0])
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in where[1:]).removeprefix(".")

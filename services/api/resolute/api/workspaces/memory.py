@@ -1,0 +1,158 @@
+"""The twin of the queries about workspaces: the same answers, from rows that are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
+
+from resolute.api.kernel.paging import Listed, Window, cut, ordered
+from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
+from resolute.api.workspaces.queries import ProjectRow, Wanted, WorkspaceRow
+from resolute.proto.states import ExperimentState
+
+
+class UserColumns(Protocol):
+    @property
+    def id(self) -> int: ...
+    @property
+    def username(self) -> str: ...
+
+
+class OwnedColumns(Protocol):
+    """What rows of workspaces and of projects have in common."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def owner_id(self) -> int: ...
+    @property
+    def immutable(self) -> bool: ...
+    @property
+    def archived(self) -> bool: ...
+
+
+class WorkspaceColumns(OwnedColumns, Protocol):
+    @property
+    def default_compute_pool(self) -> str: ...
+    @property
+    def default_aux_pool(self) -> str: ...
+    @property
+    def agent_user_group(self) -> Mapping[str, Any] | None: ...
+    @property
+    def checkpoint_storage(self) -> Mapping[str, Any] | None: ...
+
+
+class ProjectColumns(OwnedColumns, Protocol):
+    @property
+    def workspace_id(self) -> int: ...
+    @property
+    def description(self) -> str: ...
+
+
+class ExperimentColumns(Protocol):
+    @property
+    def project_id(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def started_at(self) -> datetime: ...
+    @property
+    def ended_at(self) -> datetime | None: ...
+    @property
+    def trials(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class MemoryWorkspaces:
+    """Lists are read anew for each question, so they may grow. Texts are compared as the database `C` compares them."""
+
+    workspace_rows: Iterable[WorkspaceColumns]
+    project_rows: Iterable[ProjectColumns]
+    user_rows: Iterable[UserColumns]
+    experiment_rows: Iterable[ExperimentColumns]
+
+    async def workspaces(
+        self, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
+    ) -> Listed[WorkspaceRow]:
+        found = filtered(map(self._workspace, self.workspace_rows), wanted)
+        column = attrgetter("name" if by is SortWorkspacesBy.NAME else "id")
+        return cut(ordered(found, column, attrgetter("id"), descending=descending), window)
+
+    async def workspace(self, workspace_id: int) -> WorkspaceRow | None:
+        return next((self._workspace(row) for row in self.workspace_rows if row.id == workspace_id), None)
+
+    async def projects(
+        self, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
+    ) -> Listed[ProjectRow]:
+        within = (self._project(row) for row in self.project_rows if row.workspace_id == workspace_id)
+        column = attrgetter(PROJECT_FIELDS.get(by, "id"))
+        return cut(ordered(filtered(within, wanted), column, attrgetter("id"), descending=descending), window)
+
+    async def project(self, project_id: int) -> ProjectRow | None:
+        return next((self._project(row) for row in self.project_rows if row.id == project_id), None)
+
+    def _workspace(self, row: WorkspaceColumns) -> WorkspaceRow:
+        projects = [project.id for project in self.project_rows if project.workspace_id == row.id]
+        return WorkspaceRow(
+            id=row.id,
+            name=row.name,
+            archived=row.archived,
+            immutable=row.immutable,
+            owner_id=row.owner_id,
+            owner=self._owner(row),
+            projects=len(projects),
+            experiments=sum(one.project_id in projects for one in self.experiment_rows),
+            default_compute_pool=row.default_compute_pool,
+            default_aux_pool=row.default_aux_pool,
+            agent_user_group=row.agent_user_group,
+            checkpoint_storage=row.checkpoint_storage,
+        )
+
+    def _project(self, row: ProjectColumns) -> ProjectRow:
+        experiments = [one for one in self.experiment_rows if one.project_id == row.id]
+        return ProjectRow(
+            id=row.id,
+            name=row.name,
+            description=row.description,
+            archived=row.archived,
+            immutable=row.immutable,
+            workspace_id=row.workspace_id,
+            workspace=next(one.name for one in self.workspace_rows if one.id == row.workspace_id),
+            owner_id=row.owner_id,
+            owner=self._owner(row),
+            experiments=len(experiments),
+            active=sum(one.ended_at is None and one.state != ExperimentState.PAUSED for one in experiments),
+            runs=sum(one.trials for one in experiments),
+            last_started_at=max((one.started_at for one in experiments), default=None),
+        )
+
+    def _owner(self, row: OwnedColumns) -> str:
+        return next((user.username for user in self.user_rows if user.id == row.owner_id), "")
+
+
+PROJECT_FIELDS = {
+    SortProjectsBy.LAST_EXPERIMENT_START_TIME: "last_started_at",
+    SortProjectsBy.NAME: "name",
+    SortProjectsBy.DESCRIPTION: "description",
+}
+
+Row = TypeVar("Row", WorkspaceRow, ProjectRow)
+
+
+def filtered(rows: Iterable[Row], wanted: Wanted) -> Sequence[Row]:
+    return [row for row in rows if _fulfils(row, wanted)]
+
+
+def _fulfils(row: WorkspaceRow | ProjectRow, wanted: Wanted) -> bool:
+    return (
+        wanted.archived in (None, row.archived)
+        and wanted.name_part.lower() in row.name.lower()
+        and wanted.name in ("", row.name)
+        and (not wanted.owners or row.owner in wanted.owners)
+        and (not wanted.owner_ids or row.owner_id in wanted.owner_ids)
+    )

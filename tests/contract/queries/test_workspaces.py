@@ -1,0 +1,228 @@
+"""What can be asked about workspaces: Postgres and the twin in memory answer alike."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import orjson
+import pytest
+
+from resolute.api.kernel.paging import Window
+from resolute.api.readmodel import ReadModel
+from resolute.api.workspaces.memory import MemoryWorkspaces
+from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
+from resolute.api.workspaces.queries import PostgresWorkspaces, Wanted, WorkspaceQueries
+from resolute.eventlog import MemoryEventLog
+
+AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class User:
+    id: int
+    username: str
+    admin: bool = False
+    active: bool = True
+    display_name: str = ""
+    remote: bool = False
+    modified_at: datetime = AT
+
+
+@dataclass(frozen=True)
+class Workspace:
+    id: int
+    name: str
+    owner_id: int
+    immutable: bool = False
+    archived: bool = False
+    agent_user_group: Mapping[str, Any] | None = None
+    checkpoint_storage: Mapping[str, Any] | None = None
+    default_compute_pool: str = ""
+    default_aux_pool: str = ""
+
+
+@dataclass(frozen=True)
+class Project:
+    id: int
+    workspace_id: int
+    name: str
+    owner_id: int
+    description: str = ""
+    immutable: bool = False
+    archived: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    id: int
+    project_id: int
+    state: str
+    started_at: datetime
+    ended_at: datetime | None = None
+    trials: int = 0
+    job_id: str = "job"
+    name: str = "digits"
+    description: str = ""
+    labels: tuple[str, ...] = ()
+    owner_id: int = 1
+    owner: str = "ann"
+    searcher_type: str = "single"
+    searcher_metric: str = "loss"
+    smaller_is_better: bool = True
+    resource_pool: str = "main"
+    unmanaged: bool = False
+
+
+USERS = (User(1, "ann"), User(2, "bob"))
+WORKSPACES = (
+    Workspace(1, "Uncategorized", 1, immutable=True),
+    Workspace(2, "vision", 2, default_compute_pool="fast", agent_user_group={"agentUid": 7}),
+    Workspace(3, "a_b%c", 2, archived=True, checkpoint_storage={"type": "shared_fs", "host_path": "/z"}),
+    Workspace(4, "Revision", 9),
+    Workspace(5, r"back\slash", 1),
+)
+PROJECTS = (
+    Project(1, 1, "Uncategorized", 1, immutable=True),
+    Project(2, 2, "digits", 2, description="of people"),
+    Project(3, 2, "letters", 1, archived=True),
+    Project(4, 2, "Digital", 9, description="a thing"),
+)
+EXPERIMENTS = (
+    Experiment(1, 2, "ACTIVE", AT, trials=3),
+    Experiment(2, 2, "PAUSED", AT.replace(hour=13), trials=4),
+    Experiment(3, 2, "COMPLETED", AT.replace(hour=11), AT, trials=5),
+    Experiment(4, 4, "ACTIVE", AT.replace(hour=14)),
+)
+TABLES: Mapping[str, Sequence[Any]] = {
+    "users": USERS,
+    "workspaces": WORKSPACES,
+    "projects": PROJECTS,
+    "experiments": EXPERIMENTS,
+}
+
+
+@pytest.fixture
+async def queries(database: str | None) -> AsyncIterator[WorkspaceQueries]:
+    if database is None:
+        yield MemoryWorkspaces(WORKSPACES, PROJECTS, USERS, EXPERIMENTS)
+        return
+    async with asyncpg.create_pool(database, min_size=1, max_size=2) as pool:
+        read = ReadModel(pool, MemoryEventLog())
+        for table, rows in TABLES.items():
+            for row in rows:
+                await _insert(read, table, asdict(row))
+        yield PostgresWorkspaces(read)
+
+
+async def _insert(read: ReadModel, table: str, columns: dict[str, Any]) -> None:
+    values = [orjson.dumps(value).decode() if isinstance(value, dict) else value for value in columns.values()]
+    places = ", ".join(f"${place}" for place in range(1, len(values) + 1))
+    await read.value(f"INSERT INTO read_v1.{table} ({', '.join(columns)}) VALUES ({places})", *values)
+
+
+async def names(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked: Any) -> list[str]:  # noqa: B008
+    by, descending = asked.pop("by", SortWorkspacesBy.ID), asked.pop("descending", False)
+    found = await queries.workspaces(wanted, by, descending=descending, window=Window(**asked))
+    return [row.name for row in found.rows]
+
+
+async def projects(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked: Any) -> list[str]:  # noqa: B008
+    by, descending = asked.pop("by", SortProjectsBy.ID), asked.pop("descending", False)
+    found = await queries.projects(2, wanted, by, descending=descending, window=Window(**asked))
+    return [row.name for row in found.rows]
+
+
+async def test_a_workspace_is_shown_with_its_owner_and_what_it_holds(queries: WorkspaceQueries) -> None:
+    vision = await queries.workspace(2)
+    assert vision is not None
+    assert (vision.owner_id, vision.owner, vision.projects, vision.experiments) == (2, "bob", 3, 4)
+    assert (vision.default_compute_pool, vision.agent_user_group, vision.checkpoint_storage) == (
+        "fast",
+        {"agentUid": 7},
+        None,
+    )
+    strange = await queries.workspace(4)
+    assert strange is not None
+    assert (strange.owner, strange.projects, strange.experiments) == ("", 0, 0)
+    stored = await queries.workspace(3)
+    assert stored is not None
+    assert (stored.archived, stored.checkpoint_storage) == (True, {"type": "shared_fs", "host_path": "/z"})
+    assert await queries.workspace(99) is None
+
+
+async def test_a_project_is_shown_with_what_runs_in_it(queries: WorkspaceQueries) -> None:
+    digits = await queries.project(2)
+    assert digits is not None
+    assert (digits.workspace, digits.owner, digits.description) == ("vision", "bob", "of people")
+    assert (digits.experiments, digits.active, digits.runs) == (3, 1, 12)
+    assert digits.last_started_at == AT.replace(hour=13)
+    empty = await queries.project(3)
+    assert empty is not None
+    assert (empty.experiments, empty.active, empty.runs, empty.last_started_at) == (0, 0, 0, None)
+    assert await queries.project(99) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (Wanted(), ["Uncategorized", "vision", "a_b%c", "Revision", r"back\slash"]),
+        (Wanted(name_part="VISION"), ["vision", "Revision"]),
+        (Wanted(name_part="_"), ["a_b%c"]),
+        (Wanted(name_part="%"), ["a_b%c"]),
+        (Wanted(name_part="\\"), [r"back\slash"]),
+        (Wanted(name="vision"), ["vision"]),
+        (Wanted(name="Vision"), []),
+        (Wanted(archived=True), ["a_b%c"]),
+        (Wanted(archived=False, owners=("bob", "nobody")), ["vision"]),
+        (Wanted(owner_ids=(9, 2)), ["vision", "a_b%c", "Revision"]),
+        (Wanted(owners=("bob",), owner_ids=(1,)), []),
+    ],
+)
+async def test_workspaces_are_found_by_all_that_is_wanted(
+    queries: WorkspaceQueries, wanted: Wanted, found: list[str]
+) -> None:
+    assert await names(queries, wanted) == found
+
+
+async def test_workspaces_are_listed_in_the_order_that_is_asked_for(queries: WorkspaceQueries) -> None:
+    assert await names(queries, descending=True) == [r"back\slash", "Revision", "a_b%c", "vision", "Uncategorized"]
+    lower = Wanted(owners=("ann", "bob"), archived=False)
+    by_name = [name for name in await names(queries, lower, by=SortWorkspacesBy.NAME) if name.islower()]
+    assert by_name == [r"back\slash", "vision"]
+
+
+async def test_projects_without_experiments_come_last_by_the_newest_experiment(queries: WorkspaceQueries) -> None:
+    newest = SortProjectsBy.LAST_EXPERIMENT_START_TIME
+    assert await projects(queries, by=newest) == ["digits", "Digital", "letters"]
+    assert await projects(queries, by=newest, descending=True) == ["Digital", "digits", "letters"]
+    assert await projects(queries, by=SortProjectsBy.DESCRIPTION) == ["letters", "Digital", "digits"]
+    assert await projects(queries, by=SortProjectsBy.CREATION_TIME, descending=True) == ["Digital", "letters", "digits"]
+    assert await projects(queries, Wanted(name_part="DIGI")) == ["digits", "Digital"]
+
+
+@pytest.mark.parametrize(
+    ("window", "start", "end"),
+    [
+        (Window(), 0, 5),
+        (Window(limit=2), 0, 2),
+        (Window(offset=4, limit=2), 4, 5),
+        (Window(offset=-2), 3, 5),
+        (Window(offset=9), 5, 5),
+        (Window(limit=-2), 0, 0),
+        (Window(offset=1, limit=-1), 1, 5),
+    ],
+)
+async def test_a_page_says_what_it_is_a_page_of(
+    queries: WorkspaceQueries, window: Window, start: int, end: int
+) -> None:
+    found = await queries.workspaces(Wanted(), SortWorkspacesBy.ID, descending=False, window=window)
+    assert (found.page.start, found.page.end, found.page.total) == (start, end, 5)
+    assert [row.name for row in found.rows] == [one.name for one in WORKSPACES[start:end]]
+    narrower = await queries.workspaces(
+        replace(Wanted(), archived=True), SortWorkspacesBy.ID, descending=False, window=window
+    )
+    assert narrower.page.total == 1

@@ -1,0 +1,32 @@
+"""The edge of the gateway, for tests: a request of any operation, read as the operation declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from resolute.api import bodies
+from resolute.api.kernel import reading
+from resolute.api.kernel.messages import Request
+from resolute.api.table import ROUTES
+
+REQUESTS: Mapping[str, type[Request]] = {
+    route.operation: route.declared.request for route in ROUTES if route.declared is not None
+}
+
+A_PATH = {"id": "1", "workspaceId": "1", "userId": "1", "username": "someone"}
+"""A value for each parameter that paths have."""
+
+
+def read_body(operation: str, body: Any) -> Any:
+    """Raises InvalidConfig for what does not fit."""
+    if (request := REQUESTS.get(operation)) is None:
+        return bodies.read(operation, body)
+    return reading.read(request, A_PATH, {}, body)
+
+
+def read_query(operation: str, query: Mapping[str, Sequence[str]]) -> Any:
+    """The same for the parameters of a query."""
+    if (request := REQUESTS.get(operation)) is None:
+        return bodies.read_query(operation, query)
+    return reading.read(request, A_PATH, query)
