@@ -30,7 +30,7 @@ from bench.harness import median
 from bench.trial_story import Story
 from bench.trials import RANDOM, Work
 from resolute.deploy import postgres
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.eventlog.postgres import PostgresEventLog
 
 IMAGE = "python:3.11-slim-bookworm"
@@ -118,7 +118,7 @@ def _first_line(said: str) -> float:
 
 
 async def _story(cluster: Embedded, experiment_id: int) -> Story:
-    log = await PostgresEventLog.open(postgres.url(Places(cluster.data)), migrating=False)
+    log = await PostgresEventLog.open(postgres.url(ClusterPaths(cluster.data)), migrating=False)
     try:
         return trial_story.of_experiment(experiment_id, await log.read_all(0, 1_000_000))
     finally:

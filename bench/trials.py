@@ -26,7 +26,7 @@ from bench.embedded import Embedded, embedded
 from bench.figures import Figure, tell
 from bench.trial_story import Story
 from resolute.deploy import postgres
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.eventlog.postgres import PostgresEventLog
 
 MARK = """
@@ -85,7 +85,7 @@ async def run(cluster: Embedded, token: str, work: Work, marks: Path) -> tuple[S
     began = time.time()
     experiment_id = await submit(cluster, token, work, environment={"environment_variables": [f"MARKS={marks}"]})
     await ended(cluster, token, experiment_id, timeout_s=20 + work.trials * 2)
-    log = await PostgresEventLog.open(postgres.url(Places(cluster.data)), migrating=False)
+    log = await PostgresEventLog.open(postgres.url(ClusterPaths(cluster.data)), migrating=False)
     try:
         events = await log.read_all(0, 1_000_000)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from resolute.checkpoint import registry, story
+from resolute.checkpoint import experiment_facts, registry
 from resolute.directory import sessions, user_settings, users, workspaces
 from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
@@ -15,7 +15,10 @@ from resolute.search import experiment
 Evolve = Callable[[Any, Event], Any]
 
 FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
-    "experiment": ((experiment.Experiment, experiment.evolve), (story.Story, story.evolve)),
+    "experiment": (
+        (experiment.Experiment, experiment.evolve),
+        (experiment_facts.ExperimentFacts, experiment_facts.evolve),
+    ),
     "pool": ((pool.Pool, pool.evolve),),
     "checkpoints": ((registry.Registry, registry.evolve),),
     "user": ((sessions.Sessions, sessions.evolve),),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from tests.integration.cluster.local import LocalCluster, local_cluster, until
 
 pytestmark = pytest.mark.timeout(600)
@@ -77,7 +77,7 @@ def test_what_can_never_run_is_refused_at_once(cluster: LocalCluster) -> None:
 
 
 def test_a_queue_is_steered_and_explains_itself_and_the_log_says_why(cluster: LocalCluster) -> None:
-    go = Places(cluster.data).storage / "go"  # where trials may look, whoever they run as
+    go = ClusterPaths(cluster.data).storage / "go"  # where trials may look, whoever they run as
     occupies = config("first", 100)
     occupies["hyperparameters"]["waits_for"] = str(go)  # after each checkpoint: it keeps its slot until it is preempted
     first = cluster.create(occupies, MODEL)

@@ -38,7 +38,7 @@ def agents(local: Local) -> list[str]:
 
 def trials(local: Local) -> list[psutil.Process]:
     """The processes that run users' code for this cluster."""
-    known = cluster.load(local.places)
+    known = cluster.load(local.paths)
     assert known is not None
     found = []
     for process in psutil.process_iter():

@@ -22,7 +22,7 @@ import pytest
 from resolute.cli.errors import CliError
 from resolute.cli.session import Session
 from resolute.deploy import cluster, processes
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from tests.integration.deploy import dashboard
 from tests.ports import free_port
 from tests.servers import wait_for
@@ -36,12 +36,12 @@ class Local:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="resolute-deploy-"))
         self.folder.chmod(0o755)  # as root, Postgres is someone else and has to get in
-        self.places = Places(self.folder / "data")
+        self.paths = ClusterPaths(self.folder / "data")
         self.port = free_port()
         self.env = {**os.environ, "HOME": str(self.folder / "home")}
 
     def det(self, command: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
-        words = ["deploy", "local", command, "--cluster-name", "test", "--data-dir", str(self.places.root), *args]
+        words = ["deploy", "local", command, "--cluster-name", "test", "--data-dir", str(self.paths.root), *args]
         det = str(Path(sys.executable).parent / "det")
         return subprocess.run(
             [det, *words], capture_output=True, text=True, timeout=300, check=False, env={**self.env, **env}
@@ -62,20 +62,20 @@ class Local:
 
     def kill_supervisor(self) -> None:
         """Whatever it looked after is then left behind."""
-        supervisor = processes.supervisor_pid(self.places)
+        supervisor = processes.supervisor_pid(self.paths)
         assert supervisor is not None
         os.kill(supervisor, signal.SIGKILL)
-        wait_for(lambda: processes.supervisor_pid(self.places) is None, what="the end of the supervisor")
+        wait_for(lambda: processes.supervisor_pid(self.paths) is None, what="the end of the supervisor")
 
     def whose_turn(self) -> str:
         """The command that is, or was last, changing the cluster; empty when there is none."""
         try:
-            return self.places.turn.read_text()
+            return self.paths.command_lock.read_text()
         except FileNotFoundError:
             return ""
 
     def pid(self, name: str) -> int:
-        return next((status.pid or 0 for status in processes.statuses(self.places) if status.name == name), 0)
+        return next((status.pid or 0 for status in processes.statuses(self.paths) if status.name == name), 0)
 
     def session(self) -> Session:
         session = Session(f"http://127.0.0.1:{self.port}")
@@ -97,7 +97,7 @@ class Local:
 
     def close(self) -> None:
         self.det("cluster-down", "--delete-db")
-        for folder in (self.folder, *self.places.of_root.parent.glob(f"{self.places.digest}-*")):
+        for folder in (self.folder, *self.paths.of_root.parent.glob(f"{self.paths.digest}-*")):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -138,7 +138,7 @@ def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
     assert local.up().returncode == 0
     assert "yesterday" in local.workspaces()
     assert local.det("cluster-down", "--delete-db").returncode == 0
-    assert not local.places.root.exists()
+    assert not local.paths.root.exists()
     assert local.up("--agents", "2", "--slots", "1", "--no-gpu").returncode == 0
     assert "yesterday" not in local.workspaces()
     session = local.session()
@@ -161,10 +161,10 @@ def test_status_shows_what_runs_and_where_its_metrics_are(running: Local) -> Non
         assert shown.returncode == 0, shown.stderr
         status = json.loads(running.det("status", "--json").stdout)
         assert (status["address"], status["version"]) == (f"http://127.0.0.1:{running.port}", "0.38.1")
-        assert (status["running"], status["ready"], status["data_dir"]) == (True, True, str(running.places.root))
+        assert (status["running"], status["ready"], status["data_dir"]) == (True, True, str(running.paths.root))
         assert [(pool["name"], pool["agents"]) for pool in status["pools"]] == [("default", 1)]
         [agent] = status["agents"]
-        assert agent["isolation"] == (running.places.agent("det-agent-vm") / "isolation").read_text().partition(":")[0]
+        assert agent["isolation"] == (running.paths.agent("det-agent-vm") / "isolation").read_text().partition(":")[0]
         assert [one["name"] for one in status["services"]] == ["postgres", "nats", "services"]
         token = Path(status["metrics_token_file"]).read_text().strip()
         found = json.loads(scraped(status["discovery"], token, ""))
@@ -185,7 +185,7 @@ def test_status_shows_what_runs_and_where_its_metrics_are(running: Local) -> Non
 
 def test_every_series_that_the_dashboard_shows_is_exported_by_some_process(running: Local) -> None:
     """Read from a cluster, not from the code: a metric that nothing registers in a running process has no line here."""
-    token = running.places.metrics_token.read_text().strip()
+    token = running.paths.metrics_token.read_text().strip()
     gateway = f"http://127.0.0.1:{running.port}"
     [target] = (
         group["targets"][0]
@@ -197,11 +197,11 @@ def test_every_series_that_the_dashboard_shows_is_exported_by_some_process(runni
 
 
 def test_deleting_a_cluster_takes_nothing_else_from_its_directory(local: Local) -> None:
-    local.places.root.mkdir()
-    (local.places.root / "thesis.tex").write_text("years of work")
+    local.paths.root.mkdir()
+    (local.paths.root / "thesis.tex").write_text("years of work")
     assert local.up().returncode == 0
     assert "thesis.tex" in local.det("cluster-down", "--delete-db").stdout
-    assert [entry.name for entry in local.places.root.iterdir()] == ["thesis.tex"]
+    assert [entry.name for entry in local.paths.root.iterdir()] == ["thesis.tex"]
 
 
 def test_a_directory_that_was_deleted_leaves_nothing_to_the_next_cluster_there(local: Local) -> None:
@@ -209,7 +209,7 @@ def test_a_directory_that_was_deleted_leaves_nothing_to_the_next_cluster_there(l
     assert local.up().returncode == 0
     local.session().post("/api/v1/workspaces", {"name": "of yesterday"})
     assert local.det("cluster-down").returncode == 0
-    shutil.rmtree(local.places.root)
+    shutil.rmtree(local.paths.root)
     assert local.up().returncode == 0
     assert "of yesterday" not in local.workspaces()
     assert local.det("cluster-down", "--delete-db").returncode == 0
@@ -221,7 +221,7 @@ def test_everything_that_is_killed_comes_back(running: Local) -> None:
         killed = running.pid(name)
         os.kill(killed, signal.SIGKILL)
         if name == "nats":
-            shutil.rmtree(running.places.nats)
+            shutil.rmtree(running.paths.nats)
         wait_for(lambda: running.pid(name) not in (0, killed), what=f"{name} to be started again")  # noqa: B023
         wait_for(running.answers, what=f"an answer after {name} was killed", within_s=180)
         assert f"before {name}" in running.workspaces()
@@ -239,7 +239,7 @@ def test_logs_are_shown_without_secrets(running: Local) -> None:
     assert done.returncode == 0
     assert "services     |" in done.stdout
     assert "supervisor   |" in done.stdout
-    for file in running.places.secrets.iterdir():
+    for file in running.paths.secrets.iterdir():
         assert file.read_text().strip() not in done.stdout
 
 
@@ -255,13 +255,13 @@ def test_what_a_dead_supervisor_left_behind_is_taken_over(local: Local) -> None:
 def test_a_cluster_whose_supervisor_died_comes_up_again_where_it_was(local: Local) -> None:
     assert local.up().returncode == 0
     local.session().post("/api/v1/workspaces", {"name": "yesterday"})
-    before, services = cluster.load(local.places), psutil.Process(local.pid("services"))
+    before, services = cluster.load(local.paths), psutil.Process(local.pid("services"))
     local.kill_supervisor()
     done = local.up()
     assert done.returncode == 0, done.stderr
     assert "stopped what an earlier supervisor left behind: postgres, nats, services" in done.stdout
     assert not processes.lives(services)
-    assert cluster.load(local.places) == before, "the ports are its own, and free again"
+    assert cluster.load(local.paths) == before, "the ports are its own, and free again"
     assert "yesterday" in local.workspaces()
 
 
@@ -288,14 +288,14 @@ def test_of_two_starts_at_once_one_is_told_of_the_other_and_leaves_it_alone(loca
 
 def test_who_starts_a_cluster_while_it_is_taken_down_gets_it_back(local: Local) -> None:
     assert local.up().returncode == 0
-    supervisor = processes.supervisor_pid(local.places)
+    supervisor = processes.supervisor_pid(local.paths)
     with ThreadPoolExecutor() as people:
         down = people.submit(local.det, "cluster-down", "--delete-db")
         wait_for(lambda: "cluster-up" not in local.whose_turn(), what="cluster-down to begin")
         up = local.up()
     assert down.result().returncode == 0, down.result().stderr
     assert up.returncode == 0, up.stderr
-    assert processes.supervisor_pid(local.places) not in (None, supervisor)
+    assert processes.supervisor_pid(local.paths) not in (None, supervisor)
     assert local.answers()
 
 
@@ -307,36 +307,36 @@ def test_a_port_in_use_starts_nothing(local: Local) -> None:
     assert done.returncode != 0
     assert f"cannot listen on 127.0.0.1:{local.port}" in done.stderr
     assert f"pid {os.getpid()}" in done.stderr
-    assert not local.places.root.exists()
+    assert not local.paths.root.exists()
 
 
 def test_a_directory_of_another_release_starts_nothing(local: Local) -> None:
-    local.places.root.mkdir()
-    local.places.description.write_text(json.dumps({"format": 99}))
+    local.paths.root.mkdir()
+    local.paths.description.write_text(json.dumps({"format": 99}))
     done = local.up()
     assert done.returncode != 0
     assert "it has format 99, and this release uses 1" in done.stderr
-    assert processes.supervisor_pid(local.places) is None
+    assert processes.supervisor_pid(local.paths) is None
 
 
 def test_a_cluster_for_others_needs_a_password(local: Local) -> None:
     done = local.up(RESOLUTE_API_HOST="0.0.0.0")
     assert done.returncode != 0
     assert "give --initial-user-password" in done.stderr
-    assert processes.supervisor_pid(local.places) is None
+    assert processes.supervisor_pid(local.paths) is None
     assert local.up("--initial-user-password", "Correct-Horse-7", RESOLUTE_API_HOST="0.0.0.0").returncode == 0
-    assert "Correct-Horse-7" not in local.places.plan.read_text()
+    assert "Correct-Horse-7" not in local.paths.plan.read_text()
     with pytest.raises(CliError):
         local.session()
 
 
 def test_one_who_does_not_wait_still_gets_what_was_asked_for(local: Local) -> None:
     words = ["deploy", "--no-wait-for-master", "local", "cluster-up", "--cluster-name", "test", "--agents", "0"]
-    words += ["--data-dir", str(local.places.root), "--master-port", str(local.port)]
+    words += ["--data-dir", str(local.paths.root), "--master-port", str(local.port)]
     words += ["--initial-user-password", "Correct-Horse-7"]
     det = str(Path(sys.executable).parent / "det")
     subprocess.run([det, *words], check=True, timeout=300, env=local.env)
-    assert "Correct-Horse-7" not in local.places.plan.read_text()
+    assert "Correct-Horse-7" not in local.paths.plan.read_text()
     wait_for(local.listens, what="the gateway", within_s=180)
     with pytest.raises(CliError):
         local.session()
@@ -348,12 +348,12 @@ def test_what_cannot_start_is_shown_with_its_log_and_nothing_is_left_running(loc
     done = local.up("--master-config-path", str(config))
     assert done.returncode != 0
     assert "checkpoint_storage" in done.stderr
-    assert processes.supervisor_pid(local.places) is None
+    assert processes.supervisor_pid(local.paths) is None
 
 
 def test_services_may_be_processes_of_their_own(local: Local) -> None:
     assert local.up(RESOLUTE_SEPARATE_SERVICES="1").returncode == 0
-    names = {status.name for status in processes.statuses(local.places)}
+    names = {status.name for status in processes.statuses(local.paths)}
     assert names >= {"relay", "directory", "searcher", "scheduler", "checkpoint", "api"}
     killed = local.pid("api")
     os.kill(killed, signal.SIGKILL)
@@ -363,7 +363,7 @@ def test_services_may_be_processes_of_their_own(local: Local) -> None:
 
 def resident_bytes(local: Local) -> int:
     """What it would free to end the cluster: shared pages are counted once."""
-    supervisor = processes.supervisor_pid(local.places)
+    supervisor = processes.supervisor_pid(local.paths)
     family: list[psutil.Process] = [psutil.Process(supervisor), *psutil.Process(supervisor).children(recursive=True)]
     return sum(_pss(process) for process in family)
 

@@ -52,7 +52,7 @@ def local(postgres_server: Postgres) -> Iterator[Local]:
 def test_it_has_its_port_its_name_and_its_database(local: Local) -> None:
     assert Session(f"http://127.0.0.1:{local.port}").get("/info")["cluster_name"] == "ours"
     assert local.pid("postgres") == 0
-    assert not (local.places.root / "postgres").exists()
+    assert not (local.paths.root / "postgres").exists()
     assert local.workspaces() == ["Uncategorized"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from resolute.deploy import plan, postgres, postgres_files, processes, system_users
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.deploy.postgres_files import Programs
 from tests.servers import POSTGRES_USER, wait_for
 
@@ -24,9 +24,9 @@ TRUST = "local all all trust\n"
 
 
 @pytest.fixture
-def places() -> Iterator[Places]:
+def paths() -> Iterator[ClusterPaths]:
     """A cluster's directory that nobody but its owner may enter."""
-    found = Places(Path(tempfile.mkdtemp(prefix="resolute-private-")) / "data")
+    found = ClusterPaths(Path(tempfile.mkdtemp(prefix="resolute-private-")) / "data")
     for folder in (found.root, found.run, found.logs):
         folder.mkdir(mode=0o700)
     yield found
@@ -56,73 +56,73 @@ def private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
     return mine
 
 
-def start(places: Places) -> None:
-    postgres.prepare(places)
-    processes.start_supervisor(places, plan.dump([postgres.child(places, {"PATH": os.defpath})]))
-    wait_for(lambda: ask(places, "SELECT 1").returncode == 0, what="Postgres")
+def start(paths: ClusterPaths) -> None:
+    postgres.prepare(paths)
+    processes.start_supervisor(paths, plan.dump([postgres.child(paths, {"PATH": os.defpath})]))
+    wait_for(lambda: ask(paths, "SELECT 1").returncode == 0, what="Postgres")
 
 
-def ask(places: Places, statement: str, as_user: str | None = None) -> subprocess.CompletedProcess[str]:
+def ask(paths: ClusterPaths, statement: str, as_user: str | None = None) -> subprocess.CompletedProcess[str]:
     program = postgres_files.usable_by(as_user).path("psql")
     return subprocess.run(
-        [program, "-At", "-c", statement, postgres.url(places)],
+        [program, "-At", "-c", statement, postgres.url(paths)],
         capture_output=True, text=True, check=False, cwd="/", user=as_user, group=as_user,
         extra_groups=None if as_user is None else [],
     )  # fmt: skip
 
 
-def test_the_server_lets_in_the_user_that_the_cluster_runs_as_and_knows_no_other_way_in(places: Places) -> None:
-    start(places)
-    methods = ask(places, "SELECT DISTINCT auth_method FROM pg_hba_file_rules").stdout.split()
+def test_the_server_lets_in_the_user_that_the_cluster_runs_as_and_knows_no_other_way_in(paths: ClusterPaths) -> None:
+    start(paths)
+    methods = ask(paths, "SELECT DISTINCT auth_method FROM pg_hba_file_rules").stdout.split()
     assert methods == ["peer"]
 
 
 @as_root
-def test_another_user_of_the_host_is_not_let_in(places: Places) -> None:
+def test_another_user_of_the_host_is_not_let_in(paths: ClusterPaths) -> None:
     system_users.ensure("pgserver")
-    start(places)
-    for path in (places.of_root, places.socket_dir, places.socket_dir / ".s.PGSQL.5432"):
+    start(paths)
+    for path in (paths.of_root, paths.socket_dir, paths.socket_dir / ".s.PGSQL.5432"):
         path.chmod(0o777)  # so that the server itself has to say no
-    refused = ask(places, "SELECT 1", as_user="pgserver")
+    refused = ask(paths, "SELECT 1", as_user="pgserver")
     assert "Peer authentication failed" in refused.stderr
 
 
-def test_a_database_that_trusted_everybody_no_longer_does_after_the_next_start(places: Places) -> None:
-    start(places)
-    ask(places, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)")
-    processes.stop_supervisor(places)
-    data = postgres.data_dir(places)
+def test_a_database_that_trusted_everybody_no_longer_does_after_the_next_start(paths: ClusterPaths) -> None:
+    start(paths)
+    ask(paths, "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)")
+    processes.stop_supervisor(paths)
+    data = postgres.data_dir(paths)
     (data / "pg_hba.conf").write_text(TRUST)
     if POSTGRES_USER is not None:  # an earlier release ran the servers of all clusters as this user
         system_users.ensure(POSTGRES_USER)
         subprocess.run(["chown", "-R", f"{POSTGRES_USER}:", data], check=True)
-    start(places)
-    assert ask(places, "SELECT DISTINCT auth_method FROM pg_hba_file_rules").stdout.split() == ["peer"]
-    assert ask(places, "SELECT n FROM kept").stdout.split() == ["7"]
+    start(paths)
+    assert ask(paths, "SELECT DISTINCT auth_method FROM pg_hba_file_rules").stdout.split() == ["peer"]
+    assert ask(paths, "SELECT n FROM kept").stdout.split() == ["7"]
 
 
 @as_root
-def test_each_cluster_of_root_has_a_system_user_of_its_own_that_goes_with_it(places: Places) -> None:
-    start(places)
-    user = postgres.user_of(places)
+def test_each_cluster_of_root_has_a_system_user_of_its_own_that_goes_with_it(paths: ClusterPaths) -> None:
+    start(paths)
+    user = postgres.user_of(paths)
     assert user is not None
-    assert postgres.data_dir(places).stat().st_uid == pwd.getpwnam(user).pw_uid
-    processes.stop_supervisor(places)
-    postgres.forget(places)
+    assert postgres.data_dir(paths).stat().st_uid == pwd.getpwnam(user).pw_uid
+    processes.stop_supervisor(paths)
+    postgres.forget(paths)
     assert system_users.known(user) is None
-    assert not places.of_root.exists()
+    assert not paths.of_root.exists()
 
 
 @as_root
-def test_what_a_deleted_directory_leaves_outside_itself_is_removed_by_the_next_start(places: Places) -> None:
-    gone = Places(places.root.parent / "gone")
+def test_what_a_deleted_directory_leaves_outside_itself_is_removed_by_the_next_start(paths: ClusterPaths) -> None:
+    gone = ClusterPaths(paths.root.parent / "gone")
     gone.run.mkdir(parents=True)
     gone.root.chmod(0o711)
-    for folder in (places.root, places.root.parent):
+    for folder in (paths.root, paths.root.parent):
         folder.chmod(0o711)
     postgres.prepare(gone)
     shutil.rmtree(gone.root)
-    postgres.prepare(places)
+    postgres.prepare(paths)
     assert not gone.of_root.exists()
 
 

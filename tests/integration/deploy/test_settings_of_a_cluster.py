@@ -67,7 +67,7 @@ def answer_to(connection: socket.socket) -> bytes:
 
 
 def test_a_gateway_with_a_certificate_speaks_tls_and_nothing_else(local: Local) -> None:
-    assert local.places.description.stat().st_mode & 0o077 == 0
+    assert local.paths.description.stat().st_mode & 0o077 == 0
     with socket.create_connection(("127.0.0.1", local.port), timeout=60) as plain:
         plain.sendall(b"GET /api/v1/master HTTP/1.1\r\nHost: gateway\r\n\r\n")
         assert not answer_to(plain).startswith(b"HTTP/")
@@ -98,7 +98,7 @@ def test_a_trial_reaches_the_gateway_over_tls_and_finds_no_secret_of_the_shell(l
 
 
 def test_no_process_of_the_cluster_holds_a_secret_of_the_shell(local: Local) -> None:
-    pids = [status.pid for status in processes.statuses(local.places)] + [processes.supervisor_pid(local.places)]
+    pids = [status.pid for status in processes.statuses(local.paths)] + [processes.supervisor_pid(local.paths)]
     for pid in pids:
         assert SECRET not in psutil.Process(pid).environ().values()
 
@@ -109,6 +109,6 @@ def test_a_setting_that_is_none_is_refused_by_name_and_nothing_is_left() -> None
         refused = local.up(RESOLUTE_API_TLS_CRT="/c.pem")
         assert refused.returncode == 1
         assert "RESOLUTE_API_TLS_CRT: there is no such setting; did you mean RESOLUTE_API_TLS_CERT?" in refused.stderr
-        assert not local.places.root.exists()
+        assert not local.paths.root.exists()
     finally:
         local.close()

@@ -79,15 +79,15 @@ class Attacked(Local):
 
     @property
     def sockets(self) -> Path:
-        return self.places.socket_dir
+        return self.paths.socket_dir
 
     def submit(self, user: str, script: str) -> None:
         context = self.folder / user
         context.mkdir()
         (context / "trial.py").write_text(script)
         config = CONFIG.format(
-            name=user, script="trial.py", found=self.found, data=self.places.root, sockets=self.sockets,
-            port=self.port, storage=self.places.storage,
+            name=user, script="trial.py", found=self.found, data=self.paths.root, sockets=self.sockets,
+            port=self.port, storage=self.paths.storage,
         )  # fmt: skip
         (self.folder / f"{user}.yaml").write_text(config)
         det = [str(Path(sys.executable).parent / "det"), "-m", f"http://127.0.0.1:{self.port}"]
@@ -98,8 +98,8 @@ class Attacked(Local):
 
     def pids(self) -> set[str]:
         """Of the cluster's own processes."""
-        supervisor = processes.supervisor_pid(self.places)
-        return {str(status.pid) for status in processes.statuses(self.places)} | {str(supervisor)}
+        supervisor = processes.supervisor_pid(self.paths)
+        return {str(status.pid) for status in processes.statuses(self.paths)} | {str(supervisor)}
 
     def attack(self) -> dict[str, Any]:
         """What the attacker found, while the victim ran."""
@@ -123,10 +123,10 @@ class AttackedOfAUser(Attacked):
 
     @property
     def sockets(self) -> Path:
-        return self.places.run
+        return self.paths.run
 
     def det(self, command: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
-        words = ["deploy", "local", command, "--cluster-name", "test", "--data-dir", str(self.places.root), *args]
+        words = ["deploy", "local", command, "--cluster-name", "test", "--data-dir", str(self.paths.root), *args]
         det = str(Path(sys.executable).parent / "det")
         whole = [det, *words]
         if POSTGRES_USER is not None:
@@ -159,7 +159,7 @@ def test_a_trial_of_a_cluster_of_root_gets_nothing_of_the_cluster_or_of_anothers
     assert {name: found[name] for name in ("secrets", "environments", "opened", "ended", "postgres", "checkpoint")} == {
         "secrets": [], "environments": [], "opened": [], "ended": [], "postgres": "", "checkpoint": "written"
     }  # fmt: skip
-    owner = (attacked.places.storage / "mine").stat().st_uid
+    owner = (attacked.paths.storage / "mine").stat().st_uid
     assert owner == found["uid"]
 
 
@@ -191,7 +191,7 @@ def test_a_trial_of_a_cluster_of_an_ordinary_user_finds_no_secret_of_the_cluster
 def test_a_cluster_that_does_not_keep_trials_apart_says_so_loudly(attacked: Attacked) -> None:
     said = attacked.begin(RESOLUTE_AGENT_ISOLATION="false")
     assert "WARNING: trials are not kept apart" in said
-    log = (attacked.places.logs / "agent-1.log").read_text()
+    log = (attacked.paths.logs / "agent-1.log").read_text()
     assert "trials are not kept apart" in log
-    known = cluster.load(attacked.places)
+    known = cluster.load(attacked.paths)
     assert known is not None

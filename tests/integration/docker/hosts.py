@@ -14,7 +14,7 @@ from typing import Any
 
 from resolute.deploy import cluster as described
 from resolute.deploy import commands
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from tests.integration.cluster.local import LocalCluster, until
 
 IMAGE = "python:3.11-slim-bookworm"
@@ -32,16 +32,16 @@ class Host:
 
     def __init__(self, cluster: LocalCluster, name: str, slots: int, **settings: Any) -> None:
         self.cluster, self.name = cluster, name
-        self._places = Places.of("test", cluster.data)
+        self._paths = ClusterPaths.of("test", cluster.data)
         part = described.AgentPart(name, slots, gpu=False)
-        known = described.load(self._places)
+        known = described.load(self._paths)
         assert known is not None, "the cluster is up"
         changed = described.with_agent(known, part)
-        commands._tell_nats(self._places, changed)
+        commands._tell_nats(self._paths, changed)
         self.cluster_id = changed.id
         self._env = {
             **os.environ,
-            **described.agent_environment(self._places, changed, part),
+            **described.agent_environment(self._paths, changed, part),
             "RESOLUTE_AGENT_RUNTIME": "docker",
             **_variables(settings),
         }

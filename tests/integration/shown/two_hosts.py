@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolute.deploy import cluster as described
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from tests.integration.cluster.local import LocalCluster
 from tests.integration.docker.hosts import IMAGE, Host, docker
 
@@ -76,17 +76,17 @@ def two_hosts(home: Path) -> Iterator[TwoHosts]:
 
 def _announce(cluster: LocalCluster) -> None:
     """Have the cluster know both, so that NATS lets them in."""
-    places = Places.of("test", cluster.data)
-    known = described.load(places)
+    paths = ClusterPaths.of("test", cluster.data)
+    known = described.load(paths)
     assert known is not None, "the cluster is up"
     for name in NAMES:
         known = described.with_agent(known, described.AgentPart(name, 2, False, "docker"))
-    described.save(places, known)
+    described.save(paths, known)
 
 
 @contextmanager
 def _host(cluster: LocalCluster, name: str, joint: str) -> Iterator[FarHost]:
-    known = described.load(Places.of("test", cluster.data))
+    known = described.load(ClusterPaths.of("test", cluster.data))
     assert known is not None, "the cluster is up"
     with ExitStack() as stack:
         own = stack.enter_context(_network(name))

@@ -17,7 +17,7 @@ from resolute.api import metrics_targets
 from resolute.bus import roles
 from resolute.deploy import agent_container, certificates, first_start
 from resolute.deploy.first_start import FirstStartSettings
-from resolute.deploy.places import write_private
+from resolute.deploy.paths import write_private
 from resolute.proto.errors import Refused
 from resolute.service import metrics_token
 

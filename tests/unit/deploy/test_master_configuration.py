@@ -13,7 +13,7 @@ from resolute.deploy import checks, cluster, commands, containers
 from resolute.deploy.args import ClusterDown, ClusterUp
 from resolute.deploy.checks import free_port
 from resolute.deploy.cluster import AgentPart, Cluster
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import InvalidConfig, Refused
 
 CONTAINERS = """
@@ -26,26 +26,26 @@ resource_pools:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    places = Places(tmp_path / "data")
-    checks.data_directory(places)
-    return places
+def paths(tmp_path: Path) -> ClusterPaths:
+    paths = ClusterPaths(tmp_path / "data")
+    checks.data_directory(paths)
+    return paths
 
 
 @pytest.fixture
-def described(places: Places, tmp_path: Path) -> Callable[..., Cluster]:
+def described(paths: ClusterPaths, tmp_path: Path) -> Callable[..., Cluster]:
     """The cluster that `cluster-up` would start with this master configuration."""
 
     def described(text: str, **wanted: object) -> Cluster:
         file = tmp_path / "master.yaml"
         file.write_text(text)
         asked = ClusterUp("test", master_config_path=file, **wanted)  # type: ignore[arg-type]
-        return commands._described(asked, places, None)[0]
+        return commands._described(asked, paths, None)[0]
 
     return described
 
 
-def test_port_name_tls_and_levels_reach_the_services(places: Places, described: Callable[..., Cluster]) -> None:
+def test_port_name_tls_and_levels_reach_the_services(paths: ClusterPaths, described: Callable[..., Cluster]) -> None:
     found = described(
         """
 cluster_name: ours
@@ -56,7 +56,7 @@ security:
   default_task: {user: train, uid: 1234, group: train, gid: 1234}
 """
     )
-    told = cluster.service_environment(places, found)
+    told = cluster.service_environment(paths, found)
     assert found.url == "https://127.0.0.1:8443"
     assert (told["RESOLUTE_API_CLUSTER_NAME"], told["RESOLUTE_CLUSTER_NAME"]) == ("ours", "test")
     assert (told["RESOLUTE_API_TLS_CERT"], told["RESOLUTE_API_TLS_KEY"]) == ("/c.pem", "/k.pem")
@@ -74,37 +74,37 @@ def test_what_the_command_and_the_environment_say_goes_before(
 
 
 def test_a_database_that_is_there_already_takes_the_place_of_the_clusters_own(
-    places: Places, described: Callable[..., Cluster]
+    paths: ClusterPaths, described: Callable[..., Cluster]
 ) -> None:
     found = described("db: {user: me, password: 'p@ss/word', host: db.example, name: resolute, ssl_mode: require}")
     url = "postgresql://me:p%40ss%2Fword@db.example:5432/resolute?sslmode=require"
-    assert "postgres" not in [child.name for child in cluster.children(places, found)]
-    told = cluster.service_environment(places, found)
+    assert "postgres" not in [child.name for child in cluster.children(paths, found)]
+    told = cluster.service_environment(paths, found)
     assert told["RESOLUTE_DATABASE_URL"] == told["RESOLUTE_API_DATABASE_URL"] == url
     assert "word" not in repr(found)
-    cluster.save(places, found)
-    assert commands.database_url("test", places.root) == url
+    cluster.save(paths, found)
+    assert commands.database_url("test", paths.root) == url
 
 
 def test_agents_are_told_the_network_of_their_pool_and_services_are_not(
-    places: Places, described: Callable[..., Cluster]
+    paths: ClusterPaths, described: Callable[..., Cluster]
 ) -> None:
     found = described(CONTAINERS, runtime="docker")
     networks = {
-        pool: cluster.agent_environment(places, found, AgentPart("a", runtime="docker", pool=pool))
+        pool: cluster.agent_environment(paths, found, AgentPart("a", runtime="docker", pool=pool))
         for pool in ("default", "apart", "named")
     }
     assert {pool: told["RESOLUTE_AGENT_DOCKER_NETWORK"] for pool, told in networks.items()} == {
         "default": "host", "apart": containers.network_of(found.id), "named": "training",
     }  # fmt: skip
-    told = cluster.service_environment(places, found)
+    told = cluster.service_environment(paths, found)
     assert "network_mode" not in "".join(told.values())
 
 
 def test_a_pool_that_sets_one_default_keeps_the_others_of_the_cluster(
-    places: Places, described: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+    paths: ClusterPaths, described: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = cluster.service_environment(places, described(CONTAINERS, runtime="docker"))
+    told = cluster.service_environment(paths, described(CONTAINERS, runtime="docker"))
     for name in ("RESOLUTE_API_POOLS", "RESOLUTE_API_TASK_CONTAINER_DEFAULTS"):
         monkeypatch.setenv(name, told[name])
     settings = ApiSettings(database_url="postgresql://")
@@ -144,8 +144,8 @@ def test_a_file_that_is_no_master_configuration_is_refused_by_name(
 
 
 def test_a_database_of_others_is_never_deleted_and_never_changed_for_another(tmp_path: Path) -> None:
-    places = Places(tmp_path)
-    cluster.save(places, Cluster("test", database="postgresql://u:p@h:1/d"))
+    paths = ClusterPaths(tmp_path)
+    cluster.save(paths, Cluster("test", database="postgresql://u:p@h:1/d"))
     with pytest.raises(Refused, match="names one that this cluster does not run"):
         commands.cluster_down(ClusterDown("test", tmp_path, delete_db=True))
     with pytest.raises(Refused, match="has to stay"):

@@ -14,7 +14,7 @@ import pytest
 
 from resolute.deploy import checks, cluster, metrics, processes, running, status
 from resolute.deploy.cluster import AgentPart, Cluster
-from resolute.deploy.places import Places, make_private
+from resolute.deploy.paths import ClusterPaths, make_private
 from resolute.proto.errors import Refused
 
 AGENTS = (AgentPart("agent-1", slots=2), AgentPart("agent-2", runtime="docker"))
@@ -22,10 +22,10 @@ APART = Cluster("test", separate=True, replicas={"searcher": 2}, agents=AGENTS)
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    places = Places(tmp_path / "data")
-    checks.data_directory(places)
-    return places
+def paths(tmp_path: Path) -> ClusterPaths:
+    paths = ClusterPaths(tmp_path / "data")
+    checks.data_directory(paths)
+    return paths
 
 
 def test_each_process_has_a_port_of_its_own_and_keeps_it() -> None:
@@ -56,33 +56,33 @@ def test_the_first_port_can_be_chosen_and_one_that_is_taken_is_refused_by_name()
     assert metrics.ports(["scheduler"], {}, taken) == {"scheduler": taken}
 
 
-def test_every_part_is_told_its_port_and_the_gateway_all_of_them(places: Places) -> None:
+def test_every_part_is_told_its_port_and_the_gateway_all_of_them(paths: ClusterPaths) -> None:
     names = cluster.process_names(APART)
     known = replace(APART, metrics_ports={name: 9100 + place for place, name in enumerate(names)})
-    parts = {child.name: child.env for child in cluster.children(places, known)}
+    parts = {child.name: child.env for child in cluster.children(paths, known)}
     assert (parts["searcher-2"]["RESOLUTE_HEALTH_PORT"], parts["agent-2"]["RESOLUTE_AGENT_HEALTH_PORT"]) == (
         "9103",
         "9108",
     )
-    metrics.tell_the_gateway(places, known)
+    metrics.tell_the_gateway(paths, known)
     listed = json.loads(Path(parts["api"]["RESOLUTE_API_METRICS_TARGETS_FILE"]).read_text())
     assert listed[2] == {"process": "searcher-1", "address": "127.0.0.1:9102"}
     assert [one["process"] for one in listed] == names
 
 
-def test_an_agent_that_others_may_ask_for_metrics_is_given_the_token_and_no_other_agent_is(places: Places) -> None:
+def test_an_agent_that_others_may_ask_for_metrics_is_given_the_token_and_no_other_agent_is(paths: ClusterPaths) -> None:
     name = "RESOLUTE_AGENT_METRICS_TOKEN_FILE"
-    assert name not in cluster.agent_environment(places, APART, AGENTS[0])
+    assert name not in cluster.agent_environment(paths, APART, AGENTS[0])
     open_ = replace(APART, given={"RESOLUTE_AGENT_HEALTH_HOST": "0.0.0.0"}, metrics_ports={"agent-1": 9100})
-    assert cluster.agent_environment(places, open_, AGENTS[0])[name] == str(places.metrics_token)
+    assert cluster.agent_environment(paths, open_, AGENTS[0])[name] == str(paths.metrics_token)
     assert metrics.address(open_, "agent-1", here=True) == "127.0.0.1:9100"
     assert metrics.address(open_, "agent-1", here=False) == f"{socket.gethostname()}:9100"
 
 
-def test_a_cluster_that_is_down_is_shown_as_such(places: Places) -> None:
-    make_private(places.agent("agent-1"))
-    (places.agent("agent-1") / "isolation").write_text("hidden: trials of all owners run as this user\n")
-    found = status.look(places, replace(APART, metrics_ports={"agent-1": 9100}))
+def test_a_cluster_that_is_down_is_shown_as_such(paths: ClusterPaths) -> None:
+    make_private(paths.agent("agent-1"))
+    (paths.agent("agent-1") / "isolation").write_text("hidden: trials of all owners run as this user\n")
+    found = status.look(paths, replace(APART, metrics_ports={"agent-1": 9100}))
     assert (found.running, found.ready, found.version) == (False, False, "")
     assert [(one.process.name, one.process.state, one.isolation) for one in found.agents] == [
         ("agent-1", "stopped", "hidden"),
@@ -96,33 +96,33 @@ def test_a_cluster_that_is_down_is_shown_as_such(places: Places) -> None:
 
 
 def test_a_cluster_that_runs_elsewhere_is_found_by_its_supervisor(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    paths: ClusterPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def runs(*found: tuple[str, Places]) -> None:
+    def runs(*found: tuple[str, ClusterPaths]) -> None:
         monkeypatch.setattr(running, "clusters", lambda: iter(found))
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    usual, other = Places.of("determined", None), Places(tmp_path / "other")
+    usual, other = ClusterPaths.of("determined", None), ClusterPaths(tmp_path / "other")
     runs()
     assert running.find("determined", None) == usual
-    runs(("mine", places))
-    assert running.find("determined", None) == places, "the only one that runs is meant"
-    assert running.find("mine", None) == places
-    assert running.find("yours", None) == Places.of("yours", None)
-    assert running.find("mine", tmp_path) == Places(tmp_path), "what is named counts"
-    runs(("mine", places), ("other", other))
+    runs(("mine", paths))
+    assert running.find("determined", None) == paths, "the only one that runs is meant"
+    assert running.find("mine", None) == paths
+    assert running.find("yours", None) == ClusterPaths.of("yours", None)
+    assert running.find("mine", tmp_path) == ClusterPaths(tmp_path), "what is named counts"
+    runs(("mine", paths), ("other", other))
     assert running.find("other", None) == other
     with pytest.raises(Refused, match="several clusters run here; name the directory of one with --data-dir"):
         running.find("determined", None)
 
 
 def test_who_runs_is_read_from_the_supervisors_and_not_believed_of_other_programs(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    paths: ClusterPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["python", "-m", "resolute.deploy.supervisor", str(places.plan), "status", "lock"]
+    words = ["python", "-m", "resolute.deploy.supervisor", str(paths.plan), "status", "lock"]
     seen = SimpleNamespace(pid=os.getpid(), info={"cmdline": words})
     monkeypatch.setattr(psutil, "process_iter", lambda attrs: [seen])
-    cluster.save(places, APART)
+    cluster.save(paths, APART)
     assert list(running.clusters()) == [], "its directory knows no such supervisor"
     monkeypatch.setattr(processes, "supervisor_pid", lambda _: seen.pid)
-    assert list(running.clusters()) == [("test", places)]
+    assert list(running.clusters()) == [("test", paths)]

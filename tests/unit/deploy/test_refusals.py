@@ -13,7 +13,7 @@ from resolute.agent import gpus
 from resolute.deploy import cluster, commands, containers, postgres
 from resolute.deploy.args import ClusterUp
 from resolute.deploy.cluster import Cluster
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import Refused
 from tests.ports import free_port
 
@@ -73,15 +73,15 @@ def test_a_port_that_is_in_use_where_containers_would_look_for_it_leaves_no_netw
 def test_nothing_is_deleted_for_a_cluster_that_is_then_refused(
     up: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places, data = Places(tmp_path), tmp_path / "postgres"
+    paths, data = ClusterPaths(tmp_path), tmp_path / "postgres"
     data.mkdir()
     (data / "PG_VERSION").write_text(f"{postgres.MAJOR}\n")
-    cluster.save(places, Cluster("test"))
+    cluster.save(paths, Cluster("test"))
     monkeypatch.setenv("RESOLUTE_API_HOST", "0.0.0.0")
     with pytest.raises(Refused, match="give --initial-user-password"):
         up(delete_db=True)
     assert (data / "PG_VERSION").exists()
-    assert cluster.load(places) is not None
+    assert cluster.load(paths) is not None
 
 
 def test_a_first_start_that_is_refused_leaves_the_directory_as_it_was(

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from resolute.deploy.places import write_private
+from resolute.deploy.paths import write_private
 from resolute.proto.errors import Refused
 
 AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"

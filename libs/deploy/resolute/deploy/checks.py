@@ -17,7 +17,7 @@ import psutil
 
 from resolute.deploy import postgres
 from resolute.deploy.drawn_ports import drawn_lately
-from resolute.deploy.places import Places, make_private
+from resolute.deploy.paths import ClusterPaths, make_private
 from resolute.proto.errors import Refused
 from resolute.service.addresses import is_loopback
 
@@ -30,26 +30,26 @@ _OUTGOING_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 """Where Linux says from which ports it chooses the near end of an outgoing connection: 32768 to 60999 by default."""
 
 
-def data_directory(places: Places) -> None:
+def data_directory(paths: ClusterPaths) -> None:
     """It can be written to, has room, and holds a database of the version we run."""
     try:
-        for folder in (places.root, places.run, places.secrets, places.logs, places.nats, places.storage):
+        for folder in (paths.root, paths.run, paths.secrets, paths.logs, paths.nats, paths.storage):
             make_private(folder)
         if os.geteuid() == 0:
-            places.root.chmod(0o711)  # Postgres, who is then someone else, passes through; what is inside stays private
-        (places.root / ".probe").write_bytes(b"x" * 4096)
-        (places.root / ".probe").unlink()
+            paths.root.chmod(0o711)  # Postgres, who is then someone else, passes through; what is inside stays private
+        (paths.root / ".probe").write_bytes(b"x" * 4096)
+        (paths.root / ".probe").unlink()
     except OSError as error:
         raise Refused(
-            f"cannot write to {places.root}: {error.strerror or error}; free it, or choose another with --data-dir"
+            f"cannot write to {paths.root}: {error.strerror or error}; free it, or choose another with --data-dir"
         ) from error
-    free = shutil.disk_usage(places.root).free
+    free = shutil.disk_usage(paths.root).free
     if free < FREE_BYTES_MIN:
         raise Refused(
-            f"cannot start on a full disk: {places.root} has {free // 2**20} MiB left, and a cluster needs at least "
+            f"cannot start on a full disk: {paths.root} has {free // 2**20} MiB left, and a cluster needs at least "
             f"{FREE_BYTES_MIN // 2**20}; make room, or choose another with --data-dir"
         )
-    data = postgres.data_dir(places)
+    data = postgres.data_dir(paths)
     found = postgres.version_of(data)
     if found is not None and found != postgres.MAJOR:
         raise Refused(

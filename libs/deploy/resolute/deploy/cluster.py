@@ -15,9 +15,9 @@ from uuid import uuid4
 from resolute import codec
 from resolute.bus import roles
 from resolute.config.pools import ResourcePool
-from resolute.deploy import certificates, containers, given, nats_server, postgres
+from resolute.deploy import certificates, containers, environment_settings, nats_server, postgres
 from resolute.deploy.args import SERVICES
-from resolute.deploy.places import Places, write_private
+from resolute.deploy.paths import ClusterPaths, write_private
 from resolute.deploy.plan import Child
 from resolute.proto.errors import Refused
 from resolute.service.addresses import is_loopback
@@ -79,13 +79,13 @@ class Cluster:
     retention_policy: dict[str, Any] = field(default_factory=dict)
     """Of the master configuration."""
     given: dict[str, str] = field(default_factory=dict)
-    """Settings of services and agents, as variables: see `resolute.deploy.given`."""
+    """Settings of services and agents, as variables: see `resolute.deploy.environment_settings`."""
     format: int = FORMAT
 
     @property
     def tls_cert(self) -> Path | None:
         """The gateway's certificate; None where it speaks plain HTTP."""
-        named = self.given.get(given.TLS_CERT)
+        named = self.given.get(environment_settings.TLS_CERT)
         return Path(named) if named else None
 
     @property
@@ -119,25 +119,25 @@ class Cluster:
         return f"nats://127.0.0.1:{self.nats_port}"
 
 
-def load(places: Places) -> Cluster | None:
+def load(paths: ClusterPaths) -> Cluster | None:
     """The cluster of this directory; None where there has been none. Raises Refused for one we cannot use."""
     try:
-        found = json.loads(places.description.read_text())
+        found = json.loads(paths.description.read_text())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise Refused(f"cannot read {places.description}: {error}") from error
+        raise Refused(f"cannot read {paths.description}: {error}") from error
     made_by = found.get("format")
     if made_by != FORMAT:
         raise Refused(
-            f"cannot use the data directory {places.root}: it has format {made_by}, and this release uses {FORMAT}; "
+            f"cannot use the data directory {paths.root}: it has format {made_by}, and this release uses {FORMAT}; "
             "use the release that made it, or another directory (--data-dir)"
         )
     return codec.load(Cluster, found)
 
 
-def save(places: Places, cluster: Cluster) -> None:
-    write_private(places.description, json.dumps(asdict(cluster), indent=1))
+def save(paths: ClusterPaths, cluster: Cluster) -> None:
+    write_private(paths.description, json.dumps(asdict(cluster), indent=1))
 
 
 def with_agent(cluster: Cluster, agent: AgentPart) -> Cluster:
@@ -159,58 +159,58 @@ def seed_of(file: Path) -> roles.Key:
     return roles.key_of(file.read_text().strip())
 
 
-def cluster_secret(places: Places) -> str:
-    file = places.secrets / "cluster.secret"
+def cluster_secret(paths: ClusterPaths) -> str:
+    file = paths.secrets / "cluster.secret"
     if not file.exists():
         write_private(file, secrets.token_urlsafe(32))
     return file.read_text().strip()
 
 
-def nats_config(places: Places, cluster: Cluster) -> str:
+def nats_config(paths: ClusterPaths, cluster: Cluster) -> str:
     names = [*(agent.name for agent in cluster.agents), *cluster.elastic_agents]
-    agents = {name: seed_of(nats_server.agent_seed_file(places, name)).public for name in names}
-    service = seed_of(nats_server.service_seed_file(places)).public
-    return nats_server.config(places, cluster.nats_port, service, agents)
+    agents = {name: seed_of(nats_server.agent_seed_file(paths, name)).public for name in names}
+    service = seed_of(nats_server.service_seed_file(paths)).public
+    return nats_server.config(paths, cluster.nats_port, service, agents)
 
 
 # ---------------------------------------------------------------- processes
 
 
-def children(places: Places, cluster: Cluster, password: str | None = None) -> list[Child]:
+def children(paths: ClusterPaths, cluster: Cluster, password: str | None = None) -> list[Child]:
     """In the order of starting. `password`: the initial one of the first users."""
-    env = given.passed_on(os.environ, cluster.given)
+    env = environment_settings.passed_on(os.environ, cluster.given)
     parts = [
-        *(() if cluster.database else (postgres.child(places, env),)),
-        nats_server.child(places, env),
-        *_services(places, cluster, {**env, **service_environment(places, cluster, password)}),
-        *(_agent(places, cluster, agent, env) for agent in cluster.agents),
+        *(() if cluster.database else (postgres.child(paths, env),)),
+        nats_server.child(paths, env),
+        *_services(paths, cluster, {**env, **service_environment(paths, cluster, password)}),
+        *(_agent(paths, cluster, agent, env) for agent in cluster.agents),
     ]
     return [replace(part, restart=part.restart and cluster.restart) for part in parts]
 
 
-def database_url(places: Places, cluster: Cluster) -> str:
-    return cluster.database or postgres.url(places)
+def database_url(paths: ClusterPaths, cluster: Cluster) -> str:
+    return cluster.database or postgres.url(paths)
 
 
-def service_environment(places: Places, cluster: Cluster, password: str | None = None) -> dict[str, str]:
+def service_environment(paths: ClusterPaths, cluster: Cluster, password: str | None = None) -> dict[str, str]:
     """What every service, the gateway included, is told."""
     storage = cluster.checkpoint_storage or {"type": "shared_fs", "host_path": cluster.storage}
-    secret, database = cluster_secret(places), database_url(places, cluster)
+    secret, database = cluster_secret(paths), database_url(paths, cluster)
     return {
         "RESOLUTE_DATABASE_URL": database,
         "RESOLUTE_NATS_URL": cluster.nats_url,
-        "RESOLUTE_NATS_SEED_FILE": str(nats_server.service_seed_file(places)),
+        "RESOLUTE_NATS_SEED_FILE": str(nats_server.service_seed_file(paths)),
         "RESOLUTE_CLUSTER_NAME": cluster.name,
         "RESOLUTE_CLUSTER_ID": cluster.id,
         "RESOLUTE_CLUSTER_SECRET": secret,
         "RESOLUTE_LOG_FORMAT": "json",
-        "RESOLUTE_METRICS_TOKEN_FILE": str(places.metrics_token),
-        "RESOLUTE_API_METRICS_TARGETS_FILE": str(places.metrics_targets),
+        "RESOLUTE_METRICS_TOKEN_FILE": str(paths.metrics_token),
+        "RESOLUTE_API_METRICS_TARGETS_FILE": str(paths.metrics_targets),
         "RESOLUTE_SCHEDULER_POOLS": json.dumps([_without_task_defaults(pool) for pool in cluster.pools]),
         "RESOLUTE_SCHEDULER_AGENT_RECONNECT_WAIT_S": str(cluster.agent_reconnect_wait_s),
-        "RESOLUTE_PROVIDER_WORK_DIR": str(places.instances),
-        "RESOLUTE_PROVIDER_LOG_DIR": str(places.logs),
-        "RESOLUTE_PROVIDER_SEED_DIR": str(places.secrets),
+        "RESOLUTE_PROVIDER_WORK_DIR": str(paths.instances),
+        "RESOLUTE_PROVIDER_LOG_DIR": str(paths.logs),
+        "RESOLUTE_PROVIDER_SEED_DIR": str(paths.secrets),
         "RESOLUTE_PROVIDER_NATS_URL": cluster.nats_url,
         "RESOLUTE_PROVIDER_MASTER_URL": cluster.url,
         "RESOLUTE_PROVIDER_CLUSTER_ID": cluster.id,
@@ -226,43 +226,43 @@ def service_environment(places: Places, cluster: Cluster, password: str | None =
         "RESOLUTE_API_CLUSTER_NAME": cluster.display_name or cluster.name,
         "RESOLUTE_API_CLUSTER_ID": cluster.id,
         "RESOLUTE_API_SECRET": secret,
-        "RESOLUTE_API_SEALING_KEYS": str(places.sealing_keys),
+        "RESOLUTE_API_SEALING_KEYS": str(paths.sealing_keys),
         "RESOLUTE_API_CHECKPOINT_STORAGE": json.dumps(storage),
         "RESOLUTE_API_TASK_CONTAINER_DEFAULTS": json.dumps(_but_network(cluster.task_container_defaults)),
         "RESOLUTE_API_RETENTION_POLICY": json.dumps(cluster.retention_policy),
-        **_paths_of_tasks(places, cluster),
+        **_paths_of_tasks(paths, cluster),
         **cluster.given,
-        **({given.PASSWORD: password} if password else {}),
+        **({environment_settings.PASSWORD: password} if password else {}),
     }
 
 
-def agent_environment(places: Places, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
+def agent_environment(paths: ClusterPaths, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
     """What an agent is told: its own seed, and no way to the database or to the cluster's secret."""
     return {
         "RESOLUTE_AGENT_ID": agent.name,
         "RESOLUTE_AGENT_POOL": agent.pool,
         "RESOLUTE_AGENT_NATS_URL": cluster.nats_url,
-        "RESOLUTE_AGENT_NATS_SEED_FILE": str(nats_server.agent_seed_file(places, agent.name)),
+        "RESOLUTE_AGENT_NATS_SEED_FILE": str(nats_server.agent_seed_file(paths, agent.name)),
         "RESOLUTE_AGENT_MASTER_URL": cluster.url_of(agent),
         "RESOLUTE_AGENT_CLUSTER_ID": cluster.id,
-        "RESOLUTE_AGENT_WORK_DIR": str(places.agent(agent.name)),
+        "RESOLUTE_AGENT_WORK_DIR": str(paths.agent(agent.name)),
         "RESOLUTE_AGENT_RUNTIME": agent.runtime,
         "RESOLUTE_AGENT_GPU": json.dumps(agent.gpu),
         "RESOLUTE_AGENT_LOG_FORMAT": "json",
-        **_paths_of_tasks(places, cluster),
+        **_paths_of_tasks(paths, cluster),
         **({"RESOLUTE_AGENT_SLOTS": str(agent.slots)} if agent.slots is not None else {}),
         **_port("RESOLUTE_AGENT_HEALTH_PORT", cluster, agent.name),
-        **_token_where_others_reach_it(places, cluster, agent),
+        **_token_where_others_reach_it(paths, cluster, agent),
         **_trusting(cluster, agent),
-        **given.of_agents(cluster.given),
+        **environment_settings.of_agents(cluster.given),
         **agent.given,
         **(_of_containers(cluster, agent) if agent.runtime == "docker" else {}),
     }
 
 
-def _paths_of_tasks(places: Places, cluster: Cluster) -> dict[str, str]:
+def _paths_of_tasks(paths: ClusterPaths, cluster: Cluster) -> dict[str, str]:
     """What tasks must not see, and what they write to. The services pass it on to the agents they start."""
-    hidden = dict.fromkeys((str(places.root), str(places.socket_dir)))
+    hidden = dict.fromkeys((str(paths.root), str(paths.socket_dir)))
     stored = (cluster.checkpoint_storage or {}).get("host_path")
     visible = dict.fromkeys(path for path in (cluster.storage, stored) if path)
     return {
@@ -279,8 +279,12 @@ def _trusting(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
     host = urlsplit(cluster.url_of(agent)).hostname or ""
     names = certificates.names_in(cluster.tls_cert)
     return {
-        **({given.MASTER_CERT: str(cluster.tls_cert)} if certificates.is_self_signed(cluster.tls_cert) else {}),
-        **({given.MASTER_CERT_NAME: names[0]} if names and host not in names else {}),
+        **(
+            {environment_settings.MASTER_CERT: str(cluster.tls_cert)}
+            if certificates.is_self_signed(cluster.tls_cert)
+            else {}
+        ),
+        **({environment_settings.MASTER_CERT_NAME: names[0]} if names and host not in names else {}),
     }
 
 
@@ -318,14 +322,16 @@ def _of_containers(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
         allowed.append(cluster.checkpoint_storage["host_path"])
     return {
         "RESOLUTE_AGENT_DOCKER_NETWORK": _network_of(cluster, agent),
-        given.MOUNTS: json.dumps([*allowed, *json.loads(cluster.given.get(given.MOUNTS, "[]"))]),
+        environment_settings.MOUNTS: json.dumps(
+            [*allowed, *json.loads(cluster.given.get(environment_settings.MOUNTS, "[]"))]
+        ),
         "RESOLUTE_AGENT_HOST": cluster.given.get("RESOLUTE_AGENT_HOST", cluster.task_host),
     }
 
 
-def _services(places: Places, cluster: Cluster, env: dict[str, str]) -> list[Child]:
+def _services(paths: ClusterPaths, cluster: Cluster, env: dict[str, str]) -> list[Child]:
     return [
-        _python(places, name, module, {**env, **_port("RESOLUTE_HEALTH_PORT", cluster, name)})
+        _python(paths, name, module, {**env, **_port("RESOLUTE_HEALTH_PORT", cluster, name)})
         for name, module in _modules(cluster).items()
     ]
 
@@ -351,10 +357,10 @@ def _port(variable: str, cluster: Cluster, name: str) -> dict[str, str]:
     return {} if port is None else {variable: str(port)}
 
 
-def _token_where_others_reach_it(places: Places, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
+def _token_where_others_reach_it(paths: ClusterPaths, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
     """An agent that serves its metrics on loopback needs no secret for it."""
-    host = {**cluster.given, **agent.given}.get(given.AGENT_HEALTH_HOST, "127.0.0.1")
-    return {} if is_loopback(host) else {"RESOLUTE_AGENT_METRICS_TOKEN_FILE": str(places.metrics_token)}
+    host = {**cluster.given, **agent.given}.get(environment_settings.AGENT_HEALTH_HOST, "127.0.0.1")
+    return {} if is_loopback(host) else {"RESOLUTE_AGENT_METRICS_TOKEN_FILE": str(paths.metrics_token)}
 
 
 def names_of(service: str, count: int) -> list[str]:
@@ -362,12 +368,12 @@ def names_of(service: str, count: int) -> list[str]:
     return [service] if count == 1 else [f"{service}-{number}" for number in range(1, count + 1)]
 
 
-def _agent(places: Places, cluster: Cluster, agent: AgentPart, env: dict[str, str]) -> Child:
-    child = _python(places, agent.name, "resolute.agent", {**env, **agent_environment(places, cluster, agent)})
+def _agent(paths: ClusterPaths, cluster: Cluster, agent: AgentPart, env: dict[str, str]) -> Child:
+    child = _python(paths, agent.name, "resolute.agent", {**env, **agent_environment(paths, cluster, agent)})
     return replace(child, restart=agent.restart)
 
 
-def _python(places: Places, name: str, module: str, env: dict[str, str]) -> Child:
+def _python(paths: ClusterPaths, name: str, module: str, env: dict[str, str]) -> Child:
     return Child(
-        name=name, argv=(sys.executable, "-m", module), env=env, cwd="/", log=str(places.logs / f"{name}.log")
+        name=name, argv=(sys.executable, "-m", module), env=env, cwd="/", log=str(paths.logs / f"{name}.log")
     )  # fmt: skip

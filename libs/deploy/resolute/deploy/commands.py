@@ -21,7 +21,8 @@ from resolute.deploy import (
     checks,
     cluster,
     containers,
-    given,
+    environment_settings,
+    log_tail,
     master,
     metrics,
     nats_server,
@@ -29,38 +30,37 @@ from resolute.deploy import (
     postgres,
     processes,
     running,
-    tails,
 )
 from resolute.deploy import next_steps as next_steps_
 from resolute.deploy import status as status_
 from resolute.deploy.args import AgentDown, AgentUp, ClusterDown, ClusterUp, Logs, Status
 from resolute.deploy.cluster import AgentPart, Cluster
-from resolute.deploy.places import Places, make_private, write_private
+from resolute.deploy.command_lock import lock_cluster
+from resolute.deploy.paths import ClusterPaths, make_private, write_private
 from resolute.deploy.progress import Progress
 from resolute.deploy.readiness import marks, wait_for_agents, wait_until_ready, wait_until_started
-from resolute.deploy.turns import turn
 from resolute.proto.errors import NotFound, Refused
 from resolute.service.addresses import is_loopback
 
 
 def cluster_up(args: ClusterUp) -> int:
-    places = Places.of(args.cluster_name, args.data_dir)
-    with turn(places, "cluster-up", may_be_first=True):
-        return _cluster_up(args, places, Progress())
+    paths = ClusterPaths.of(args.cluster_name, args.data_dir)
+    with lock_cluster(paths, "cluster-up", may_be_first=True):
+        return _cluster_up(args, paths, Progress())
 
 
-def _cluster_up(args: ClusterUp, places: Places, progress: Progress) -> int:
-    if (pid := processes.supervisor_pid(places)) is not None:
+def _cluster_up(args: ClusterUp, paths: ClusterPaths, progress: Progress) -> int:
+    if (pid := processes.supervisor_pid(paths)) is not None:
         raise Refused(
             f"cannot start cluster {args.cluster_name!r}: it is running already (supervisor pid {pid}, "
-            f"{places.root}); `det deploy local cluster-down` stops it"
+            f"{paths.root}); `det deploy local cluster-down` stops it"
         )
     _check_supported(args)
-    known = cluster.load(places)
+    known = cluster.load(paths)
     # Before anything else is looked at: what is left holds the ports, and writes to the database.
-    if left := processes.stop_leftovers(places):
+    if left := processes.stop_leftovers(paths):
         progress.say(f"stopped what an earlier supervisor left behind: {', '.join(left)}")
-    wanted, password = _described(args, places, known)
+    wanted, password = _described(args, paths, known)
     checks.port_is_free(wanted.host, wanted.port)
     _check_database(wanted, known, args.delete_db)
     if args.runtime == "docker" and wanted.elastic_agents:
@@ -68,91 +68,94 @@ def _cluster_up(args: ClusterUp, places: Places, progress: Progress) -> int:
             "cannot use --runtime docker with a pool that starts its own agents: those run trials as processes; "
             "leave `provider` out of the master configuration's pools, or --runtime docker"
         )
-    with _nothing_half_made(places, first=known is None):
-        return _up_from_nothing_running(args, places, known, wanted, password, progress)
+    with _nothing_half_made(paths, first=known is None):
+        return _up_from_nothing_running(args, paths, known, wanted, password, progress)
 
 
 def _up_from_nothing_running(
-    args: ClusterUp, places: Places, known: Cluster | None, wanted: Cluster, password: str | None, progress: Progress
+    args: ClusterUp,
+    paths: ClusterPaths,
+    known: Cluster | None,
+    wanted: Cluster,
+    password: str | None,
+    progress: Progress,
 ) -> int:
-    checks.data_directory(places)
+    checks.data_directory(paths)
     own = not wanted.database
-    if own and known is None and not args.delete_db and (aside := postgres.set_aside(places)) is not None:
+    if own and known is None and not args.delete_db and (aside := postgres.set_aside(paths)) is not None:
         progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
-    has_history = not args.delete_db and postgres.version_of(postgres.data_dir(places)) is not None
+    has_history = not args.delete_db and postgres.version_of(postgres.data_dir(paths)) is not None
     # What is in another's database is not known yet: the gateway does not start where blank passwords are in it.
     has_history = has_history or not own
     checks.passwords_are_set(wanted.host, password, has_history)
-    checks.storage_directory(Path(wanted.storage), own=Path(wanted.storage) == places.storage)
+    checks.storage_directory(Path(wanted.storage), own=Path(wanted.storage) == paths.storage)
     if args.runtime == "docker":
         wanted = _reached_by_containers(wanted)
     if args.delete_db:
         if known is not None:
-            _stop_tasks(places, known)
-        _forget(places)
-    before = marks(places)
+            _stop_tasks(paths, known)
+        _forget(paths)
+    before = marks(paths)
     try:
-        supervisor = _start(places, wanted, password, progress)
+        supervisor = _start(paths, wanted, password, progress)
         if args.wait:
-            wait_until_ready(places, wanted, supervisor, before, progress)
+            wait_until_ready(paths, wanted, supervisor, before, progress)
         else:
-            wait_until_started(places, supervisor, before)
+            wait_until_started(paths, supervisor, before)
     except BaseException:
-        _stop_all(places, wanted)
+        _stop_all(paths, wanted)
         raise
     # The first users have their password now; it need not lie about.
-    write_private(places.plan, plan.dump(cluster.children(places, wanted)))
-    for sentence in sorted({note for agent in wanted.agents if (note := isolation_of(places, agent.name))}):
+    write_private(paths.plan, plan.dump(cluster.children(paths, wanted)))
+    for sentence in sorted({note for agent in wanted.agents if (note := isolation_of(paths, agent.name))}):
         progress.say(sentence)
-    progress.say(f"cluster {wanted.name!r} is up at {wanted.url}, its data in {places.root}")
+    progress.say(f"cluster {wanted.name!r} is up at {wanted.url}, its data in {paths.root}")
     return 0
 
 
 def next_steps(args: ClusterUp) -> str:
     """What to do with the cluster that came up."""
-    return next_steps_.next_steps(_running(args.cluster_name, Places.of(args.cluster_name, args.data_dir)), args)
+    return next_steps_.next_steps(_running(args.cluster_name, ClusterPaths.of(args.cluster_name, args.data_dir)), args)
 
 
-def isolation_of(places: Places, agent: str) -> str:
+def isolation_of(paths: ClusterPaths, agent: str) -> str:
     """How far the tasks of an agent are kept apart, in the words of the agent; empty where it has not said."""
     try:
-        level, _, sentence = (places.agent(agent) / isolation.NOTE).read_text().strip().partition(": ")
+        level, _, sentence = (paths.agent(agent) / isolation.NOTE).read_text().strip().partition(": ")
     except OSError:
         return ""
     return sentence if level == "users" else f"WARNING: {sentence}"
 
 
 def cluster_down(args: ClusterDown) -> int:
-    places = Places.of(args.cluster_name, args.data_dir)
-    with turn(places, "cluster-down"):
-        return _cluster_down(args, places, Progress())
+    paths = ClusterPaths.of(args.cluster_name, args.data_dir)
+    with lock_cluster(paths, "cluster-down"):
+        return _cluster_down(args, paths, Progress())
 
 
-def _cluster_down(args: ClusterDown, places: Places, progress: Progress) -> int:
-    known = cluster.load(places)
+def _cluster_down(args: ClusterDown, paths: ClusterPaths, progress: Progress) -> int:
+    known = cluster.load(paths)
     if known is None:
-        raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
+        raise NotFound(f"no cluster in {paths.root}; --cluster-name or --data-dir name another")
     if args.delete_db and known.database:
         raise _another_runs_the_database()
-    was_up = _stop_all(places, known)
+    was_up = _stop_all(paths, known)
     progress.say(f"cluster {known.name!r} is down" if was_up else f"cluster {known.name!r} was not running")
     if args.delete_db:
-        _forget(places)
-        left = _clear(places)
-        progress.say(
-            f"{places.root} is deleted" if not left else f"its data are deleted; {left} in {places.root} stays"
-        )
+        _forget(paths)
+        left = _clear(paths)
+        progress.say(f"{paths.root} is deleted" if not left else f"its data are deleted; {left} in {paths.root} stays")
     return 0
 
 
 def agent_up(args: AgentUp) -> int:
     _check_supported(args)
-    places = Places.of(args.cluster_name, args.data_dir)
-    with turn(places, "agent-up"):
-        return _agent_up(args, places, _running(args.cluster_name, places))
+    paths = ClusterPaths.of(args.cluster_name, args.data_dir)
+    with lock_cluster(paths, "agent-up"):
+        return _agent_up(args, paths, _running(args.cluster_name, paths))
 
 
-def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
+def _agent_up(args: AgentUp, paths: ClusterPaths, known: Cluster) -> int:
     if not is_loopback(args.master_host) or args.master_port not in (None, known.port):
         raise Refused(
             f"cannot join {args.master_host}:{args.master_port or known.port}: an agent of an embedded cluster runs on "
@@ -170,46 +173,46 @@ def _agent_up(args: AgentUp, places: Places, known: Cluster) -> int:
             f"cannot start an agent with --runtime docker: the gateway of {known.name!r} listens where containers do "
             "not reach it; start the cluster with `cluster-up --runtime docker`, with --agents 0 if need be"
         )
-    own = given.of_agents(given.settings(os.environ))
+    own = environment_settings.of_agents(environment_settings.settings(os.environ))
     agent = AgentPart(args.agent_name, args.slots, args.gpu is not False, args.runtime, pool, args.autorestart, own)
     if args.runtime == "docker":
         containers.network(known.id)
     changed = cluster.with_agent(known, agent)
     ports = {**known.metrics_ports, agent.name: metrics.another(known)}
     changed = replace(changed, metrics_ports=ports)
-    make_private(places.agent(agent.name))
-    before = marks(places)
-    _tell_nats(places, changed)
-    _change_agents(places, changed)
+    make_private(paths.agent(agent.name))
+    before = marks(paths)
+    _tell_nats(paths, changed)
+    _change_agents(paths, changed)
     try:
-        wait_for_agents(places, [agent.name], before)
+        wait_for_agents(paths, [agent.name], before)
     except BaseException:
-        _change_agents(places, known)
+        _change_agents(paths, known)
         raise
     print(f"agent {args.agent_name!r} started, for {known.url}")
-    if note := isolation_of(places, agent.name):
+    if note := isolation_of(paths, agent.name):
         print(note)
     return 0
 
 
 def agent_down(args: AgentDown) -> int:
-    places = Places.of(args.cluster_name, args.data_dir)
-    with turn(places, "agent-down"):
-        return _agent_down(args, places, _running(args.cluster_name, places))
+    paths = ClusterPaths.of(args.cluster_name, args.data_dir)
+    with lock_cluster(paths, "agent-down"):
+        return _agent_down(args, paths, _running(args.cluster_name, paths))
 
 
-def _agent_down(args: AgentDown, places: Places, known: Cluster) -> int:
+def _agent_down(args: AgentDown, paths: ClusterPaths, known: Cluster) -> int:
     names = frozenset(agent.name for agent in known.agents)
     doomed = names if args.all else names & {args.agent_name}
     if not doomed:
         raise NotFound(f"no agent {args.agent_name!r} here; there are: {', '.join(sorted(names)) or 'none'}")
     changed = cluster.without_agents(known, doomed)
-    _change_agents(places, changed)
-    processes.note_planned_end(places, doomed)
+    _change_agents(paths, changed)
+    processes.note_planned_end(paths, doomed)
     if known.task_host:
         containers.remove(known.id, doomed)
     processes.stop_tasks(known.id, doomed)
-    _tell_nats(places, changed)
+    _tell_nats(paths, changed)
     for name in sorted(doomed):
         print(f"agent {name!r} stopped")
     return 0
@@ -217,42 +220,42 @@ def _agent_down(args: AgentDown, places: Places, known: Cluster) -> int:
 
 def status(args: Status) -> int:
     """0 where all of the cluster runs and is ready, 1 otherwise."""
-    places = running.find(args.cluster_name, args.data_dir)
-    known = cluster.load(places)
+    paths = running.find(args.cluster_name, args.data_dir)
+    known = cluster.load(paths)
     if known is None:
-        raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
-    found = status_.look(places, known)
+        raise NotFound(f"no cluster in {paths.root}; --cluster-name or --data-dir name another")
+    found = status_.look(paths, known)
     for line in [status_.for_programs(found)] if args.as_json else status_.for_people(found):
         print(line)
     return 0 if found.ready else 1
 
 
 def logs(args: Logs) -> int:
-    places = Places.of(args.cluster_name, args.data_dir)
-    if not places.logs.is_dir():
-        raise NotFound(f"no cluster in {places.root}; --cluster-name or --data-dir name another")
-    tails.show(places.logs, follow=args.follow)
+    paths = ClusterPaths.of(args.cluster_name, args.data_dir)
+    if not paths.logs.is_dir():
+        raise NotFound(f"no cluster in {paths.root}; --cluster-name or --data-dir name another")
+    log_tail.show(paths.logs, follow=args.follow)
     return 0
 
 
 def database_url(cluster_name: str, data_dir: Path | None) -> str | None:
     """The log's database of an embedded cluster; None where there is none."""
-    places = running.find(cluster_name, data_dir)
-    known = cluster.load(places)
-    return cluster.database_url(places, known) if known is not None else None
+    paths = running.find(cluster_name, data_dir)
+    known = cluster.load(paths)
+    return cluster.database_url(paths, known) if known is not None else None
 
 
 def address(cluster_name: str, data_dir: Path | None) -> str | None:
     """Where the gateway of an embedded cluster is that runs here; None where none does."""
-    places = running.find(cluster_name, data_dir)
-    known = cluster.load(places) if processes.supervisor_pid(places) is not None else None
+    paths = running.find(cluster_name, data_dir)
+    known = cluster.load(paths) if processes.supervisor_pid(paths) is not None else None
     return known.url if known is not None else None
 
 
 def sealing_keys(cluster_name: str, data_dir: Path | None) -> tuple[Path, bytes]:
     """The file of an embedded cluster's wrapping keys, and the cluster's secret."""
-    places = running.find(cluster_name, data_dir)
-    return places.sealing_keys, cluster.cluster_secret(places).encode() if places.description.exists() else b""
+    paths = running.find(cluster_name, data_dir)
+    return paths.sealing_keys, cluster.cluster_secret(paths).encode() if paths.description.exists() else b""
 
 
 def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> ResourcePool | None:
@@ -302,16 +305,16 @@ def _check_supported(args: ClusterUp | AgentUp) -> None:
         raise Refused("cannot use --agent-config-path here: RESOLUTE_AGENT_* variables and options say the same")
 
 
-def _running(cluster_name: str, places: Places) -> Cluster:
-    known = cluster.load(places)
-    if known is None or processes.supervisor_pid(places) is None:
+def _running(cluster_name: str, paths: ClusterPaths) -> Cluster:
+    known = cluster.load(paths)
+    if known is None or processes.supervisor_pid(paths) is None:
         raise NotFound(
-            f"cluster {cluster_name!r} is not running in {places.root}; `det deploy local cluster-up` starts it"
+            f"cluster {cluster_name!r} is not running in {paths.root}; `det deploy local cluster-up` starts it"
         )
     return known
 
 
-def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[Cluster, str | None]:
+def _described(args: ClusterUp, paths: ClusterPaths, known: Cluster | None) -> tuple[Cluster, str | None]:
     """The cluster that was asked for, with the identity of the one that is there, and the first password."""
     config = master.read(args.master_config_path)
     master.check_runtime(config, args.runtime)
@@ -321,25 +324,25 @@ def _described(args: ClusterUp, places: Places, known: Cluster | None) -> tuple[
         AgentPart(f"agent-{number}", args.slots, args.gpu is not False, args.runtime, pool, args.autorestart)
         for number in range(1, args.agents + 1)
     )
-    storage = args.storage_host_path or places.storage
+    storage = args.storage_host_path or paths.storage
     wanted = Cluster(
         name=args.cluster_name,
-        host=os.environ.get(given.HOST, "127.0.0.1"),
+        host=os.environ.get(environment_settings.HOST, "127.0.0.1"),
         port=config.listens_at if args.master_port is None else args.master_port,
         storage=str(storage.expanduser().absolute()),
         agents=agents,
-        separate=bool(args.replicas) or os.environ.get(given.SEPARATE, "") not in ("", "0"),
+        separate=bool(args.replicas) or os.environ.get(environment_settings.SEPARATE, "") not in ("", "0"),
         replicas=dict(args.replicas),
         restart=args.autorestart,
         nats_port=checks.free_port(known.nats_port if known else 0),
-        given={**master.variables(config), **given.settings(os.environ)},
+        given={**master.variables(config), **environment_settings.settings(os.environ)},
         **said,
     )
     remembered = known.metrics_ports if known else {}
     own = (wanted.port, wanted.nats_port)
     ports = metrics.ports(cluster.process_names(wanted), remembered, args.metrics_port, own)
     wanted = replace(wanted, metrics_ports=ports)
-    told = args.initial_user_password or os.environ.get(given.PASSWORD)
+    told = args.initial_user_password or os.environ.get(environment_settings.PASSWORD)
     password = told or config.security.initial_user_password.get_secret_value() or None
     return (replace(wanted, id=known.id) if known else wanted), password
 
@@ -355,95 +358,95 @@ def _reached_by_containers(wanted: Cluster) -> Cluster:
     return reached
 
 
-def _start(places: Places, wanted: Cluster, password: str | None, progress: Progress) -> subprocess.Popen[bytes]:
-    make_private(places.run)
+def _start(paths: ClusterPaths, wanted: Cluster, password: str | None, progress: Progress) -> subprocess.Popen[bytes]:
+    make_private(paths.run)
     if not wanted.database:
-        first = postgres.version_of(postgres.data_dir(places)) is None
-        postgres.prepare(places)
+        first = postgres.version_of(postgres.data_dir(paths)) is None
+        postgres.prepare(paths)
         if first:
             progress.say("database made")
     for agent in wanted.agents:
-        make_private(places.agent(agent.name))
-    write_private(nats_server.config_file(places), cluster.nats_config(places, wanted))
-    cluster.save(places, wanted)
-    metrics.ensure_token(places)
-    metrics.tell_the_gateway(places, wanted)
-    supervisor = processes.start_supervisor(places, plan.dump(cluster.children(places, wanted, password)))
+        make_private(paths.agent(agent.name))
+    write_private(nats_server.config_file(paths), cluster.nats_config(paths, wanted))
+    cluster.save(paths, wanted)
+    metrics.ensure_token(paths)
+    metrics.tell_the_gateway(paths, wanted)
+    supervisor = processes.start_supervisor(paths, plan.dump(cluster.children(paths, wanted, password)))
     progress.say("processes started")
     return supervisor
 
 
-def _stop_all(places: Places, known: Cluster) -> bool:
+def _stop_all(paths: ClusterPaths, known: Cluster) -> bool:
     """Whether anything ran."""
-    stopped = processes.stop_supervisor(places)
-    left = processes.stop_leftovers(places)
-    tasks = _stop_tasks(places, known)
-    postgres.remove_socket(places)
+    stopped = processes.stop_supervisor(paths)
+    left = processes.stop_leftovers(paths)
+    tasks = _stop_tasks(paths, known)
+    postgres.remove_socket(paths)
     if known.task_host:
         containers.remove_network(known.id)
     return bool(stopped or left or tasks)
 
 
-def _stop_tasks(places: Places, known: Cluster) -> int:
+def _stop_tasks(paths: ClusterPaths, known: Cluster) -> int:
     """End all trials, wherever they run; how many processes and containers there were."""
-    processes.note_planned_end(places)
+    processes.note_planned_end(paths)
     contained = containers.remove(known.id) if known.task_host else 0
     return contained + processes.stop_tasks(known.id)
 
 
-def _change_agents(places: Places, changed: Cluster) -> None:
+def _change_agents(paths: ClusterPaths, changed: Cluster) -> None:
     """Tell the supervisor what to run from now on, and wait until it does."""
-    cluster.save(places, changed)
-    metrics.tell_the_gateway(places, changed)
-    children = cluster.children(places, changed)
-    write_private(places.plan, plan.dump(children))
-    if (pid := processes.supervisor_pid(places)) is not None:
+    cluster.save(paths, changed)
+    metrics.tell_the_gateway(paths, changed)
+    children = cluster.children(paths, changed)
+    write_private(paths.plan, plan.dump(children))
+    if (pid := processes.supervisor_pid(paths)) is not None:
         os.kill(pid, signal.SIGHUP)
     wanted = {child.name for child in children}
     deadline = time.monotonic() + 15
-    while {status.name for status in processes.statuses(places)} != wanted and time.monotonic() < deadline:
+    while {status.name for status in processes.statuses(paths)} != wanted and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
-def _tell_nats(places: Places, changed: Cluster) -> None:
+def _tell_nats(paths: ClusterPaths, changed: Cluster) -> None:
     """Whom to let in from now on."""
-    write_private(nats_server.config_file(places), cluster.nats_config(places, changed))
-    for status in processes.statuses(places):
+    write_private(nats_server.config_file(paths), cluster.nats_config(paths, changed))
+    for status in processes.statuses(paths):
         if status.name == "nats" and status.pid is not None:
             os.kill(status.pid, signal.SIGHUP)
 
 
-def _forget(places: Places) -> None:
-    postgres.forget(places)
-    for folder in (places.nats, places.root / "agents", places.instances):
+def _forget(paths: ClusterPaths) -> None:
+    postgres.forget(paths)
+    for folder in (paths.nats, paths.root / "agents", paths.instances):
         shutil.rmtree(folder, ignore_errors=True)
-    make_private(places.nats)
+    make_private(paths.nats)
 
 
 @contextmanager
-def _nothing_half_made(places: Places, first: bool) -> Iterator[None]:
+def _nothing_half_made(paths: ClusterPaths, first: bool) -> Iterator[None]:
     """A first start that is refused before there is a cluster leaves the directory as it found it."""
-    before = set(places.root.iterdir())
+    before = set(paths.root.iterdir())
     try:
         yield
     except BaseException:
-        if first and not places.description.exists():
-            for entry in set(places.root.iterdir()) - before:
+        if first and not paths.description.exists():
+            for entry in set(paths.root.iterdir()) - before:
                 shutil.rmtree(entry, ignore_errors=True)
         raise
 
 
-def _clear(places: Places) -> str:
+def _clear(paths: ClusterPaths) -> str:
     """Delete what the cluster made in its directory; answers what others keep there, which is not ours to delete."""
-    ours = (places.run, places.secrets, places.logs, places.nats, places.instances, places.storage)
-    for folder in (*ours, places.root / "agents"):
+    ours = (paths.run, paths.secrets, paths.logs, paths.nats, paths.instances, paths.storage)
+    for folder in (*ours, paths.root / "agents"):
         shutil.rmtree(folder, ignore_errors=True)
-    places.description.unlink(missing_ok=True)
+    paths.description.unlink(missing_ok=True)
     try:
-        left = sorted(entry.name for entry in places.root.iterdir() if entry != places.turn)
+        left = sorted(entry.name for entry in paths.root.iterdir() if entry != paths.command_lock)
         if not left:
-            places.turn.unlink(missing_ok=True)
-            places.root.rmdir()
+            paths.command_lock.unlink(missing_ok=True)
+            paths.root.rmdir()
     except OSError as error:
         return f"something that cannot be removed ({error.strerror})"
     return ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")

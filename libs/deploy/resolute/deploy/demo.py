@@ -23,7 +23,7 @@ from rich.table import Table
 from resolute.cli.session import Session
 from resolute.deploy import checks, cluster, commands, processes
 from resolute.deploy.args import ClusterDown, ClusterUp
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import ResoluteError
 
 NAME = "demo"
@@ -68,14 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def bring_up(wanted: ClusterUp) -> str:
     """The address of the demo's cluster, which may be up from an earlier demo."""
-    places = Places.of(wanted.cluster_name, wanted.data_dir)
-    known = cluster.load(places)
-    if known is not None and processes.supervisor_pid(places) is not None:
+    paths = ClusterPaths.of(wanted.cluster_name, wanted.data_dir)
+    known = cluster.load(paths)
+    if known is not None and processes.supervisor_pid(paths) is not None:
         print(f"the cluster of an earlier demo is up at {known.url}")
         return known.url
     port = checks.free_port(known.port if known else 8080)
     commands.cluster_up(replace(wanted, master_port=port))
-    made = cluster.load(places)
+    made = cluster.load(paths)
     assert made is not None, "a cluster that is up is described"
     return made.url
 

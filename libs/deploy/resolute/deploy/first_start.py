@@ -38,7 +38,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from resolute.bus import roles
 from resolute.deploy import certificates
-from resolute.deploy.places import write_private
+from resolute.deploy.paths import write_private
 from resolute.proto.errors import ResoluteError
 from resolute.service import metrics_token
 

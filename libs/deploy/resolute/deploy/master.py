@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from resolute.config.master import Database, MasterConfig, parse_master
 from resolute.config.pools import TaskContainerDefaults
-from resolute.deploy import given
+from resolute.deploy import environment_settings
 from resolute.proto.errors import Refused
 
 FOR_CONTAINERS = (
@@ -64,11 +64,11 @@ def variables(config: MasterConfig) -> dict[str, str]:
     """What it says that is a setting of a service, under the names of `given`."""
     tls, task = config.security.tls, config.security.default_task
     found = {
-        given.LOG_LEVEL: config.log.level if "level" in config.log.model_fields_set else None,
-        given.LAUNCH_ERROR: None if config.launch_error else json.dumps(False),
-        given.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
-        given.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
-        given.DEFAULT_TASK: None if task is None else task.model_dump_json(),
+        environment_settings.LOG_LEVEL: config.log.level if "level" in config.log.model_fields_set else None,
+        environment_settings.LAUNCH_ERROR: None if config.launch_error else json.dumps(False),
+        environment_settings.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
+        environment_settings.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
+        environment_settings.DEFAULT_TASK: None if task is None else task.model_dump_json(),
     }
     return {name: value for name, value in found.items() if value is not None}
 

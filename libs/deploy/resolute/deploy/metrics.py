@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from resolute.deploy import checks
 from resolute.deploy.cluster import Cluster, process_names
-from resolute.deploy.given import AGENT_HEALTH_HOST, HEALTH_HOST
-from resolute.deploy.places import Places, write_private
+from resolute.deploy.environment_settings import AGENT_HEALTH_HOST, HEALTH_HOST
+from resolute.deploy.paths import ClusterPaths, write_private
 from resolute.proto.errors import Refused
 from resolute.service import metrics_token
 
@@ -67,14 +67,14 @@ def address(cluster: Cluster, name: str, *, here: bool) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def tell_the_gateway(places: Places, cluster: Cluster) -> None:
+def tell_the_gateway(paths: ClusterPaths, cluster: Cluster) -> None:
     """Write the list of all processes."""
     found = {name: address(cluster, name, here=False) for name in process_names(cluster)}
     listed = [{"process": name, "address": where} for name, where in found.items() if where]
-    write_private(places.metrics_targets, json.dumps(listed, indent=1))
+    write_private(paths.metrics_targets, json.dumps(listed, indent=1))
 
 
-def ensure_token(places: Places) -> None:
+def ensure_token(paths: ClusterPaths) -> None:
     """The token that opens metrics from elsewhere; made the first time."""
-    if not places.metrics_token.exists():
-        write_private(places.metrics_token, metrics_token.new() + "\n")
+    if not paths.metrics_token.exists():
+        write_private(paths.metrics_token, metrics_token.new() + "\n")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from resolute.bus import roles
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.deploy.plan import Child
 from resolute.proto.errors import Refused
 
@@ -17,17 +17,17 @@ SERVICE = "service"
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 
 
-def agent_seed_file(places: Places, agent_id: str) -> Path:
-    return places.secrets / f"agent-{agent_id}.seed"
+def agent_seed_file(paths: ClusterPaths, agent_id: str) -> Path:
+    return paths.secrets / f"agent-{agent_id}.seed"
 
 
-def service_seed_file(places: Places) -> Path:
-    return places.secrets / "service.seed"
+def service_seed_file(paths: ClusterPaths) -> Path:
+    return paths.secrets / "service.seed"
 
 
-def config(places: Places, port: int, service: str, agents: Mapping[str, str]) -> str:
+def config(paths: ClusterPaths, port: int, service: str, agents: Mapping[str, str]) -> str:
     """`service` and `agents` are public keys: nothing secret is in it."""
-    store = json.dumps(str(places.nats))
+    store = json.dumps(str(paths.nats))
     return (
         f"listen: 127.0.0.1:{port}\n"
         "server_name: resolute\n"
@@ -37,19 +37,19 @@ def config(places: Places, port: int, service: str, agents: Mapping[str, str]) -
     )
 
 
-def child(places: Places, env: dict[str, str]) -> Child:
+def child(paths: ClusterPaths, env: dict[str, str]) -> Child:
     return Child(
         name="nats",
-        argv=(binary(), "-c", str(config_file(places))),
+        argv=(binary(), "-c", str(config_file(paths))),
         env={**env, "GOMEMLIMIT": "64MiB", "GOMAXPROCS": "2"},
         cwd="/",
-        log=str(places.logs / "nats.log"),
+        log=str(paths.logs / "nats.log"),
         stop_s=5.0,
     )
 
 
-def config_file(places: Places) -> Path:
-    return places.run / "nats.conf"
+def config_file(paths: ClusterPaths) -> Path:
+    return paths.run / "nats.conf"
 
 
 def binary() -> str:

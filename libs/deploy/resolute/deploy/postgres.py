@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from resolute.deploy import postgres_files, system_users
-from resolute.deploy.places import Places, write_private
+from resolute.deploy.paths import ClusterPaths, write_private
 from resolute.deploy.plan import Child
 from resolute.deploy.postgres_files import MAJOR, Programs, enterable
 from resolute.proto.errors import Refused
@@ -56,22 +56,22 @@ _SETTINGS = {
 """A cluster of one host: few connections, no replicas, memory for the models rather than for us."""
 
 
-def data_dir(places: Places) -> Path:
+def data_dir(paths: ClusterPaths) -> Path:
     """Where the database lives: in the cluster's directory, or, for a root whose home nobody else may enter, under
     /var/lib, for the user that Postgres then runs as has to get there."""
-    inside = places.root / "postgres"
-    if os.geteuid() != 0 or inside.exists() or enterable(places.root):
+    inside = paths.root / "postgres"
+    if os.geteuid() != 0 or inside.exists() or enterable(paths.root):
         return inside
-    return places.of_root / "postgres"
+    return paths.of_root / "postgres"
 
 
-def set_aside(places: Places) -> Path | None:
+def set_aside(paths: ClusterPaths) -> Path | None:
     """Where the database of a cluster whose directory was deleted is kept from now on; None when there is none.
 
     Data outside the cluster's directory outlive it; a new cluster in the same place must not take them for its own.
     """
-    data = data_dir(places)
-    if data.is_relative_to(places.root) or version_of(data) is None:
+    data = data_dir(paths)
+    if data.is_relative_to(paths.root) or version_of(data) is None:
         return None
     aside = data.parent.with_name(f"{data.parent.name}-{time.strftime('%Y%m%dT%H%M%S')}")
     data.parent.rename(aside)
@@ -83,43 +83,43 @@ def version_of(data: Path) -> str | None:
     return file.read_text().strip() if file.exists() else None
 
 
-def url(places: Places) -> str:
-    return f"postgresql://postgres@/postgres?host={places.socket_dir}"
+def url(paths: ClusterPaths) -> str:
+    return f"postgresql://postgres@/postgres?host={paths.socket_dir}"
 
 
-def user_of(places: Places) -> str | None:
+def user_of(paths: ClusterPaths) -> str | None:
     """Whom Postgres runs as; None for the user of this process. Root's clusters have a user each, so that none of their
     servers can read the data of another: Postgres refuses to run as root."""
-    return f"resolute-{places.digest}" if os.geteuid() == 0 else None
+    return f"resolute-{paths.digest}" if os.geteuid() == 0 else None
 
 
-def prepare(places: Places) -> None:
+def prepare(paths: ClusterPaths) -> None:
     """Make the directories and, the first time, the database. Raises Refused, having left nothing half made."""
-    data, user = data_dir(places), user_of(places)
+    data, user = data_dir(paths), user_of(paths)
     if user is not None:
         system_users.ensure(user)
-        _make_shared(places)
+        _make_shared(paths)
         forget_the_gone(postgres_files.SHARED)
     programs = postgres_files.usable_by(user)
-    for folder in (data, places.socket_dir):
+    for folder in (data, paths.socket_dir):
         _make_own(folder, user)
     if version_of(data) is None:
         _initialise(data, programs.path("initdb"), user)
     _admit_only(data, user)
     if user is not None:
-        write_private(_programs_note(places), f"{programs.folder}\n")
+        write_private(_programs_note(paths), f"{programs.folder}\n")
         postgres_files.remove_unused(but=programs)
 
 
-def child(places: Places, env: dict[str, str]) -> Child:
-    data, user = data_dir(places), user_of(places)
+def child(paths: ClusterPaths, env: dict[str, str]) -> Child:
+    data, user = data_dir(paths), user_of(paths)
     options = [option for name, value in _SETTINGS.items() for option in ("-c", f"{name}={value}")]
     return Child(
         name="postgres",
-        argv=(str(_programs(places).path("postgres")), "-D", str(data), "-k", str(places.socket_dir), *options),
+        argv=(str(_programs(paths).path("postgres")), "-D", str(data), "-k", str(paths.socket_dir), *options),
         env=env,
         cwd="/",
-        log=str(places.logs / "postgres.log"),
+        log=str(paths.logs / "postgres.log"),
         user=user,
         stop_signal=signal.SIGINT,  # "fast": sessions are ended, everything is written down
         stop_s=30.0,
@@ -127,49 +127,49 @@ def child(places: Places, env: dict[str, str]) -> Child:
     )
 
 
-def _programs(places: Places) -> Programs:
+def _programs(paths: ClusterPaths) -> Programs:
     """Those that `prepare` found to work."""
-    note = _programs_note(places)
+    note = _programs_note(paths)
     return Programs(Path(note.read_text().strip())) if note.exists() else postgres_files.installed()
 
 
-def _programs_note(places: Places) -> Path:
-    return places.of_root / "programs"
+def _programs_note(paths: ClusterPaths) -> Path:
+    return paths.of_root / "programs"
 
 
-def forget(places: Places) -> None:
+def forget(paths: ClusterPaths) -> None:
     """Delete the database, and all that was made outside the cluster's directory for it."""
-    shutil.rmtree(data_dir(places), ignore_errors=True)
-    remove_socket(places)
-    if (user := user_of(places)) is not None:
-        shutil.rmtree(places.of_root, ignore_errors=True)
+    shutil.rmtree(data_dir(paths), ignore_errors=True)
+    remove_socket(paths)
+    if (user := user_of(paths)) is not None:
+        shutil.rmtree(paths.of_root, ignore_errors=True)
         system_users.remove(user)
         postgres_files.remove_unused()
 
 
-def remove_socket(places: Places) -> None:
+def remove_socket(paths: ClusterPaths) -> None:
     """Of a cluster that does not run: its socket's folder, where that is outside the cluster's directory."""
-    if places.socket_dir != places.run:
-        shutil.rmtree(places.socket_dir, ignore_errors=True)
+    if paths.socket_dir != paths.run:
+        shutil.rmtree(paths.socket_dir, ignore_errors=True)
 
 
 def forget_the_gone(shared: Path) -> None:
     """Remove what clusters of root left behind whose directory somebody deleted. A database among it is kept."""
     for note in shared.glob("*/cluster"):
         try:
-            gone = Places(Path(note.read_text().strip()))
+            gone = ClusterPaths(Path(note.read_text().strip()))
         except OSError:
             continue
         if gone.of_root == note.parent and not gone.root.exists() and version_of(gone.of_root / "postgres") is None:
             forget(gone)
 
 
-def _make_shared(places: Places) -> None:
+def _make_shared(paths: ClusterPaths) -> None:
     """Root's folder for this cluster, which says whose it is."""
     postgres_files.shared_folder()
-    places.of_root.mkdir(exist_ok=True)
-    places.of_root.chmod(0o711)
-    write_private(places.of_root / "cluster", f"{places.root}\n")
+    paths.of_root.mkdir(exist_ok=True)
+    paths.of_root.chmod(0o711)
+    write_private(paths.of_root / "cluster", f"{paths.root}\n")
 
 
 def _make_own(folder: Path, user: str | None) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import psutil
 
 from resolute.deploy import processes
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import Refused
 
 MAJOR = "18"
@@ -219,9 +219,9 @@ def _plans(shared: Path) -> Iterator[str]:
     """What the supervisors of root's clusters keep running: a server may be down for a moment, and start again."""
     for note in shared.glob("*/cluster"):
         with suppress(OSError):
-            places = Places(Path(note.read_text().strip()))
-            if processes.supervisor_pid(places) is not None:
-                yield places.plan.read_text()
+            paths = ClusterPaths(Path(note.read_text().strip()))
+            if processes.supervisor_pid(paths) is not None:
+                yield paths.plan.read_text()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import psutil
 from resolute.agent import task_files
 from resolute.agent.inherited_variables import inheritable
 from resolute.agent.runtime import STOPPED
-from resolute.deploy.places import Places, write_private
+from resolute.deploy.paths import ClusterPaths, write_private
 
 CLUSTER_VARIABLES = ("DET_CLUSTER_ID", "RESOLUTE_AGENT_CLUSTER_ID")
 AGENT_VARIABLES = ("DET_AGENT_ID", "RESOLUTE_AGENT_ID")
@@ -38,10 +38,10 @@ class ChildStatus:
     exit_code: int | None
 
 
-def supervisor_pid(places: Places) -> int | None:
+def supervisor_pid(paths: ClusterPaths) -> int | None:
     """Of the supervisor that holds this cluster; the lock, unlike a pid file, cannot be left behind."""
     try:
-        with places.lock.open("r+") as lock:
+        with paths.lock.open("r+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -51,53 +51,53 @@ def supervisor_pid(places: Places) -> int | None:
     return None
 
 
-def statuses(places: Places) -> list[ChildStatus]:
+def statuses(paths: ClusterPaths) -> list[ChildStatus]:
     try:
-        told = json.loads(places.status.read_text())["children"]
+        told = json.loads(paths.status.read_text())["children"]
     except (OSError, ValueError, KeyError):
         return []
     return [ChildStatus(name=name, **{**child, "argv": tuple(child["argv"])}) for name, child in told.items()]
 
 
-def start_supervisor(places: Places, plan: str) -> subprocess.Popen[bytes]:
+def start_supervisor(paths: ClusterPaths, plan: str) -> subprocess.Popen[bytes]:
     """Detached: it outlives this process and its terminal. It has next to no environment: whatever a person's shell
     holds could be read there for as long as the cluster runs."""
-    write_private(places.plan, plan)
-    argv = [sys.executable, "-m", "resolute.deploy.supervisor", *map(str, (places.plan, places.status, places.lock))]
-    with (places.logs / "supervisor.log").open("ab") as log:
+    write_private(paths.plan, plan)
+    argv = [sys.executable, "-m", "resolute.deploy.supervisor", *map(str, (paths.plan, paths.status, paths.lock))]
+    with (paths.logs / "supervisor.log").open("ab") as log:
         return subprocess.Popen(
             argv, env=inheritable(os.environ), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True, cwd="/",
         )  # fmt: skip
 
 
-def stop_supervisor(places: Places, within_s: float = 60.0) -> bool:
+def stop_supervisor(paths: ClusterPaths, within_s: float = 60.0) -> bool:
     """Ask it to stop everything, and wait until it has; False when there was none."""
-    pid = supervisor_pid(places)
+    pid = supervisor_pid(paths)
     if pid is None:
         return False
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + within_s
-    while supervisor_pid(places) is not None and time.monotonic() < deadline:
+    while supervisor_pid(paths) is not None and time.monotonic() < deadline:
         time.sleep(0.02)
     return True
 
 
-def stop_leftovers(places: Places) -> list[str]:
+def stop_leftovers(paths: ClusterPaths) -> list[str]:
     """End children whose supervisor was killed; answers their names."""
-    left = [(status, process) for status in statuses(places) if (process := _alive(status)) is not None]
+    left = [(status, process) for status in statuses(paths) if (process := _alive(status)) is not None]
     for status, process in reversed(left):  # one after another: who leaves the database needs it to say goodbye
         _signal(process, status.stop_signal)
         _wait_or_kill([process])
-    places.status.unlink(missing_ok=True)
+    paths.status.unlink(missing_ok=True)
     return [status.name for status, _ in left]
 
 
-def note_planned_end(places: Places, agents: frozenset[str] | None = None) -> None:
+def note_planned_end(paths: ClusterPaths, agents: frozenset[str] | None = None) -> None:
     """Write down beside every task that runs for these agents, or for all, that its end is planned: the next agent says
     so in the task's log, where it would report an end that nobody can explain."""
-    named = [places.agent(name) for name in agents] if agents is not None else (places.root / "agents").glob("*")
-    for work_dir in (*named, *(places.instances.glob("*/*") if agents is None else ())):
+    named = [paths.agent(name) for name in agents] if agents is not None else (paths.root / "agents").glob("*")
+    for work_dir in (*named, *(paths.instances.glob("*/*") if agents is None else ())):
         for folder in work_dir.glob("tasks/*"):
             with suppress(OSError):
                 task_files.open_to_write(folder / STOPPED).close()

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from resolute.deploy import metrics, processes
 from resolute.deploy.cluster import Cluster
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.deploy.processes import ChildStatus
 from resolute.deploy.progress import Progress
 from resolute.proto.errors import Unavailable
@@ -31,21 +31,21 @@ Marks = dict[str, int]
 """How long each log was before this start, by file name."""
 
 
-def marks(places: Places) -> Marks:
-    return {file.name: file.stat().st_size for file in places.logs.glob("*.log")}
+def marks(paths: ClusterPaths) -> Marks:
+    return {file.name: file.stat().st_size for file in paths.logs.glob("*.log")}
 
 
 def wait_until_ready(
-    places: Places, cluster: Cluster, supervisor: subprocess.Popen[bytes], before: Marks, progress: Progress
+    paths: ClusterPaths, cluster: Cluster, supervisor: subprocess.Popen[bytes], before: Marks, progress: Progress
 ) -> None:
     """Raises Unavailable, with the last lines that whoever fails has logged since `before`."""
     deadline = time.monotonic() + PATIENCE_S
     said: set[str] = set()
     grown = ""
     while time.monotonic() < deadline:
-        _check(supervisor, places, before)
-        for status in processes.statuses(places):
-            _give_up_if_hopeless(places, status, before)
+        _check(supervisor, paths, before)
+        for status in processes.statuses(paths):
+            _give_up_if_hopeless(paths, status, before)
         parts, growth = _parts(cluster)
         if growth and growth != grown:  # tables of a new release grow from a long log: that may take minutes
             deadline = time.monotonic() + PATIENCE_S
@@ -56,62 +56,62 @@ def wait_until_ready(
             if up and part not in said:
                 said.add(part)
                 progress.say(f"{part} ready")
-        if "gateway" in said and agents_are_known(places, [agent.name for agent in cluster.agents]):
+        if "gateway" in said and agents_are_known(paths, [agent.name for agent in cluster.agents]):
             if cluster.agents:
                 progress.say(f"{len(cluster.agents)} agent{'s' * (len(cluster.agents) > 1)} ready")
             return
         time.sleep(0.05)
     if "gateway" in said:
-        raise Unavailable(_silent(places, [agent.name for agent in cluster.agents], before))
-    why = _last_lines(places.logs / "services.log", before)
+        raise Unavailable(_silent(paths, [agent.name for agent in cluster.agents], before))
+    why = _last_lines(paths.logs / "services.log", before)
     raise Unavailable(f"the cluster did not answer on {cluster.url} within {PATIENCE_S:g} s:\n{why}")
 
 
-def wait_for_agents(places: Places, names: Sequence[str], before: Marks) -> None:
+def wait_for_agents(paths: ClusterPaths, names: Sequence[str], before: Marks) -> None:
     """Return once the scheduler knows all of them. Raises Unavailable, with the last lines of those that fail."""
     deadline = time.monotonic() + PATIENCE_S
-    while not agents_are_known(places, names):
-        for status in processes.statuses(places):
+    while not agents_are_known(paths, names):
+        for status in processes.statuses(paths):
             if status.name in names:
-                _give_up_if_hopeless(places, status, before)
+                _give_up_if_hopeless(paths, status, before)
         if time.monotonic() > deadline:
-            raise Unavailable(_silent(places, names, before))
+            raise Unavailable(_silent(paths, names, before))
         time.sleep(0.05)
 
 
-def agents_are_known(places: Places, names: Sequence[str]) -> bool:
+def agents_are_known(paths: ClusterPaths, names: Sequence[str]) -> bool:
     """Whether the scheduler has heard of the very processes that run as these agents now."""
-    pids = {status.name: status.pid for status in processes.statuses(places)}
-    return all(_known_as(places, name) == pids.get(name, 0) for name in names)
+    pids = {status.name: status.pid for status in processes.statuses(paths)}
+    return all(_known_as(paths, name) == pids.get(name, 0) for name in names)
 
 
-def _known_as(places: Places, name: str) -> int | None:
+def _known_as(paths: ClusterPaths, name: str) -> int | None:
     """The process of the agent that the scheduler has heard of last."""
     try:
-        return int((places.agent(name) / "agent.lock").read_text() or 0)
+        return int((paths.agent(name) / "agent.lock").read_text() or 0)
     except (OSError, ValueError):
         return None
 
 
-def _silent(places: Places, names: Sequence[str], before: Marks) -> str:
-    missing = [name for name in names if not agents_are_known(places, [name])]
-    why = "\n".join(_last_lines(places.logs / f"{name}.log", before) for name in missing)
+def _silent(paths: ClusterPaths, names: Sequence[str], before: Marks) -> str:
+    missing = [name for name in names if not agents_are_known(paths, [name])]
+    why = "\n".join(_last_lines(paths.logs / f"{name}.log", before) for name in missing)
     return f"the scheduler has not heard of {', '.join(missing)} within {PATIENCE_S:g} s:\n{why}"
 
 
-def wait_until_started(places: Places, supervisor: subprocess.Popen[bytes], before: Marks) -> None:
+def wait_until_started(paths: ClusterPaths, supervisor: subprocess.Popen[bytes], before: Marks) -> None:
     """Return once the supervisor has read its plan and started it."""
     deadline = time.monotonic() + PATIENCE_S
-    while not processes.statuses(places):
-        _check(supervisor, places, before)
+    while not processes.statuses(paths):
+        _check(supervisor, paths, before)
         if time.monotonic() > deadline:
             raise Unavailable(f"the supervisor started nothing within {PATIENCE_S:g} s")
         time.sleep(0.02)
 
 
-def _check(supervisor: subprocess.Popen[bytes], places: Places, before: Marks) -> None:
+def _check(supervisor: subprocess.Popen[bytes], paths: ClusterPaths, before: Marks) -> None:
     if supervisor.poll() is not None:
-        raise Unavailable(f"the supervisor has ended:\n{_last_lines(places.logs / 'supervisor.log', before)}")
+        raise Unavailable(f"the supervisor has ended:\n{_last_lines(paths.logs / 'supervisor.log', before)}")
 
 
 def _parts(cluster: Cluster) -> tuple[dict[str, bool], str]:
@@ -155,12 +155,12 @@ def get(url: str, path: str) -> tuple[int, dict[str, Any]]:
     return response.status, told if isinstance(told, dict) else {}
 
 
-def _give_up_if_hopeless(places: Places, status: ChildStatus, before: Marks) -> None:
+def _give_up_if_hopeless(paths: ClusterPaths, status: ChildStatus, before: Marks) -> None:
     hopeless = status.exit_code == UNUSABLE and status.name != "nats"
     if hopeless or status.failures >= FAILURES_MAX:
         raise Unavailable(
             f"{status.name} does not start (exit code {status.exit_code}):\n"
-            + _last_lines(places.logs / f"{status.name}.log", before)
+            + _last_lines(paths.logs / f"{status.name}.log", before)
         )
 
 

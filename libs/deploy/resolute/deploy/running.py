@@ -13,45 +13,45 @@ import psutil
 
 from resolute.deploy import cluster, processes
 from resolute.deploy.args import ClusterUp
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import Refused, ResoluteError
 
 SUPERVISOR = "resolute.deploy.supervisor"
 
 
-def find(cluster_name: str, data_dir: Path | None) -> Places:
+def find(cluster_name: str, data_dir: Path | None) -> ClusterPaths:
     """The directory that is named; else that of the cluster of this name, wherever it runs; else, for the usual name,
     that of the only cluster that runs here; else the usual directory, whether there is a cluster in it or not.
 
     Raises Refused where several run that could be meant.
     """
-    usual = Places.of(cluster_name, data_dir)
+    usual = ClusterPaths.of(cluster_name, data_dir)
     if data_dir is not None or processes.supervisor_pid(usual) is not None:
         return usual
     known = list(clusters())
-    meant = [places for name, places in known if name == cluster_name]
+    meant = [paths for name, paths in known if name == cluster_name]
     if not meant and cluster_name == ClusterUp().cluster_name:
-        meant = [places for _, places in known]
+        meant = [paths for _, paths in known]
     if len(meant) > 1:
-        listed = ", ".join(sorted(str(places.root) for places in meant))
+        listed = ", ".join(sorted(str(paths.root) for paths in meant))
         raise Refused(f"several clusters run here; name the directory of one with --data-dir: {listed}")
     return meant[0] if meant else usual
 
 
-def clusters() -> Iterator[tuple[str, Places]]:
+def clusters() -> Iterator[tuple[str, ClusterPaths]]:
     """Names and places of the clusters that run here, as far as this user may read them."""
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         if SUPERVISOR in words[1:3]:
-            places = Places(Path(words[words.index(SUPERVISOR) + 1]).parent.parent)
-            if (name := _name(places, process.pid)) is not None:
-                yield name, places
+            paths = ClusterPaths(Path(words[words.index(SUPERVISOR) + 1]).parent.parent)
+            if (name := _name(paths, process.pid)) is not None:
+                yield name, paths
 
 
-def _name(places: Places, pid: int) -> str | None:
+def _name(paths: ClusterPaths, pid: int) -> str | None:
     """The name of the cluster that this supervisor keeps; None where its directory says otherwise, or nothing."""
     try:
-        known = cluster.load(places) if processes.supervisor_pid(places) == pid else None
+        known = cluster.load(paths) if processes.supervisor_pid(paths) == pid else None
     except (OSError, ResoluteError):
         return None
     return known.name if known is not None else None

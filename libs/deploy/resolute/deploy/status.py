@@ -13,7 +13,7 @@ from resolute.cli.output import table
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.deploy import metrics, processes
 from resolute.deploy.cluster import AgentPart, Cluster, process_names
-from resolute.deploy.places import Places
+from resolute.deploy.paths import ClusterPaths
 from resolute.deploy.processes import ChildStatus
 from resolute.deploy.readiness import get
 
@@ -79,10 +79,10 @@ class ClusterStatus:
     services: Sequence[ProcessStatus]
 
 
-def look(places: Places, cluster: Cluster) -> ClusterStatus:
-    supervisor = processes.supervisor_pid(places)
-    children = {child.name: child for child in processes.statuses(places)} if supervisor is not None else {}
-    agents = tuple(_agent(places, cluster, agent, children) for agent in cluster.agents)
+def look(paths: ClusterPaths, cluster: Cluster) -> ClusterStatus:
+    supervisor = processes.supervisor_pid(paths)
+    children = {child.name: child for child in processes.statuses(paths)} if supervisor is not None else {}
+    agents = tuple(_agent(paths, cluster, agent, children) for agent in cluster.agents)
     names = {agent.name for agent in cluster.agents}
     others = ["postgres", "nats", *(name for name in process_names(cluster) if name not in names)]
     services = tuple(_process(cluster, name, children) for name in others)
@@ -97,10 +97,10 @@ def look(places: Places, cluster: Cluster) -> ClusterStatus:
         address=cluster.url,
         version=str(told.get("version", "")),
         release=version("resolute"),
-        data_dir=str(places.root),
+        data_dir=str(paths.root),
         storage=cluster.storage,
         discovery=f"{cluster.url}/prom/det-http-sd-config",
-        metrics_token_file=str(places.metrics_token),
+        metrics_token_file=str(paths.metrics_token),
         pools=_pools(cluster),
         agents=agents,
         services=services,
@@ -126,19 +126,19 @@ def _state(where: str) -> str:
     return "ready" if get(f"http://{where}", "/ready")[0] == http.HTTPStatus.OK else "not ready"
 
 
-def _agent(places: Places, cluster: Cluster, agent: AgentPart, children: dict[str, ChildStatus]) -> AgentStatus:
+def _agent(paths: ClusterPaths, cluster: Cluster, agent: AgentPart, children: dict[str, ChildStatus]) -> AgentStatus:
     return AgentStatus(
         process=_process(cluster, agent.name, children),
         pool=agent.pool,
         slots=agent.slots,
         runtime=agent.runtime,
-        isolation="containers" if agent.runtime == "docker" else _isolation(places, agent.name),
+        isolation="containers" if agent.runtime == "docker" else _isolation(paths, agent.name),
     )
 
 
-def _isolation(places: Places, agent: str) -> str:
+def _isolation(paths: ClusterPaths, agent: str) -> str:
     try:
-        return (places.agent(agent) / isolation.NOTE).read_text().partition(":")[0].strip() or "unknown"
+        return (paths.agent(agent) / isolation.NOTE).read_text().partition(":")[0].strip() or "unknown"
     except OSError:
         return "unknown"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from resolute.checkpoint.story import COUNTS, source_of
+from resolute.checkpoint.experiment_facts import COUNTS, source_of
 from resolute.proto.checkpoint import CheckpointCompleted, CheckpointDeletionRequested
 from resolute.proto.experiment import ExperimentContinued, ExperimentCreated, ExperimentEdited, ExperimentEnded
 from resolute.proto.message import Event

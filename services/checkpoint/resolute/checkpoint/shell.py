@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import structlog
 
-from resolute.checkpoint import registry, story
+from resolute.checkpoint import experiment_facts, registry
 from resolute.checkpoint.decide import Metrics, decide, to_delete
+from resolute.checkpoint.experiment_facts import ExperimentFacts
 from resolute.checkpoint.reactions import End, Hold, RemoveFiles, Retain, react
 from resolute.checkpoint.registry import Checkpoint, Registry, State
-from resolute.checkpoint.story import Story
 from resolute.eventlog import Appended
 from resolute.proto import streams
 from resolute.proto.checkpoint import (
@@ -57,7 +57,7 @@ class CheckpointStore:
     def __init__(self, context: Context, open_storage: Callable[[Object], StorageManager] = open_storage) -> None:
         self._log, self._open, self._cluster_id = context.log, open_storage, context.cluster_id
         self._registries = Aggregates(context.log, Registry, registry.evolve)
-        self._stories = Aggregates(context.log, Story, story.evolve)
+        self._experiments = Aggregates(context.log, ExperimentFacts, experiment_facts.evolve)
         self._leaving: dict[int, asyncio.Task[None]] = {}
 
     async def handle(self, command: Command, cause: Cause) -> Reply:
@@ -94,18 +94,18 @@ class CheckpointStore:
                 await self._remove(experiment_id, uuid, globs, cause)
 
     async def _retain(self, experiment_id: int, cause: Cause) -> None:
-        found = await self._story(experiment_id)
+        found = await self._facts_of(experiment_id)
         if found.ended:
             await self._execute(experiment_id, found.retention(experiment_id), cause.then("retain"))
 
     async def _hold(self, uuid: str, by: int, cause: Cause) -> None:
         owner = await self._owner(uuid)
-        if owner is not None and not (await self._story(by)).ended:
+        if owner is not None and not (await self._facts_of(by)).ended:
             await self._execute(owner, HoldCheckpoint(owner, uuid, by), cause.then("hold"))
 
     async def _let_go(self, experiment_id: int, cause: Cause) -> None:
         """Its source's own experiment may have ended meanwhile, and its policy passed this one over."""
-        found = await self._story(experiment_id)
+        found = await self._facts_of(experiment_id)
         owner = await self._owner(found.source) if found.source and found.ended else None
         if owner is not None and found.source:
             released = ReleaseCheckpoint(owner, found.source, experiment_id)
@@ -121,18 +121,18 @@ class CheckpointStore:
     async def _execute(self, experiment_id: int, command: CheckpointCommand, cause: Cause) -> Appended:
         metrics: Metrics = {}
         if isinstance(command, ApplyRetention):
-            metrics = (await self._story(experiment_id)).metrics
+            metrics = (await self._facts_of(experiment_id)).metrics
         return await self._registries.execute(
             _stream(experiment_id), lambda found: decide(command, found, metrics), cause
         )
 
     async def _preview(self, command: ApplyRetention) -> Reply:
         found = await self._registry(command.experiment_id)
-        metrics = (await self._story(command.experiment_id)).metrics
+        metrics = (await self._facts_of(command.experiment_id)).metrics
         return Reply(data={"deleted": to_delete(command, found, metrics)[1]})
 
     async def _check_ended(self, experiment_id: int) -> None:
-        if not (await self._story(experiment_id)).ended:
+        if not (await self._facts_of(experiment_id)).ended:
             raise Refused(
                 f"cannot apply retention to experiment {experiment_id}: it has not ended, and its trials may still "
                 "resume; the policy is applied at its end"
@@ -205,7 +205,7 @@ class CheckpointStore:
                 where = f"checkpoint {uuid}"
                 await self._remove(experiment_id, uuid, (), cause.then(uuid))
             where = "its TensorBoard files"
-            storage = command.storage or (await self._story(experiment_id)).storage
+            storage = command.storage or (await self._facts_of(experiment_id)).storage
             if storage:
                 events = event_files(self._cluster_id, experiment_id)
                 await asyncio.to_thread(self._open(storage).remove, events)
@@ -217,8 +217,8 @@ class CheckpointStore:
     async def _registry(self, experiment_id: int) -> Registry:
         return await self._registries.state(_stream(experiment_id))
 
-    async def _story(self, experiment_id: int) -> Story:
-        return await self._stories.state(streams.EXPERIMENT.stream(experiment_id))
+    async def _facts_of(self, experiment_id: int) -> ExperimentFacts:
+        return await self._experiments.state(streams.EXPERIMENT.stream(experiment_id))
 
 
 def _look(storage: StorageManager, uuid: str) -> dict[str, int]:
@@ -240,6 +240,6 @@ def _experiment_of(command: CheckpointCommand) -> int:
 
 
 def _because_of(recorded: Recorded) -> Cause:
-    """The cause of a reaction: its own id, in the story that the event belongs to."""
+    """The cause of a reaction: an id of its own, with the correlation id of the event."""
     told = recorded.cause
     return Cause(recorded.id, told.actor, told.correlation_id or told.id, told.traceparent)

@@ -1,4 +1,4 @@
-"""Showing logs: the last lines of every file in a folder, and what is added, each line under its file's name."""
+"""Prints logs: the last lines of every file in a folder, and lines that are added, each with its file's name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOK_EVERY_S = 0.3
 
 
 def show(folder: Path, *, follow: bool, out: TextIO = sys.stdout) -> None:
-    """Print, and with `follow` go on until interrupted."""
+    """Prints the last lines; with `follow`, goes on with new lines until interrupted."""
     offsets = {file: _print_last(file, out) for file in sorted(folder.glob("*.log"))}
     while follow:
         time.sleep(LOOK_EVERY_S)
@@ -28,7 +28,8 @@ def _print_last(file: Path, out: TextIO) -> int:
 
 
 def _print_new(file: Path, offset: int, out: TextIO) -> int:
-    """Whole lines after `offset`; a file that shrank was put aside and begun anew."""
+    """Prints the whole lines after `offset`. A file that is smaller than before was rotated: it is read from its
+    start."""
     try:
         size = file.stat().st_size
         if size == offset:

@@ -1,4 +1,4 @@
-"""Where an embedded cluster keeps what: one directory a cluster, private to its owner."""
+"""The files and folders of an embedded cluster: one directory for each cluster, which only its owner can read."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def default_root(cluster_name: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ClusterPaths:
     root: Path
 
     @classmethod
-    def of(cls, cluster_name: str, data_dir: Path | None) -> Places:
+    def of(cls, cluster_name: str, data_dir: Path | None) -> ClusterPaths:
         return cls((data_dir or default_root(cluster_name)).expanduser().absolute())
 
     @property
     def description(self) -> Path:
-        """What the cluster is: its id, ports, agents. There once the cluster was up."""
+        """The description of the cluster: its id, ports, agents. The file exists once the cluster was up."""
         return self.root / "cluster.json"
 
     @property
-    def turn(self) -> Path:
+    def command_lock(self) -> Path:
         """The lock of the command that is changing the cluster."""
         return self.root / "command.lock"
 
@@ -41,7 +41,7 @@ class Places:
 
     @property
     def run(self) -> Path:
-        """Of no use once nothing runs."""
+        """Files that are needed only while the cluster runs."""
         return self.root / "run"
 
     @property
@@ -62,12 +62,13 @@ class Places:
 
     @property
     def sealing_keys(self) -> Path:
-        """What protects the secrets of configurations. Without it they cannot be opened, whoever has the database."""
+        """The keys that encrypt the secrets of configurations. Without this file the database alone does not reveal
+        them."""
         return self.secrets / "sealing.keys"
 
     @property
     def metrics_token(self) -> Path:
-        """What a monitoring system shows to read the cluster's metrics."""
+        """The token with which a monitoring system reads the cluster's metrics."""
         return self.secrets / "metrics.token"
 
     @property
@@ -81,7 +82,7 @@ class Places:
 
     @property
     def storage(self) -> Path:
-        """Checkpoints, unless they are to be kept elsewhere."""
+        """The folder of checkpoints, unless the configuration names another one."""
         return self.root / "storage"
 
     def agent(self, name: str) -> Path:
@@ -94,12 +95,12 @@ class Places:
 
     @property
     def of_root(self) -> Path:
-        """Where root keeps what the user that Postgres then runs as has to get at."""
+        """For a cluster of root: the files that the user has to reach whom Postgres runs as."""
         return Path("/var/lib/resolute") / self.digest
 
     @property
     def socket_dir(self) -> Path:
-        """Postgres' socket, in a directory whose name is short enough for one."""
+        """The directory of Postgres' socket; its name is short enough for the path of a socket."""
         if os.geteuid() == 0:
             return self.of_root / "socket"
         if len(str(self.run)) > _SOCKET_PATH_MAX - len("/.s.PGSQL.5432"):
@@ -113,13 +114,13 @@ class Places:
 
 
 def make_private(folder: Path) -> Path:
-    """Make `folder` for its owner's eyes only."""
+    """Makes `folder`, which only its owner can read."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write whole or not at all, for its owner's eyes only."""
+    """Writes the whole file or nothing; only its owner can read it."""
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "w") as written:

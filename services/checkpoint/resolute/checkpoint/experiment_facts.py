@@ -18,7 +18,7 @@ COUNTS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 
 
 @dataclass(slots=True)
-class Story:
+class ExperimentFacts:
     """Owned by the fold that grows it."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict(zip(COUNTS, (0, 1, 1), strict=True)))
@@ -35,23 +35,23 @@ class Story:
         return ApplyRetention(experiment_id, **self.counts, smaller_is_better=self.smaller_is_better, preview=preview)
 
 
-def evolve(story: Story, event: Event) -> Story:
+def evolve(facts: ExperimentFacts, event: Event) -> ExperimentFacts:
     match event:
         case ExperimentCreated(config=config):
-            story.storage = config.get("checkpoint_storage") or {}
-            story.smaller_is_better = (config.get("searcher") or {}).get("smaller_is_better", True)
-            _take_counts(story, story.storage)
-            story.source = source_of(event)
+            facts.storage = config.get("checkpoint_storage") or {}
+            facts.smaller_is_better = (config.get("searcher") or {}).get("smaller_is_better", True)
+            _take_counts(facts, facts.storage)
+            facts.source = source_of(event)
         case ExperimentEdited(changes=changes):
-            _take_counts(story, changes)
+            _take_counts(facts, changes)
         case TrialValidated():
-            story.metrics[event.trial_id, event.steps_completed] = event.metric
+            facts.metrics[event.trial_id, event.steps_completed] = event.metric
         case ExperimentContinued(config=config):
-            story.ended = False
-            _take_counts(story, config.get("checkpoint_storage") or {})
+            facts.ended = False
+            _take_counts(facts, config.get("checkpoint_storage") or {})
         case ExperimentEnded():
-            story.ended = True
-    return story
+            facts.ended = True
+    return facts
 
 
 def source_of(event: ExperimentCreated | ExperimentContinued) -> str | None:
@@ -62,5 +62,5 @@ def source_of(event: ExperimentCreated | ExperimentContinued) -> str | None:
     return uuid
 
 
-def _take_counts(story: Story, given: Object) -> None:
-    story.counts.update({name: given[name] for name in COUNTS if given.get(name) is not None})
+def _take_counts(facts: ExperimentFacts, given: Object) -> None:
+    facts.counts.update({name: given[name] for name in COUNTS if given.get(name) is not None})

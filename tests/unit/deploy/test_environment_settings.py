@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolute.deploy import given
+from resolute.deploy import environment_settings
 from resolute.proto.errors import InvalidConfig, Refused
 
 TLS = {"RESOLUTE_API_TLS_CERT": "/c.pem", "RESOLUTE_API_TLS_KEY": "/k.pem"}
@@ -19,11 +19,14 @@ EVERY_KIND = {
 
 
 def test_settings_of_every_service_and_of_agents_are_taken() -> None:
-    assert given.settings({**EVERY_KIND, "PATH": "/bin"}) == EVERY_KIND
+    assert environment_settings.settings({**EVERY_KIND, "PATH": "/bin"}) == EVERY_KIND
 
 
 def test_agents_get_theirs_alone() -> None:
-    assert set(given.of_agents(EVERY_KIND)) == {"RESOLUTE_AGENT_WARM_START", "RESOLUTE_AGENT_TASK_VARIABLES"}
+    assert set(environment_settings.of_agents(EVERY_KIND)) == {
+        "RESOLUTE_AGENT_WARM_START",
+        "RESOLUTE_AGENT_TASK_VARIABLES",
+    }
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,7 @@ def test_agents_get_theirs_alone() -> None:
 )
 def test_what_could_have_no_effect_is_refused_by_name(name: str, says: str) -> None:
     with pytest.raises(Refused) as refused:
-        given.settings({name: "7"})
+        environment_settings.settings({name: "7"})
     assert name in refused.value.message
     assert says in refused.value.message
 
@@ -55,11 +58,11 @@ def test_what_could_have_no_effect_is_refused_by_name(name: str, says: str) -> N
 )
 def test_a_value_of_another_type_or_range_is_refused_before_anything_starts(name: str, value: str) -> None:
     with pytest.raises(InvalidConfig, match=name):
-        given.settings({name: value})
+        environment_settings.settings({name: value})
 
 
 def test_what_tests_are_told_is_left_alone() -> None:
-    assert given.settings({"RESOLUTE_REQUIRE": "docker", "RESOLUTE_INTEROP_VENV": "/v"}) == {}
+    assert environment_settings.settings({"RESOLUTE_REQUIRE": "docker", "RESOLUTE_INTEROP_VENV": "/v"}) == {}
 
 
 def test_processes_inherit_what_tasks_may_and_the_way_to_docker_and_to_traces() -> None:
@@ -71,4 +74,9 @@ def test_processes_inherit_what_tasks_may_and_the_way_to_docker_and_to_traces() 
         "WANDB_MODE": "w",
     }
     named = {"RESOLUTE_AGENT_TASK_VARIABLES": '["WANDB_*"]'}
-    assert set(given.passed_on(shell, named)) == {"PATH", "DOCKER_HOST", "OTEL_SERVICE_NAME", "WANDB_MODE"}
+    assert set(environment_settings.passed_on(shell, named)) == {
+        "PATH",
+        "DOCKER_HOST",
+        "OTEL_SERVICE_NAME",
+        "WANDB_MODE",
+    }

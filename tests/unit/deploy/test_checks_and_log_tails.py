@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from resolute.deploy import checks, cluster, drawn_ports, processes, tails
-from resolute.deploy.places import Places
+from resolute.deploy import checks, cluster, drawn_ports, log_tail, processes
+from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import Refused
 
 Usage = namedtuple("Usage", "total used free")
@@ -79,23 +79,23 @@ def test_a_number_that_is_no_port_is_refused(port: int) -> None:
 def test_a_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**9, 10**9, 5 * 2**20))
     with pytest.raises(Refused, match=r"cannot start on a full disk: .* has 5 MiB left"):
-        checks.data_directory(Places(tmp_path / "data"))
+        checks.data_directory(ClusterPaths(tmp_path / "data"))
 
 
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    beneath = Places(tmp_path / "file" / "data")
+    beneath = ClusterPaths(tmp_path / "file" / "data")
     assert processes.supervisor_pid(beneath) is None
     assert cluster.load(beneath) is None
     with pytest.raises(Refused, match=r"cannot write to .*file/data: Not a directory; .*--data-dir"):
-        checks.data_directory(Places(tmp_path / "file" / "data"))
+        checks.data_directory(ClusterPaths(tmp_path / "file" / "data"))
 
 
 def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("16\n")
     with pytest.raises(Refused, match="it was made by PostgreSQL 16, and this release runs 18"):
-        checks.data_directory(Places(tmp_path))
+        checks.data_directory(ClusterPaths(tmp_path))
 
 
 @pytest.mark.parametrize(("host", "is_loopback"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
@@ -112,7 +112,7 @@ def test_logs_are_shown_with_the_name_of_who_wrote_them(tmp_path: Path) -> None:
     (tmp_path / "nats.log").write_text("one\ntwo\n")
     (tmp_path / "services.log").write_text("".join(f"line {n}\n" for n in range(200)))
     out = io.StringIO()
-    tails.show(tmp_path, follow=False, out=out)
+    log_tail.show(tmp_path, follow=False, out=out)
     lines = out.getvalue().splitlines()
     assert lines[:2] == ["nats         | one", "nats         | two"]
     assert lines[2] == "services     | line 150"
@@ -122,10 +122,10 @@ def test_logs_are_shown_with_the_name_of_who_wrote_them(tmp_path: Path) -> None:
 def test_what_is_added_is_shown_in_whole_lines(tmp_path: Path) -> None:
     file, out = tmp_path / "nats.log", io.StringIO()
     file.write_text("old\nnew\nhal")
-    offset = tails._print_new(file, 4, out)
+    offset = log_tail._print_new(file, 4, out)
     file.write_text("old\nnew\nhalf\n")
-    offset = tails._print_new(file, offset, out)
+    offset = log_tail._print_new(file, offset, out)
     assert out.getvalue() == "nats         | new\nnats         | half\n"
     file.write_text("anew\n")
-    tails._print_new(file, offset, out)
+    log_tail._print_new(file, offset, out)
     assert out.getvalue().endswith("nats         | anew\n")

@@ -1,7 +1,7 @@
 """Settings that the person who starts an embedded cluster gives as `RESOLUTE_*` variables.
 
-Every setting of a service and of an agent reaches it; a name that is no setting is refused, and so is one that the
-command decides itself. What is given is remembered with the cluster, so that `agent-up` later finds the same.
+Every setting of a service or an agent can be given. A name that is no setting is refused, and so is a setting that the
+command decides itself. The settings are stored with the cluster, so that a later `agent-up` uses the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODELS: tuple[tuple[str, type[BaseSettings]], ...] = (
     ("RESOLUTE_PROVIDER_", LocalSettings),
     (PREFIX, Settings),
 )
-"""By the beginning of their names, the longest first."""
+"""The models of settings by the prefix of their variables, the longest prefix first."""
 
 HOST, PASSWORD = "RESOLUTE_API_HOST", "RESOLUTE_API_INITIAL_USER_PASSWORD"
 SEPARATE, TLS_CERT = "RESOLUTE_SEPARATE_SERVICES", "RESOLUTE_API_TLS_CERT"
@@ -80,8 +80,8 @@ DECIDED = {
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Those for services and agents. Raises Refused, naming the variable, for one that could have no effect, and
-    InvalidConfig for one whose value cannot be used."""
+    """The variables for services and agents. Raises Refused, naming the variable, for one that would have no effect,
+    and InvalidConfig for one whose value cannot be used."""
     found: dict[str, str] = {}
     for name, value in environ.items():
         name = name.upper()
@@ -96,8 +96,9 @@ def of_agents(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def passed_on(environ: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """What the cluster's processes inherit of the environment they are started from: what tasks may, and what names
-    the way to Docker and to a collector of traces. A person's other variables, secrets among them, go nowhere."""
+    """The variables that the cluster's processes inherit from the environment of the command: those that tasks may
+    inherit, and those for Docker and for a collector of traces. A person's other variables, which may be secrets, are
+    not inherited."""
     further = {
         name: value
         for name, value in environ.items()
@@ -136,7 +137,7 @@ def _check_value(model: type[BaseSettings], field: str, name: str, value: str) -
 
 
 def _config_for(annotation: Any) -> Any:
-    """A model brings its own configuration, and takes no other."""
+    """A pydantic model has a configuration of its own; pydantic refuses another one for it."""
     return None if isinstance(annotation, type) and issubclass(annotation, BaseModel) else {"extra": "forbid"}
 
 
