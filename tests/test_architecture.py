@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -141,6 +141,29 @@ def test_of_the_harness_the_others_use_only_the_library_of_storages() -> None:
         for imported in imports_of(sources(unit)):
             if imported.name.startswith("determined.") and imported.file.name != "local_trial.py":
                 assert imported.name.startswith(shared), f"{imported.file.relative_to(ROOT)} imports {imported.name}"
+
+
+CIRCLES_OF_THE_GATEWAY = (
+    {
+        *("access", "blobs", "call", "edge.callers", "gateway", "logins", "lookup", "routing", "sessions"),
+        "task_tokens",
+    },
+    {"handlers", "handlers.master", "table"},
+)
+"""Modules of the gateway that import one another in a circle. No further ones may: these will be taken apart, and then
+the list is empty."""
+
+
+def test_modules_do_not_import_one_another_in_circles() -> None:
+    """Imports inside functions and imports for types count as well: they only hide that two modules need each other."""
+    allowed = [{f"resolute.api.{name}" for name in circle} for circle in CIRCLES_OF_THE_GATEWAY]
+    found = circles({name: _modules_imported(file) - {name} for name, file in _modules().items()})
+    assert [sorted(circle) for circle in found if not any(circle <= known for known in allowed)] == []
+
+
+def test_a_circle_is_found_whatever_hangs_on_it() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set(), "f": {"a"}, "g": {"h"}, "h": {"g"}}
+    assert circles(graph) == [{"a", "b", "c"}, {"g", "h"}]
 
 
 def test_services_meet_in_messages_only() -> None:
@@ -411,6 +434,54 @@ def tree(file: Path) -> ast.Module:
 
 def imports_of(files: list[Path] | Iterator[Path]) -> list[Import]:
     return [Import(file, name, at_import) for file in files for name, at_import in _imported(tree(file), True)]
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """The groups of nodes from each of which a path leads to all others of the group."""
+    reached = {name: _reached(graph, name) for name in graph}
+    found: list[set[str]] = []
+    for name in graph:
+        circle = {other for other in reached[name] if name in reached[other]}
+        if circle and circle not in found:
+            found.append(circle)
+    return found
+
+
+def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    ahead = [start]
+    while ahead:
+        further = graph.get(ahead.pop(), set()) - reached
+        reached |= further
+        ahead += further
+    return reached
+
+
+@cache
+def _modules() -> dict[str, Path]:
+    """Every module of the repository, by its name in full."""
+    return {_module_name(file): file for unit in MAY_LEAN_ON for file in sources(unit)}
+
+
+def _module_name(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    start = next(place for place, part in enumerate(parts) if part in ("resolute", "determined"))
+    return ".".join(parts[start:]).removesuffix(".__init__")
+
+
+def _modules_imported(file: Path) -> set[str]:
+    """All imports of a module count: also those inside functions, and those for types alone."""
+    known = _modules()
+    names = {name for node in ast.walk(tree(file)) for name in _names_in(node)}
+    owners = {name if name in known else name.rpartition(".")[0] for name in names}
+    return owners & known.keys()
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def foreign(imports: list[Import]) -> set[str]:

@@ -17,8 +17,8 @@ import pytest
 from determined.launch import _layout
 from determined.launch._conduct import Case, Chief, Member
 from determined.launch._gang import Gang, Place
+from determined.launch._gang_link import Link, LinkClosed
 from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
-from determined.launch._line import HungUp, Link
 from determined.launch._own_name import Unreachable, let_it_stand_for
 from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
 from determined.launch._verdict import ECHO_S, LOST, WELL, WORDS_MAX, Failure, LastWords, Verdict, heard
@@ -161,7 +161,7 @@ def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed() -> None:
     assert other.wait_for("go", deadline=soon)["facts"] == {"port": 1}
     assert other.left_over() == [{"kind": "verdict"}]
     threading.Timer(0.05, one.close).start()
-    with pytest.raises(HungUp):
+    with pytest.raises(LinkClosed):
         other.wait_for("go", deadline=soon)
     other.close()
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from determined.launch._gang import Gang
-from determined.launch._line import BEAT_S, SILENCE_S, HungUp, Link
+from determined.launch._gang_link import BEAT_S, SILENCE_S, Link, LinkClosed
 from determined.launch._verdict import LOST, WELL, Failure, Verdict, decide_at, heard, verdict
 from determined.launch._workers import Worker, Workers
 
@@ -94,7 +94,7 @@ class Chief:
             try:
                 for message in link.receive():
                     self._note(container, message, now)
-            except HungUp:
+            except LinkClosed:
                 self._lose(container, "is gone: its launcher has ended without a word", now)
 
     def _note(self, container: int, message: dict[str, Any], now: float) -> None:
@@ -112,7 +112,7 @@ class Chief:
         for container, link in list(self._links.items()):
             try:
                 link.send({"kind": "beat"})
-            except HungUp as problem:
+            except LinkClosed as problem:
                 self._lose(container, f"is gone: {problem}", now)
             else:
                 if now - link.heard_at > SILENCE_S:
@@ -142,7 +142,7 @@ class Chief:
         found = self._case.verdict(now)
         if found is not None:
             for link in self._links.values():
-                with contextlib.suppress(HungUp):  # whoever is gone by now need not be told
+                with contextlib.suppress(LinkClosed):  # whoever is gone by now need not be told
                     link.send({"kind": "verdict", "verdict": found})
         return found
 
@@ -165,7 +165,7 @@ class Member:
         if self._link in set(ready):
             try:
                 self._note(self._link.receive())
-            except HungUp:
+            except LinkClosed:
                 self._lose("is gone: its launcher has ended without a word", now)
 
     def _note(self, messages: Iterable[dict[str, Any]]) -> None:
@@ -176,7 +176,7 @@ class Member:
     def _tell(self, message: dict[str, Any], now: float) -> None:
         try:
             self._link.send(message)
-        except HungUp as problem:
+        except LinkClosed as problem:
             self._lose(f"is gone: {problem}", now)
 
     def _lose(self, why: str, now: float) -> None:
@@ -214,10 +214,10 @@ class Member:
 def conduct(gang: Gang, workers: Iterable[Worker]) -> Verdict:
     """Start this container's workers and see the gang through; none of them is left afterwards."""
     crew = Workers(gang.here.name)
-    office = Chief(gang) if gang.is_chief else Member(gang)
+    role = Chief(gang) if gang.is_chief else Member(gang)
     with _signals() as asked:
         crew.start(workers)
-        found = _watch(crew, office, asked)
+        found = _watch(crew, role, asked)
         if found.code == ASKED_TO_END:
             crew.stop(STOP_S)
         crew.end()
@@ -225,33 +225,33 @@ def conduct(gang: Gang, workers: Iterable[Worker]) -> Verdict:
     return found
 
 
-def _watch(crew: Workers, office: Chief | Member, asked: int) -> Verdict:
+def _watch(crew: Workers, role: Chief | Member, asked: int) -> Verdict:
     done = stopped = False
     told = running = 0
     beat_at = 0.0
-    while (found := office.verdict(time.monotonic())) is None:
-        links = office.sources()
-        wait_s = min(BEAT_S, office.look_again_s(time.monotonic()))
+    while (found := role.verdict(time.monotonic())) is None:
+        links = role.sources()
+        wait_s = min(BEAT_S, role.look_again_s(time.monotonic()))
         sources: list[int | Link] = [asked, *links, *crew.sources()]
         ready = select.select(sources, [], [], wait_s)[0]
         crew.hear(one for one in ready if isinstance(one, int))
         now = time.monotonic()
-        office.hear((one for one in ready if isinstance(one, Link)), now)
+        role.hear((one for one in ready if isinstance(one, Link)), now)
         for failure in crew.failures[told:]:
-            office.failed(failure, now)
+            role.failed(failure, now)
         told = len(crew.failures)
         if crew.running != running:  # after the failures: the case may be closed once no rank runs
             running = crew.running
-            office.running(running, now)
+            role.running(running, now)
         if crew.over and not done and not told:
             done = True
-            office.done()
+            role.done()
         if asked in ready and not stopped:
             stopped = True
-            office.stopped()
+            role.stopped()
         if now >= beat_at:
             beat_at = now + BEAT_S
-            office.beat(now)
+            role.beat(now)
     return found
 
 

@@ -19,7 +19,7 @@ from determined._info import ClusterInfo
 from determined.common.api import Session
 from determined.common.api._session import segment
 from determined.launch import _interfaces, _layout, _preflight
-from determined.launch._line import HungUp, Link
+from determined.launch._gang_link import Link, LinkClosed
 from determined.launch._preflight import CannotTalk, Peer
 
 THREADS = "OMP_NUM_THREADS"
@@ -97,7 +97,7 @@ class Gang:
             refusal = next(filter(None, [refusal, *(answer["refusal"] for answer in answers)]), None)
             for link in self.links.values():
                 link.send({"kind": "go", "facts": mine, "refusal": refusal})
-        except HungUp as problem:
+        except LinkClosed as problem:
             raise Unlucky(f"a launcher of this gang went away before the workers were started: {problem}") from problem
         return self._go(mine, refusal)
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import torch
 
-if TYPE_CHECKING:
-    from determined.pytorch._context import PyTorchTrialContext
+
+class WrapsScaler(Protocol):
+    """The part of the trial context that this module needs. The trial context imports this module, so this module does
+    not import the trial context."""
+
+    def wrap_scaler(self, scaler: Any) -> Any: ...
 
 
 class PyTorchExperimentalContext:
-    """Switches to throw in a trial's constructor."""
+    """Switches for a trial's constructor."""
 
-    def __init__(self, parent: PyTorchTrialContext) -> None:
+    def __init__(self, parent: WrapsScaler) -> None:
         self._parent = parent
         self._auto_amp = False
         self._data_checks_disabled = False
         self._auto_to_device = True
 
     def use_amp(self) -> None:
-        """Train in mixed precision, with a gradient scaler that the platform looks after.
+        """Train in mixed precision, with a gradient scaler that the platform updates and saves.
 
-        Call it before wrapping models. Without a GPU it changes nothing.
+        Call it before wrapping models. Without a GPU it has no effect.
         """
         self._parent.wrap_scaler(torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available()))
         self._auto_amp = True

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from determined import errors
+from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._units import Batch, Epoch, TrainUnit
-
-if TYPE_CHECKING:
-    from determined.pytorch._context import PyTorchTrialContext
 
 logger = logging.getLogger("determined.pytorch")
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from determined.common.api import Session, errors
 from determined.searcher._code import model_definition
-from determined.searcher._desk import Desk, Wire
 from determined.searcher._journal import Journal
 from determined.searcher._method import ExitedReason, Operation, SearcherState, SearchMethod
+from determined.searcher._operation_queue import OperationQueue, Wire
 
 logger = logging.getLogger("determined.searcher")
 
@@ -41,7 +41,7 @@ class LocalSearchRunner:
         self.state = SearcherState()
         self._journal = Journal(pathlib.Path(searcher_dir or "searcher"))
         self._session = session
-        self._desk = Desk()
+        self._operations = OperationQueue()
 
     def run(
         self,
@@ -81,30 +81,30 @@ class LocalSearchRunner:
     def _answer(self, session: Session, path: str, event: Mapping[str, Any]) -> None:
         released = self._heard(event)
         operations = self._told(event)
-        posted = [*released, *self._desk.send(operations, self.search_method.progress(self.state))]
+        posted = [*released, *self._operations.send(operations, self.search_method.progress(self.state))]
         self.state.last_event_id = int(event["id"])
         inactive = "experimentInactive" in event
-        step = {"state": _dumped(self.state), "desk": self._desk.dump(), "posted": [] if inactive else posted}
+        step = {"state": _dumped(self.state), "desk": self._operations.dump(), "posted": [] if inactive else posted}
         self._journal.write(self.state.last_event_id, step, self.search_method.save_method_state)
         if not inactive:
             self._post(session, path, posted)
 
     def _heard(self, event: Mapping[str, Any]) -> list[Wire]:
         """What had to wait for the event. The runner's own account of the search is brought up to it."""
-        state, desk = self.state, self._desk
+        state, operations = self.state, self._operations
         match event:
             case {"trialCreated": {"requestId": name}}:
                 state.trials_created.add(uuid.UUID(name))
-                return desk.created(uuid.UUID(name))
+                return operations.created(uuid.UUID(name))
             case {"validationCompleted": {"requestId": name}}:
-                return desk.reached(uuid.UUID(name))
+                return operations.reached(uuid.UUID(name))
             case {"trialClosed": {"requestId": name}}:
                 state.trials_closed.add(uuid.UUID(name))
-                desk.ended(uuid.UUID(name))
+                operations.ended(uuid.UUID(name))
             case {"trialExitedEarly": {"requestId": name}}:
                 state.trials_closed.add(uuid.UUID(name))
                 state.failures.add(uuid.UUID(name))
-                desk.ended(uuid.UUID(name))
+                operations.ended(uuid.UUID(name))
             case {"experimentInactive": {"experimentState": ended}} if ended != "STATE_PAUSED":
                 state.experiment_completed = True
                 state.experiment_failed = ended == "STATE_ERROR"
@@ -143,7 +143,7 @@ class LocalSearchRunner:
             return
         step, method = found
         self.state = _loaded(step["state"])
-        self._desk.load(step["desk"])
+        self._operations.load(step["desk"])
         self.search_method.load_method_state(method)
         logger.info("going on after event %s", self.state.last_event_id)
         if step["posted"]:

@@ -1,4 +1,4 @@
-"""Operations on their way to the master: one thing at a time is asked of a trial, the rest waits its turn here."""
+"""Operations on their way to the master: a trial gets one at a time, and its further operations wait here."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from determined.searcher._method import Close, Create, Operation, Progress, Shut
 Wire = dict[str, Any]
 
 
-class Desk:
+class OperationQueue:
     def __init__(self) -> None:
         self._waiting: dict[str, list[Wire]] = {}
         self._busy: set[str] = set()
-        """Trials that were asked for something, and have not said that it is done."""
+        """Trials with an operation that was sent and is not done yet."""
 
     def send(self, operations: Sequence[Operation], progress: float) -> list[Wire]:
-        """What of `operations` can be asked for now; a shutdown is asked for alone."""
+        """The operations of `operations` that can be sent now; a shutdown is sent alone."""
         for operation in operations:
             if isinstance(operation, Shutdown):
                 return [{"shutDown": {"cancel": operation.cancel, "failure": operation.failure}}]
@@ -35,8 +35,8 @@ class Desk:
                 case Close(request_id=request_id):
                     close = {"closeTrial": {"requestId": str(request_id)}}
                     sent += self._ask(str(request_id), close, later=str(request_id) in created)
-                case Progress(progress=told):
-                    progress = told
+                case Progress(progress=reported):
+                    progress = reported
                 case _:
                     raise TypeError(f"expected one of the operations of determined.searcher, found {operation!r}")
         return [*sent, {"setSearcherProgress": {"progress": min(max(float(progress), 0.0), 1.0)}}]
@@ -49,11 +49,11 @@ class Desk:
         return [wire]
 
     def created(self, request_id: uuid.UUID) -> list[Wire]:
-        """The trial is there. What can be asked of it now, unless a length was asked for together with it."""
+        """The trial was created. Returns its next operation, unless one was sent together with its creation."""
         return [] if str(request_id) in self._busy else self._next(str(request_id))
 
     def reached(self, request_id: uuid.UUID) -> list[Wire]:
-        """It has trained as far as it was told. What waits to be asked of it next."""
+        """The trial has reached its length. Returns its next operation."""
         self._busy.discard(str(request_id))
         return self._next(str(request_id))
 

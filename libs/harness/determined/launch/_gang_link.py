@@ -1,7 +1,8 @@
-"""The line between the launchers of a gang: the chief's listens, the others call, and small JSON messages go both ways.
+"""The connections between the launchers of a gang: the chief's launcher listens, the others connect to it, and small
+JSON messages go both ways.
 
-It is open for as long as the gang lives. Each end sends a beat every second, so that one that falls silent is missed
-within seconds even where its connection is never closed.
+A connection is open for as long as the gang runs. Each end sends a beat every second, so that the other end notices
+within seconds when a launcher is gone, even where the connection is never closed.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any
 
 BEAT_S = 1.0
 SILENCE_S = 15.0
-"""A launcher that says nothing for so long is gone, or its host is, or the network between. Long enough that a network
-which pauses for a moment, or a host that swaps, costs nobody a run."""
+"""After so long without a message a launcher counts as gone, or its host, or the network. The time is long enough that
+a network which pauses for a moment, or a host that swaps, does not end a run."""
 SEND_S = 2.0
 MESSAGE_BYTES_MAX = 1 << 20
 
 
-class HungUp(Exception):
-    """The other end is gone; nothing more will come."""
+class LinkClosed(Exception):
+    """The connection is closed: no further message will come."""
 
 
 class Link:
@@ -43,16 +44,16 @@ class Link:
         try:
             self.connection.sendall(json.dumps(message).encode() + b"\n")
         except OSError as problem:
-            raise HungUp(str(problem)) from problem
+            raise LinkClosed(str(problem)) from problem
 
     def receive(self) -> list[dict[str, Any]]:
         """What has come, for a link that has something to read; perhaps no whole message yet. Raises HungUp."""
         try:
             data = self.connection.recv(1 << 16)
         except OSError as problem:
-            raise HungUp(str(problem)) from problem
+            raise LinkClosed(str(problem)) from problem
         if not data or len(self._buffer) > MESSAGE_BYTES_MAX:
-            raise HungUp("the connection was closed")
+            raise LinkClosed("the connection was closed")
         self.heard_at = time.monotonic()
         self._buffer += data
         *lines, rest = bytes(self._buffer).split(b"\n")
@@ -68,10 +69,10 @@ class Link:
                     if message["kind"] == kind:
                         self._left_over = messages[at + 1 :]
                         return message
-        raise HungUp("it said nothing in time")
+        raise LinkClosed("it said nothing in time")
 
     def left_over(self) -> list[dict[str, Any]]:
-        """What came together with the message that was waited for, once."""
+        """The messages that came together with the one that was waited for. A second call returns none of them."""
         messages, self._left_over = self._left_over, []
         return messages
 
