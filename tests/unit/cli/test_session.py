@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from resolute.cli import session as sessions
-from resolute.cli.answers import error_message
 from resolute.cli.errors import ApiError, NotFound, Unauthenticated, Unreachable
+from resolute.cli.responses import error_message
 from resolute.cli.session import Session, encode_query
 
 ANYTHING = "GET /api/v1/anything"

@@ -8,7 +8,7 @@ class CliError(Exception):
 
 
 class Unreachable(CliError):
-    """Nobody answers at the master's address."""
+    """No master answers at the address."""
 
 
 class ApiError(CliError):
@@ -20,7 +20,7 @@ class ApiError(CliError):
 
 
 class Unauthenticated(ApiError):
-    """The master does not know who is asking (401)."""
+    """The request has no valid token (401)."""
 
 
 class NotFound(ApiError):

@@ -1,4 +1,4 @@
-"""Becoming somebody: which user a command acts as, and where the token comes from.
+"""Logging in: which user a command acts as, and where the token comes from.
 
 In this order: `-u`; DET_USER with DET_PASS; the active user of the token store; DET_USER with
 DET_USER_TOKEN, as inside a task; and at last the user `determined` with an empty password.
@@ -23,7 +23,8 @@ DEFAULT_USER = "determined"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who a command acts as, and what it has to prove it with; nothing means: ask."""
+    """The user that a command acts as, with the password or token, where these were given; otherwise the command
+    asks."""
 
     user: str
     password: str | None = None

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 Note = Callable[[str, int, int], None]
-"""What is being done, how far it is, and of how much."""
+"""Reports progress: the name of the work, how much is done, and how much there is."""
 
 LINE_EVERY_S = 5.0
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
 
-from resolute.cli import answers
+from resolute.cli import responses
 from resolute.cli.errors import Unreachable
 from resolute.cli.terminal import Progress
 from resolute.cli.trust import NamedHTTPSConnection, Trust
@@ -30,7 +30,7 @@ _PATIENCE_S = 120.0  # for an ordinary answer; a stream may be silent for as lon
 
 
 class Session:
-    """A conversation with the master at `master`, as whoever `token` belongs to."""
+    """Requests to the master at `master`, as the user of `token`."""
 
     def __init__(self, master: str, token: str = "", *, trust: Trust | None = None) -> None:
         self.master, self.token, self.user = master, token, ""
@@ -79,8 +79,8 @@ class Session:
         """
         with self._opened("GET", path, query, {}) as response:
             if response.status != 200:
-                raise answers.refusal(response.status, response.read())
-            yield from answers.results(response, self.master)
+                raise responses.refusal(response.status, response.read())
+            yield from responses.results(response, self.master)
 
     def download(
         self,
@@ -95,7 +95,7 @@ class Session:
         size = 0
         with self._opened("GET", path, query, {"Accept": accept}) as response:
             if response.status != 200:
-                raise answers.refusal(response.status, response.read())
+                raise responses.refusal(response.status, response.read())
             try:
                 while chunk := response.read(1 << 20):
                     size += into.write(chunk)
@@ -129,7 +129,7 @@ class Session:
                     raise
             else:
                 if status not in _AWAY or last:
-                    return answers.document_of(status, content)
+                    return responses.document_of(status, content)
             time.sleep(max(_BACKOFF_S * 2**attempt, asked_for_s))
         raise AssertionError("the last attempt returns or raises")
 
@@ -224,5 +224,6 @@ def encode_query(query: Query) -> str:
 
 
 def _may_repeat(method: str, error: BaseException | None) -> bool:
-    """Whether asking again is safe: nobody heard us, or hearing it twice changes nothing."""
+    """Whether repeating a request is safe: the master has not received it, or receiving it twice has no further
+    effect."""
     return isinstance(error, ConnectionRefusedError) or (method == "GET" and not isinstance(error, ssl.SSLError))

@@ -34,7 +34,7 @@ def colour(text: str, name: str, stream: TextIO) -> str:
 
 
 class Progress:
-    """One line on standard error that says what goes on, how far it is and since when, from a second on.
+    """One line on standard error with the name of the work, its progress and its duration, after the first second.
 
     Away from a terminal nothing is written, so that the logs of scripts stay clean; and while one line
     shows, others that begin within it stay quiet.

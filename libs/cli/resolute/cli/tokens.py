@@ -1,4 +1,4 @@
-"""The token store: who is logged in where, in `auth.json` of the user's configuration directory.
+"""The token store: the logins at each master, in `auth.json` of the user's configuration directory.
 
 The file is shared with other clients of the same wire (version 2: canonical master address ->
 active user and tokens by user name). It is written whole, beside the old one, and readable by its owner only.
@@ -43,7 +43,7 @@ def kept_certificate(master: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Logins:
-    """Who is logged in at one master."""
+    """The users that are logged in at one master."""
 
     active_user: str | None = None
     tokens: Mapping[str, str] = field(default_factory=dict)
@@ -101,7 +101,8 @@ class TokenStore:
 
 
 def _active(logins: Logins) -> dict[str, str]:
-    """Left out where nobody is: other clients take a null there for a broken file, and delete it."""
+    """The key is left out where no user is active: other clients take a null there for a broken file, and delete the
+    file."""
     return {} if logins.active_user is None else {"active_user": logins.active_user}
 
 

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def told(name: str, cluster_id: str) -> Mapping[str, str]:
-    """What the agent is told, unless the container's own variables say otherwise."""
+    """The agent's environment, unless variables of the container override it."""
     return {
         "RESOLUTE_AGENT_ID": name,
         "RESOLUTE_AGENT_CLUSTER_ID": cluster_id,
@@ -72,7 +72,7 @@ def claim(keys: Path, work: Path) -> str:
 
 
 def become_nobody_in_particular() -> None:
-    """Whoever is not root already is left as they are."""
+    """Has no effect where this process is not root."""
     if os.geteuid() != 0:
         return
     groups = [SOCKET.stat().st_gid] if SOCKET.exists() else []

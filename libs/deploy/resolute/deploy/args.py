@@ -25,7 +25,7 @@ class ClusterUp:
 
     cluster_name: str = "determined"
     master_port: int | None = None
-    """None: as the master configuration says, else 8080."""
+    """None: the port of the master configuration, or 8080 where it has none."""
     agents: int = 1
     slots: int | None = None
     gpu: bool | None = None
@@ -38,7 +38,7 @@ class ClusterUp:
     delete_db: bool = False
     autorestart: bool = True
     replicas: Mapping[str, int] = field(default_factory=dict)
-    """How many processes of a service there are to be; each service is then one of its own."""
+    """The number of processes of a service; with any number given, each service is a process of its own."""
     wait: bool = True
     metrics_port: int | None = None
     """The first of the ports at which the processes serve their metrics; None: those they had, or free ones."""

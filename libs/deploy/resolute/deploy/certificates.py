@@ -57,7 +57,7 @@ def names_in(file: Path) -> list[str]:
 
 
 def is_self_signed(file: Path) -> bool:
-    """Whether nobody but the certificate itself vouches for it."""
+    """Whether the certificate is signed by its own key, and by no authority."""
     subject, issuer = (_openssl("x509", "-in", file, "-noout", f"-{who}").partition("=")[2] for who in _WHO)
     return subject == issuer
 

@@ -1,4 +1,4 @@
-"""What must be true before anything is started: said in one sentence each where it is not."""
+"""Checks before anything is started; each that fails is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATABASE_S = 10.0
 _SERVER_PORTS = range(20_000, 32_768)
 _PORT_TRIES = 100
 _OUTGOING_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
-"""Where Linux says from which ports it chooses the near end of an outgoing connection: 32768 to 60999 by default."""
+"""The file with the range of ports that Linux uses for outgoing connections: 32768 to 60999 by default."""
 
 
 def data_directory(paths: ClusterPaths) -> None:
@@ -134,7 +134,8 @@ def _first_outgoing_port() -> int:
 
 
 def passwords_are_set(host: str, password: str | None, database_exists: bool) -> None:
-    """A cluster that others can reach has no blank passwords. One with a history knows its own; the gateway asks it."""
+    """Refuses to make a cluster reachable from elsewhere with blank passwords. For a cluster with a history, the
+    gateway checks this against its users."""
     if not is_loopback(host) and not password and not database_exists:
         raise Refused(
             f"cannot listen on {host} while admin and determined have blank passwords: anyone who reaches it could be "
@@ -143,7 +144,7 @@ def passwords_are_set(host: str, password: str | None, database_exists: bool) ->
 
 
 def storage_directory(path: Path, own: bool = False) -> None:
-    """`own`: whether it is in the cluster's directory, and nobody else's."""
+    """`own`: whether the storage is in the cluster's directory, and used by this cluster only."""
     made = not path.exists()
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -156,7 +157,7 @@ def storage_directory(path: Path, own: bool = False) -> None:
 
 
 def _holder(port: int) -> str:
-    """Who uses `port`, where we may know."""
+    """The process that uses `port`, where this user may see it."""
     try:
         for connection in psutil.net_connections("tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:

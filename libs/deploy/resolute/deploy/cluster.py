@@ -37,12 +37,12 @@ class AgentPart:
     pool: str = "default"
     restart: bool = True
     given: dict[str, str] = field(default_factory=dict)
-    """Settings of its own, as variables, above those of all agents."""
+    """Settings of this agent, as variables; they override the settings of all agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is remembered of a cluster between its ups and downs."""
+    """The description of a cluster, which is kept in a file while the cluster is down."""
 
     name: str
     id: str = field(default_factory=lambda: str(uuid4()))
@@ -50,7 +50,7 @@ class Cluster:
     port: int = 8080
     nats_port: int = 0
     metrics_ports: dict[str, int] = field(default_factory=dict)
-    """Where each process, by its name, serves its metrics and says whether it is ready."""
+    """By the name of each process: the port of its pages `/metrics` and `/ready`."""
     storage: str = ""
     agents: tuple[AgentPart, ...] = ()
     separate: bool = False
@@ -63,19 +63,19 @@ class Cluster:
     pools: tuple[Any, ...] = ("default",)
     """Names, or descriptions in the words of master.yaml."""
     default_pool: str | None = None
-    """Where those go that name none; the first of `pools` unless told."""
+    """The pool of experiments that name none; by default the first of `pools`."""
     default_aux_pool: str | None = None
-    """Where those of them go that need no slots; `default_pool` unless told."""
+    """The same for work that needs no slots; by default `default_pool`."""
     agent_reconnect_wait_s: float = 25.0
     """Of pools that do not say."""
     checkpoint_storage: dict[str, Any] | None = None
-    """Of the master configuration; what `storage` says otherwise."""
+    """`checkpoint_storage` of the master configuration; where it is empty, `storage` counts."""
     task_container_defaults: dict[str, Any] = field(default_factory=dict)
-    """Of the master configuration: what was said there, and nothing that was not."""
+    """`task_container_defaults` as written in the master configuration, without defaults filled in."""
     display_name: str = ""
     """What the cluster is called where people see it; `name` when empty."""
     database: str = field(default="", repr=False)
-    """The URL, with the password, of a PostgreSQL that others run; empty for one of its own."""
+    """The URL, with the password, of a PostgreSQL that runs already; empty where the cluster runs one itself."""
     retention_policy: dict[str, Any] = field(default_factory=dict)
     """Of the master configuration."""
     given: dict[str, str] = field(default_factory=dict)
@@ -193,7 +193,7 @@ def database_url(paths: ClusterPaths, cluster: Cluster) -> str:
 
 
 def service_environment(paths: ClusterPaths, cluster: Cluster, password: str | None = None) -> dict[str, str]:
-    """What every service, the gateway included, is told."""
+    """The environment of every service, the gateway included."""
     storage = cluster.checkpoint_storage or {"type": "shared_fs", "host_path": cluster.storage}
     secret, database = cluster_secret(paths), database_url(paths, cluster)
     return {
@@ -237,7 +237,8 @@ def service_environment(paths: ClusterPaths, cluster: Cluster, password: str | N
 
 
 def agent_environment(paths: ClusterPaths, cluster: Cluster, agent: AgentPart) -> dict[str, str]:
-    """What an agent is told: its own seed, and no way to the database or to the cluster's secret."""
+    """The environment of an agent: it has the agent's own seed, and neither the database's URL nor the cluster's
+    secret."""
     return {
         "RESOLUTE_AGENT_ID": agent.name,
         "RESOLUTE_AGENT_POOL": agent.pool,

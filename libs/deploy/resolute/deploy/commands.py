@@ -57,7 +57,7 @@ def _cluster_up(args: ClusterUp, paths: ClusterPaths, progress: Progress) -> int
         )
     _check_supported(args)
     known = cluster.load(paths)
-    # Before anything else is looked at: what is left holds the ports, and writes to the database.
+    # Before all other checks: processes that were left over hold the ports, and write to the database.
     if left := processes.stop_leftovers(paths):
         progress.say(f"stopped what an earlier supervisor left behind: {', '.join(left)}")
     wanted, password = _described(args, paths, known)
@@ -85,7 +85,7 @@ def _up_from_nothing_running(
     if own and known is None and not args.delete_db and (aside := postgres.set_aside(paths)) is not None:
         progress.say(f"the database of a cluster whose directory was deleted is kept in {aside}")
     has_history = not args.delete_db and postgres.version_of(postgres.data_dir(paths)) is not None
-    # What is in another's database is not known yet: the gateway does not start where blank passwords are in it.
+    # The users of an external database are not known here: the gateway refuses to start if one has a blank password.
     has_history = has_history or not own
     checks.passwords_are_set(wanted.host, password, has_history)
     checks.storage_directory(Path(wanted.storage), own=Path(wanted.storage) == paths.storage)
@@ -119,7 +119,7 @@ def next_steps(args: ClusterUp) -> str:
 
 
 def isolation_of(paths: ClusterPaths, agent: str) -> str:
-    """How far the tasks of an agent are kept apart, in the words of the agent; empty where it has not said."""
+    """How far the tasks of an agent are isolated, as the agent wrote it; empty where it has not written it."""
     try:
         level, _, sentence = (paths.agent(agent) / isolation.NOTE).read_text().strip().partition(": ")
     except OSError:
@@ -274,7 +274,7 @@ def pool(cluster_name: str, data_dir: Path | None, name: str | None) -> Resource
 
 
 def _check_database(wanted: Cluster, known: Cluster | None, delete_db: bool) -> None:
-    """A cluster's history is in one database: its own, or one that others run."""
+    """Refuses to change the database of a cluster: its history is in the first one, embedded or external."""
     if known is not None and bool(known.database) != bool(wanted.database):
         raise Refused(
             f"cannot start cluster {wanted.name!r} with another database than it has: the section `db` of the master "
@@ -395,7 +395,7 @@ def _stop_tasks(paths: ClusterPaths, known: Cluster) -> int:
 
 
 def _change_agents(paths: ClusterPaths, changed: Cluster) -> None:
-    """Tell the supervisor what to run from now on, and wait until it does."""
+    """Gives the supervisor a new plan, and waits until it runs that plan."""
     cluster.save(paths, changed)
     metrics.tell_the_gateway(paths, changed)
     children = cluster.children(paths, changed)
@@ -409,7 +409,7 @@ def _change_agents(paths: ClusterPaths, changed: Cluster) -> None:
 
 
 def _tell_nats(paths: ClusterPaths, changed: Cluster) -> None:
-    """Whom to let in from now on."""
+    """Gives nats-server the keys of the agents that there are now."""
     write_private(nats_server.config_file(paths), cluster.nats_config(paths, changed))
     for status in processes.statuses(paths):
         if status.name == "nats" and status.pid is not None:
@@ -437,7 +437,7 @@ def _nothing_half_made(paths: ClusterPaths, first: bool) -> Iterator[None]:
 
 
 def _clear(paths: ClusterPaths) -> str:
-    """Delete what the cluster made in its directory; answers what others keep there, which is not ours to delete."""
+    """Deletes the cluster's files in its directory; returns the names of other files there, which are kept."""
     ours = (paths.run, paths.secrets, paths.logs, paths.nats, paths.instances, paths.storage)
     for folder in (*ours, paths.root / "agents"):
         shutil.rmtree(folder, ignore_errors=True)

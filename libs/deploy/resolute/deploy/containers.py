@@ -89,7 +89,7 @@ def _remove(api: Any, container_id: str) -> None:
 
 @contextmanager
 def _docker() -> Iterator[Any]:
-    """The Docker daemon's API. Raises Refused where nobody answers, or what was asked is refused."""
+    """The Docker daemon's API. Raises Refused where no daemon answers, or the daemon refuses."""
     import docker  # only those who run containers pay for it
     import requests
     from docker.errors import APIError, DockerException

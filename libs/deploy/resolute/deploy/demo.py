@@ -82,7 +82,7 @@ def bring_up(wanted: ClusterUp) -> str:
 
 @dataclass(frozen=True)
 class Trained:
-    """An experiment that has ended, and whom to ask about it."""
+    """An experiment that has ended, and the session for questions about it."""
 
     session: Session
     experiment: Any

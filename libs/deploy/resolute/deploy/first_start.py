@@ -1,4 +1,4 @@
-"""What a cluster in containers is given when it first starts: who it is, its secrets, keys and certificates.
+"""The first start of a cluster in containers: makes its identity, secrets, keys and certificates.
 
 `python -m resolute.deploy.first_start FOLDER DATA` makes what is missing and leaves what is there, so it may run at
 each start. `FOLDER/authority` is the whole of it and nobody's but this program's; every other folder is an excerpt for
@@ -44,9 +44,9 @@ from resolute.service import metrics_token
 
 SERVICES_UID, POSTGRES_UID, NATS_UID = 10001, 999, 10002
 PROMETHEUS_UID, GRAFANA_UID = 65534, 472
-"""Whom the containers run as; the files are given to them, where this runs as root."""
+"""The user and group that the containers run as, which own the files where this runs as root."""
 MOUNTED_AT = Path("/run/resolute")
-"""Where every excerpt is found in the containers it is for, under its own name."""
+"""The folder in which a container finds its excerpt, under the excerpt's name."""
 CHECKPOINTS = "/checkpoints"
 DATA = {
     "database": (POSTGRES_UID, 0o700),
@@ -80,7 +80,7 @@ class FirstStartSettings(BaseSettings):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What is made up once, and never changes."""
+    """The parts of a cluster that are generated once and never change."""
 
     cluster_id: str
     cluster_secret: str = field(repr=False)
@@ -99,7 +99,8 @@ def main(folder: Path, data: Path, settings: FirstStartSettings) -> None:
     names = ["localhost", "127.0.0.1", "::1", "gateway", "api", *settings.names]
     certificates.ensure_authority(authority, settings.cluster_name)
     certificates.ensure_certificate(authority, "gateway", names)
-    # Nobody's browser sees NATS's: it lasts, so that a NATS that is up for years needs no new one.
+    # Browsers never see the certificate of NATS, and do not limit its lifetime: a NATS that is up for years needs no
+    # new one.
     certificates.ensure_certificate(authority, "nats", ["nats"], days=certificates.AUTHORITY_DAYS)
     for name, (uid, files) in excerpts(identity, settings, authority).items():
         _folder(folder / name, uid)
@@ -204,7 +205,7 @@ def _files_in(folder: str) -> dict[str, str]:
 
 
 def metrics_targets() -> list[dict[str, Any]]:
-    """Where the gateway says that metrics are: see `resolute.api.metrics_targets`."""
+    """The file with the addresses of metrics that the gateway shows: see `resolute.api.metrics_targets`."""
     return [{"process": name, "address": f"{name}:9090", "each_address": True} for name in MEASURED]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 Note = Callable[[str, int, int], None]
-"""What is being done, how far it is, and of how much."""
+"""Reports progress: the name of the work, how much is done, and how much there is."""
 
 
 def check_read_models(database_url: str, note: Note, *, every_answer: bool) -> int:

@@ -1,4 +1,4 @@
-"""What a master configuration (master.yaml) says of an embedded cluster, in the words of `Cluster` and of settings."""
+"""Reads a master configuration (master.yaml) for an embedded cluster: fields of `Cluster`, and settings of services."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(path: Path | None) -> MasterConfig:
 
 
 def of_cluster(config: MasterConfig) -> dict[str, Any]:
-    """What is remembered of it, by the names of `Cluster`."""
+    """The part of the configuration that is stored with the cluster, by the names of the fields of `Cluster`."""
     manager = config.resource_manager
     return {
         "display_name": config.cluster_name,
@@ -61,7 +61,7 @@ def of_cluster(config: MasterConfig) -> dict[str, Any]:
 
 
 def variables(config: MasterConfig) -> dict[str, str]:
-    """What it says that is a setting of a service, under the names of `given`."""
+    """The part of the configuration that becomes settings of services, as variables (see `environment_settings`)."""
     tls, task = config.security.tls, config.security.default_task
     found = {
         environment_settings.LOG_LEVEL: config.log.level if "level" in config.log.model_fields_set else None,
@@ -74,7 +74,7 @@ def variables(config: MasterConfig) -> dict[str, str]:
 
 
 def database_url(db: Database) -> str:
-    """Of a PostgreSQL that is there already; empty where the cluster runs its own. It contains the password."""
+    """The URL, with the password, of a PostgreSQL that runs already; empty where the cluster runs one itself."""
     if not db.host:
         return ""
     login = ":".join(quote(part, safe="") for part in (db.user, db.password.get_secret_value()))

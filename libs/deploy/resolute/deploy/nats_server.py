@@ -1,4 +1,4 @@
-"""nats-server from its wheel: on loopback, with JetStream, knowing this cluster's keys and nobody else."""
+"""nats-server from its wheel: on loopback, with JetStream, and with the keys of this cluster only."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Child:
     cwd: str = "/"
     log: str = "/dev/null"
     user: str | None = None
-    """Whom to run it as, for a supervisor who may choose."""
+    """The system user to run the process as, where the supervisor is root."""
     stop_signal: int = 15
     stop_s: float = 10.0
     """How long it may take to stop before it is killed."""

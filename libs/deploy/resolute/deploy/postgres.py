@@ -24,7 +24,7 @@ from resolute.proto.errors import Refused
 __all__ = ["MAJOR", "child", "data_dir", "forget", "prepare", "set_aside", "url", "version_of"]
 
 _SHARED_USER = "pgserver"
-"""Whom root ran the Postgres of every cluster as in earlier releases."""
+"""The system user that ran the Postgres of all of root's clusters in earlier releases."""
 _MAP = "cluster"
 _HBA = f"""\
 # Written at each start of the cluster: only the user that the cluster runs as is let in (pg_ident.conf names it).

@@ -36,7 +36,7 @@ _NEVER_USED = shutil.ignore_patterns("include", "*.a", "pkgconfig")
 _CHECKED = ("postgres", "initdb")
 """Programs that are run to see whether they start: the second is linked to libraries that the first does without."""
 _held: dict[Path, int] = {}
-"""The copies that this process starts servers from, each with the open file whose lock says so to other processes."""
+"""The copies that this process starts servers from, each with the open file whose lock marks it as used."""
 _A_DATA_FILE = Path("share") / "postgresql" / "postgres.bki"
 """What `initdb` reads; as readable as everything else that was installed with it."""
 
@@ -73,7 +73,7 @@ def usable_by(user: str | None, shared: Path = SHARED) -> Programs:
 
 
 def why_unusable(programs: Programs, user: str) -> str:
-    """What `user` meets who starts the server; empty where it starts."""
+    """Why `user` cannot start the server; empty where the user can."""
     if not _readable_by_all(programs.home / _A_DATA_FILE):
         return f"{programs.home} is not readable by everybody"
     return next(filter(None, (_problem(programs.path(name), user) for name in _CHECKED)), "")

@@ -1,4 +1,5 @@
-"""The running side of an embedded cluster: is its supervisor there, what does it say, and ending what is left."""
+"""The processes of an embedded cluster: whether its supervisor runs, what it reports, and ending left-over
+processes."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ AGENT_VARIABLES = ("DET_AGENT_ID", "RESOLUTE_AGENT_ID")
 
 @dataclass(frozen=True, slots=True)
 class ChildStatus:
-    """What the supervisor last said about one child."""
+    """The supervisor's last report about one child process."""
 
     name: str
     pid: int | None
@@ -167,7 +168,7 @@ def _wait_or_kill(processes: Iterable[psutil.Process], within_s: float = 5.0) ->
 
 
 def lives(process: psutil.Process) -> bool:
-    """An orphan that has ended may stay in the process table until whoever adopted it looks."""
+    """An orphan that has ended may stay in the process table until its new parent process reaps it."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

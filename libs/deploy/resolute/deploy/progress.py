@@ -1,4 +1,4 @@
-"""Lines of progress with the time they took, for people who wait."""
+"""Lines of progress with the time that each step took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting until a cluster serves, or saying which part of it does not come up and what it last said."""
+"""Waits until a cluster serves, or reports which part does not come up, with the last lines of its log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def marks(paths: ClusterPaths) -> Marks:
 def wait_until_ready(
     paths: ClusterPaths, cluster: Cluster, supervisor: subprocess.Popen[bytes], before: Marks, progress: Progress
 ) -> None:
-    """Raises Unavailable, with the last lines that whoever fails has logged since `before`."""
+    """Raises Unavailable, with the last lines that the failing processes have logged since `before`."""
     deadline = time.monotonic() + PATIENCE_S
     said: set[str] = set()
     grown = ""
@@ -80,13 +80,13 @@ def wait_for_agents(paths: ClusterPaths, names: Sequence[str], before: Marks) ->
 
 
 def agents_are_known(paths: ClusterPaths, names: Sequence[str]) -> bool:
-    """Whether the scheduler has heard of the very processes that run as these agents now."""
+    """Whether the scheduler knows the processes that run as these agents now, and not only earlier ones."""
     pids = {status.name: status.pid for status in processes.statuses(paths)}
     return all(_known_as(paths, name) == pids.get(name, 0) for name in names)
 
 
 def _known_as(paths: ClusterPaths, name: str) -> int | None:
-    """The process of the agent that the scheduler has heard of last."""
+    """The process of the agent that last sent a hello to the scheduler."""
     try:
         return int((paths.agent(name) / "agent.lock").read_text() or 0)
     except (OSError, ValueError):
@@ -127,7 +127,7 @@ def _parts(cluster: Cluster) -> tuple[dict[str, bool], str]:
 
 
 def _growth(told: dict[str, Any]) -> str:
-    """What a gateway says that answers nothing yet because its tables grow."""
+    """How far a gateway is whose tables are still growing, and which therefore answers no requests yet."""
     error = told.get("error")
     message = str(error.get("error", "")) if isinstance(error, dict) else ""
     return message if "growing" in message else ""

@@ -24,7 +24,7 @@ class ProcessStatus:
 
     name: str
     state: str
-    """`ready`, `not ready` (it runs, and says that it cannot work yet), `running` (and says nothing), or `stopped`."""
+    """`ready`, `not ready` (it runs, and its page `/ready` says no), `running` (it has no such page), or `stopped`."""
     pid: int | None
     starts: int
     metrics: str

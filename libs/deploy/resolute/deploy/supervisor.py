@@ -1,4 +1,4 @@
-"""The parent of an embedded cluster's processes: starts them, starts the dead again, stops them all when told.
+"""The parent of an embedded cluster's processes: starts them, starts again those that die, and stops all at the end.
 
 `python -m resolute.deploy.supervisor <plan> <status> <lock>`. SIGTERM stops everything, SIGHUP reads the plan again:
 what is new in it is started, what is gone from it stopped. It sleeps until a child ends or a signal comes.
@@ -160,7 +160,8 @@ class Supervisor:
             running.stop()
 
     def _tell(self) -> None:
-        """Who runs, for whoever asks: `cluster-up` while it waits, and a successor, should this process be killed."""
+        """Writes which processes run, for `cluster-up` while it waits, and for the next supervisor if this one is
+        killed."""
         told = {
             name: {
                 "pid": running.process.pid if running.process else None,

@@ -7,10 +7,10 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from resolute.cli import ask, output, times
+from resolute.cli import confirmation, output, times
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
-from resolute.cli.patience import patiently
+from resolute.cli.retrying import retry_while_unreachable
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
 from resolute.proto.states import End, is_finished
@@ -55,7 +55,9 @@ def kill(args: Namespace) -> None:
 def delete(args: Namespace) -> None:
     doomed = ids(args.experiment_id)
     opened = session(args)
-    ask.permission(args.yes, f"Delete experiment {args.experiment_id} with its logs, metrics and checkpoints for good?")
+    confirmation.confirmed(
+        args.yes, f"Delete experiment {args.experiment_id} with its logs, metrics and checkpoints for good?"
+    )
     for experiment_id in doomed:
         opened.delete(path(experiment_id))
         print(f"Deletion of experiment {experiment_id} is in progress")
@@ -69,7 +71,7 @@ def wait(args: Namespace) -> int:
 def wait_for(opened: Session, experiment_id: int, interval_s: float) -> int:
     with Progress(f"Experiment {experiment_id}:") as progress:
         while True:
-            experiment = patiently(lambda: fetch(opened, experiment_id))
+            experiment = retry_while_unreachable(lambda: fetch(opened, experiment_id))
             state = output.state(experiment["state"])
             if is_finished(state):
                 break
@@ -133,13 +135,13 @@ def set_max_restarts(args: Namespace) -> None:
 
 
 def set_gc_policy(args: Namespace) -> None:
-    """Set the policy; unless told --yes, first show which checkpoints it dooms, and ask."""
+    """Sets the policy; without --yes, first shows which checkpoints it would delete, and asks."""
     opened = session(args)
     kept = {name: getattr(args, name) for name in ("save_experiment_best", "save_trial_best", "save_trial_latest")}
     if not args.yes:
         doomed = opened.get(f"/experiments/{args.experiment_id}/preview_gc", kept)
         _show_doomed(doomed.get("checkpoints") or [], doomed.get("metric_name") or "")
-        ask.permission(False, "Change the policy and delete these checkpoints?")
+        confirmation.confirmed(False, "Change the policy and delete these checkpoints?")
     policy = dict(zip(("saveExperimentBest", "saveTrialBest", "saveTrialLatest"), kept.values(), strict=True))
     opened.patch(path(args.experiment_id), {"id": args.experiment_id, "checkpointStorage": policy})
     print(f"Set GC policy of experiment {args.experiment_id} to {kept}")

@@ -16,7 +16,7 @@ from resolute.cli.commands import trial
 from resolute.cli.commands.experiment import fetch, path, wait_for
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
-from resolute.cli.patience import patiently
+from resolute.cli.retrying import retry_while_unreachable
 from resolute.cli.session import Session
 from resolute.cli.terminal import Progress
 from resolute.proto.states import End, is_finished
@@ -30,7 +30,7 @@ _CHECKED_FIRST_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is sent: the configuration as YAML text and as an object, and the files."""
+    """A submission: the configuration as YAML text and as an object, and the files."""
 
     text: str
     config: dict[str, Any]
@@ -62,7 +62,7 @@ def create(args: Namespace) -> int | None:
 
 
 def continue_(args: Namespace) -> int | None:
-    """An experiment that has ended goes on, with what is said anew of its configuration."""
+    """Continues an experiment that has ended, with changes to its configuration."""
     import yaml
 
     changes = read_config(args.config_file, args.config)[1] if args.config_file else overrides.apply({}, args.config)
@@ -75,7 +75,7 @@ def continue_(args: Namespace) -> int | None:
 
 
 def read_config(file: Path, changes: list[str]) -> tuple[str, dict[str, Any]]:
-    """The configuration as text and as an object. Text nobody changed is sent as it was written."""
+    """The configuration as text and as an object. Without overrides, the text is sent as it was written."""
     import yaml
 
     from resolute.config.document import load_yaml
@@ -173,10 +173,11 @@ def _follow(opened: Session, experiment_id: int) -> int | None:
 
 
 def _status_after(opened: Session, experiment_id: int) -> int | None:
-    """1 where the experiment has failed with its first trial. A search goes on, and is not waited for."""
+    """The exit code: 1 where the experiment failed with its first trial. This does not wait for the rest of a
+    search."""
     deadline = time.monotonic() + _END_S
     while True:
-        experiment = patiently(lambda: fetch(opened, experiment_id))
+        experiment = retry_while_unreachable(lambda: fetch(opened, experiment_id))
         state = output.state(experiment["state"])
         if state == End.ERROR:
             why = f": {experiment['stateReason']}" if experiment.get("stateReason") else ""
@@ -192,9 +193,9 @@ def _first_trial(opened: Session, experiment_id: int) -> int:
     """The first trial's ID, as soon as there is one."""
     with Progress("Waiting") as progress:
         while True:
-            if trials := patiently(lambda: opened.get(f"{path(experiment_id)}/trials")).get("trials"):
+            if trials := retry_while_unreachable(lambda: opened.get(f"{path(experiment_id)}/trials")).get("trials"):
                 return min(int(each["id"]) for each in trials)
-            state = output.state(patiently(lambda: fetch(opened, experiment_id))["state"])
+            state = output.state(retry_while_unreachable(lambda: fetch(opened, experiment_id))["state"])
             if is_finished(state):
                 raise CliError(
                     f"experiment {experiment_id} ended in state {state} before a trial began; "

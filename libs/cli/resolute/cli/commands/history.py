@@ -88,7 +88,7 @@ def _named_database(args: Namespace) -> str | None:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two addresses are one gateway's, as far as they tell."""
+    """Whether two addresses are equal except for how they are written; two names of one gateway count as different."""
     return _on_this_machine(one) == _on_this_machine(other)
 
 

@@ -28,7 +28,7 @@ def logs_(args: Namespace) -> None:
 
 
 def version(args: Namespace) -> None:
-    """Works without a master, and says then that there is none."""
+    """Works without a master too; then it prints that the master cannot be reached."""
     where = address.choose(args.master)
     try:
         master: dict[str, Any] | str = Session(where).get("/info")

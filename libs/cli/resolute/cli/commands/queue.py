@@ -1,4 +1,4 @@
-"""Changing the queue: who comes first, who has which share, who moves to which pool; and why a job waits."""
+"""Changing the queue: places, priorities, weights and pools of jobs; and the reasons why a job waits."""
 
 from __future__ import annotations
 

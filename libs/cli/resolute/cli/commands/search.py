@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 POINTS = 64
 
 WHOLE = "trials"
-"""The unit of a search that says no length: each trial trains to its own end."""
+"""The unit of a search without a length: each trial trains until its code ends."""
 
 
 def preview(args: Namespace) -> None:

@@ -37,7 +37,8 @@ def _database(args: Namespace) -> str:
 
 
 def _keys(args: Namespace) -> tuple[Path | None, bytes]:
-    """The file of the wrapping keys, and the cluster's secret: as a gateway here is told, or of an embedded cluster."""
+    """The file of the wrapping keys, and the cluster's secret: from the settings of a gateway, or of an embedded
+    cluster."""
     if _configured(args):
         from resolute.deploy import gateway_tools
 
@@ -48,5 +49,5 @@ def _keys(args: Namespace) -> tuple[Path | None, bytes]:
 
 
 def _configured(args: Namespace) -> bool:
-    """Whether this is the place of a service that is told its settings, as a container of `compose/` is."""
+    """Whether the environment has the settings of a service, as in a container of `compose/`."""
     return bool(os.environ.get("RESOLUTE_CONFIG")) and not args.database_url and not args.data_dir

@@ -128,7 +128,7 @@ def experiment_logs(args: Namespace) -> int | None:
 
 
 def print_logs(opened: Session, trial_id: int, query: dict[str, Any], *, follow: bool, as_json: bool) -> int | None:
-    """Print a trial's log. An interruption stops the printing only; the trial goes on, and we say so."""
+    """Prints a trial's log. An interruption stops only the printing; the command prints that the trial goes on."""
     try:
         logs.show(logs.lines(opened, f"/api/v1/trials/{trial_id}/logs", query, follow=follow), as_json=as_json)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Users: logging in and out, and keeping the list of who may."""
+"""Users: logging in and out, and changing the list of users."""
 
 from __future__ import annotations
 

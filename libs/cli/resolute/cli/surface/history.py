@@ -1,4 +1,4 @@
-"""`resolute log` and `resolute replay`: the event log itself, for whoever runs the cluster."""
+"""`resolute log` and `resolute replay`: the event log itself, for operators of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`det user`: who may come in."""
+"""`det user`: users and their passwords."""
 
 from __future__ import annotations
 

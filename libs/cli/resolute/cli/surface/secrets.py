@@ -1,4 +1,4 @@
-"""`resolute secrets`: the keys that protect the secrets of configurations, for whoever runs the cluster."""
+"""`resolute secrets`: the keys that protect the secrets of configurations, for operators of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Asking on while the master is away: a person who waits for days should not have to begin again after an upgrade."""
+"""Repeats requests while the master is away, so that a command that waits for days survives an upgrade of the
+master."""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ PAUSE_S = 2.0
 _AWAY = (502, 503, 504)
 
 
-def patiently(ask: Callable[[], T]) -> T:
-    """The answer to `ask`, which may be asked any number of times: while the master is away it is asked again.
+def retry_while_unreachable(ask: Callable[[], T]) -> T:
+    """The answer of `ask`, which must be safe to repeat: it is called again while the master is away.
 
-    Says so on standard error when the master goes away and when it is back. Raises what `ask` raised last when the
-    master stays away for longer than ten minutes.
+    Prints on standard error when the master goes away and when it is back. When the master stays away for longer than
+    ten minutes, raises the last error of `ask`.
     """
     away_since: float | None = None
     while True:

@@ -1,4 +1,4 @@
-"""What a master's answers mean: documents, refusals in any of the wire's three shapes, streams of results."""
+"""Reads a master's answers: documents, refusals in any of the wire's three shapes, streams of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refusal(status: int, content: bytes) -> ApiError:
 
 
 def error_message(content: bytes) -> str:
-    """What a failed answer says, in any of the three shapes the wire knows."""
+    """The error message of a failed answer, in any of the three shapes of the wire."""
     try:
         document = json.loads(content)
     except ValueError:

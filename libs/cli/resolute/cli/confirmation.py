@@ -1,4 +1,4 @@
-"""Asking before something that cannot be undone."""
+"""Asks the person before an action that cannot be undone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from resolute.cli.errors import CliError
 
 
-def permission(given: bool, question: str) -> None:
-    """Return when the person agrees (`--yes` agreed already); raise CliError otherwise."""
+def confirmed(given: bool, question: str) -> None:
+    """Returns when the person agrees; `given`: whether `--yes` was given. Raises CliError otherwise."""
     if given:
         return
     if not sys.stdin.isatty():
