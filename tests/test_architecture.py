@@ -506,3 +506,18 @@ def _called_on_a_module(node: ast.AST) -> str | None:
 def _is_for_types(node: ast.AST) -> bool:
     """`if TYPE_CHECKING:` never runs."""
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+MAKERS_OF_SCOPES = {"access.py", "scope.py", "routing.py"}
+"""The last two define the scope of everything, which tasks have: they are held to what is their own instead."""
+
+
+def test_scopes_are_made_where_access_is_decided_and_nowhere_else() -> None:
+    """A list, a count or an action on many needs the scope that its call carries: a handler cannot make another."""
+    making = {"Scope", "Outside", "UNLIMITED", "EVERY_RIGHT", "Rights"}
+    for path in sorted((ROOT / "services/api/resolute/api").rglob("*.py")):
+        if path.name not in MAKERS_OF_SCOPES:
+            nodes = list(ast.walk(ast.parse(path.read_text())))
+            called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+            named = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+            assert not (called & making | named & {"UNLIMITED", "EVERY_RIGHT"}), path

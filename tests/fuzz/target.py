@@ -26,7 +26,7 @@ import asyncpg
 import orjson
 import structlog
 
-from resolute.api.owners import OWNER, owner_of
+from resolute.api.places import PLACES, place_of
 from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Caller
 from resolute.api.shell import connect
@@ -99,7 +99,7 @@ class Target:
             return False
         named = [(one.kind, value) for one in access.subjects for value in one.values(path, document)]
         shown = ReadModel(self._pool, self._cluster.log)
-        owners = {await owner_of(shown, kind, value) for kind, value in named if kind in OWNER}
+        owners = {(await place_of(shown, kind, value)).owner_id for kind, value in named if kind in PLACES}
         return owners == {USER}
 
     async def _promoted(self) -> bool:

@@ -13,6 +13,7 @@ import pytest
 
 from resolute.api.kernel.paging import Window
 from resolute.api.readmodel import ReadModel
+from resolute.api.scope import UNLIMITED, Scope
 from resolute.api.workspaces.memory import MemoryWorkspaces
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
 from resolute.api.workspaces.queries import PostgresWorkspaces, Wanted, WorkspaceQueries
@@ -126,13 +127,13 @@ async def _insert(read: ReadModel, table: str, columns: dict[str, Any]) -> None:
 
 async def names(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked: Any) -> list[str]:  # noqa: B008
     by, descending = asked.pop("by", SortWorkspacesBy.ID), asked.pop("descending", False)
-    found = await queries.workspaces(wanted, by, descending=descending, window=Window(**asked))
+    found = await queries.workspaces(UNLIMITED, wanted, by, descending=descending, window=Window(**asked))
     return [row.name for row in found.rows]
 
 
 async def projects(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked: Any) -> list[str]:  # noqa: B008
     by, descending = asked.pop("by", SortProjectsBy.ID), asked.pop("descending", False)
-    found = await queries.projects(2, wanted, by, descending=descending, window=Window(**asked))
+    found = await queries.projects(UNLIMITED, 2, wanted, by, descending=descending, window=Window(**asked))
     return [row.name for row in found.rows]
 
 
@@ -204,6 +205,19 @@ async def test_projects_without_experiments_come_last_by_the_newest_experiment(q
     assert await projects(queries, Wanted(name_part="DIGI")) == ["digits", "Digital"]
 
 
+async def test_lists_hold_what_lies_within_the_scope_and_count_nothing_else(queries: WorkspaceQueries) -> None:
+    first = Window()
+    for workspaces, shown, projects_shown in (
+        (frozenset({2, 3}), ["vision", "a_b%c"], 3),
+        (frozenset({3}), ["a_b%c"], 0),
+    ):
+        scope = Scope(workspaces)
+        found = await queries.workspaces(scope, Wanted(), SortWorkspacesBy.ID, descending=False, window=first)
+        assert ([row.name for row in found.rows], found.page.total) == (shown, len(shown))
+        inside = await queries.projects(scope, 2, Wanted(), SortProjectsBy.ID, descending=False, window=first)
+        assert (len(inside.rows), inside.page.total) == (projects_shown, projects_shown)
+
+
 @pytest.mark.parametrize(
     ("window", "start", "end"),
     [
@@ -219,10 +233,10 @@ async def test_projects_without_experiments_come_last_by_the_newest_experiment(q
 async def test_a_page_says_what_it_is_a_page_of(
     queries: WorkspaceQueries, window: Window, start: int, end: int
 ) -> None:
-    found = await queries.workspaces(Wanted(), SortWorkspacesBy.ID, descending=False, window=window)
+    found = await queries.workspaces(UNLIMITED, Wanted(), SortWorkspacesBy.ID, descending=False, window=window)
     assert (found.page.start, found.page.end, found.page.total) == (start, end, 5)
     assert [row.name for row in found.rows] == [one.name for one in WORKSPACES[start:end]]
     narrower = await queries.workspaces(
-        replace(Wanted(), archived=True), SortWorkspacesBy.ID, descending=False, window=window
+        UNLIMITED, replace(Wanted(), archived=True), SortWorkspacesBy.ID, descending=False, window=window
     )
     assert narrower.page.total == 1

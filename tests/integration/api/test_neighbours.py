@@ -15,7 +15,7 @@ from tests.unit.api.test_who_may_do_what import may
 
 UUID = str(uuid4())
 
-LISTS = {"logs", "checkpoints", "checkpointUuids"}
+LISTS = {"logs", "checkpoints", "checkpointUuids", "updates"}
 """Fields that hold a list wherever a subject passes through them."""
 
 NAMES = {"workspaceId": "1", "projectId": "1", "userId": "2", "username": "determined", "label": "l", "jobId": "1"}

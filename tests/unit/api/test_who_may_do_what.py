@@ -7,7 +7,6 @@ import pytest
 
 from resolute.api import routing
 from resolute.api.access import refusal
-from resolute.api.handlers.shown_secrets import READING
 from resolute.api.routing import Access, Owned, Principal, Route, TaskClaims, Verdict, decide
 from resolute.api.table import ROUTES
 
@@ -101,7 +100,10 @@ def may(operation: str) -> set[str]:
 
 
 def let_in(access: Access) -> set[str]:
-    about = [THEIRS[subject.kind] for subject in access.subjects]
+    return allowed_for(access, *(THEIRS[subject.kind] for subject in access.subjects))
+
+
+def allowed_for(access: Access, *about: Owned) -> set[str]:
     return {name for name, caller in CALLERS.items() if decide(access, caller, about) is Verdict.ALLOWED}
 
 
@@ -155,11 +157,9 @@ def test_fields_that_only_administrators_may_set_are_refused_to_all_others_by_na
 
 
 def test_environment_variables_are_read_by_the_owner_administrators_and_the_experiments_own_tasks() -> None:
-    about = [THEIRS["experiment"]]
-    reading = {name for name, caller in CALLERS.items() if decide(READING, caller, about) is Verdict.ALLOWED}
-    assert reading == {"owner", "admin", "own task"}
-    forking = {name for name, caller in CALLERS.items() if decide(routing.OWNER, caller, about) is Verdict.ALLOWED}
-    assert forking == {"owner"}, "a fork takes the secrets over for its owner alone"
+    experiment = THEIRS["experiment"]
+    assert allowed_for(routing.READS_VARIABLES, experiment) == {"owner", "admin", "own task"}
+    assert allowed_for(routing.INHERITS_SECRETS, experiment) == {"owner"}, "a fork takes them over for its owner alone"
 
 
 def test_of_several_things_all_must_be_the_callers() -> None:

@@ -1,43 +1,149 @@
-"""Whether a request may come in: what it names is looked up, `routing.decide` decides, and a refusal says why."""
+"""Whether a request may come in: where the caller holds permissions is resolved, what the request names is looked up,
+`routing.decide` decides, and a refusal says why. A call that comes in carries its scope."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from resolute.api import wire
-from resolute.api.owners import OWNER, owner_of
+from resolute.api.places import Place, missing, place_of
 from resolute.api.readmodel import ReadModel
-from resolute.api.routing import Access, Caller, Owned, Principal, Route, TaskClaims, Verdict, decide
+from resolute.api.routing import (
+    EVERY_RIGHT,
+    Access,
+    Caller,
+    Owned,
+    Principal,
+    Route,
+    TaskClaims,
+    Verdict,
+    decide,
+    hidden,
+)
+from resolute.api.scope import Bounds, Grants, Outside, Rights, Scope, viewing
+from resolute.api.subjects import Reach
 from resolute.api.wire import WireError
+from resolute.proto.errors import Forbidden
 
 NOT_THE_OWNER = "this belongs to another user: only its owner, or an administrator, may do that"
 
 
-async def check(read: ReadModel, route: Route, principal: Principal | None, path: Mapping[str, str], body: Any) -> None:
-    """Raises WireError unless `principal` may make this call, and NotFound when only owners may, and what the request
-    names does not exist. `body` is the document that came, whatever its form."""
-    access = route.access.asked_by(path, body)
-    owners_matter = Caller.OWNER in access.callers and principal is not None and principal.task is None
-    named = [
-        await _owned(read, subject.kind, value, owners_matter=owners_matter)
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a request has, as far as it may name things: its path, its query, and the document that came as its body,
+    whatever its form."""
+
+    path: Mapping[str, str]
+    query: Mapping[str, list[str]]
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A request that may come in: what was asked of the caller, what the request names, what rights the caller has, and
+    what bounds the request has."""
+
+    route: Route
+    access: Access
+    named: tuple[Owned, ...]
+    rights: Rights
+    bounds: Bounds
+
+
+async def rights_of(grants: Grants, route: Route, principal: Principal | None) -> Rights:
+    """Where the caller holds what the route can ask for. Tasks are held to what is their own instead."""
+    if principal is None or principal.task is not None or principal.monitor:
+        return EVERY_RIGHT
+    held = {permission: await grants.held(principal, permission) for permission in route.permissions}
+    return Rights({permission: Scope(where) for permission, where in held.items()}, grants.by_roles)
+
+
+async def check(read: ReadModel, route: Route, principal: Principal | None, rights: Rights, request: Named) -> Granted:
+    """Raises ResoluteError unless `principal` may make this call: NotFound for what does not exist or lies outside of
+    what a user may see, where that matters. Otherwise nothing is looked up."""
+    access = route.access.asked_by(request.path, request.body)
+    named = tuple(
+        Owned(subject.kind, value, permission=subject.permission)
         for subject in access.subjects
-        for value in subject.values(path, body)
-    ]
-    verdict = decide(access, principal, named)
+        for value in subject.values(request.path, request.body, request.query)
+    )
+    await _check(read, route, access, principal, rights, named)
+    return Granted(route, access, named, rights, _bounds(access, rights))
+
+
+async def check_again(read: ReadModel, grants: Grants, granted: Granted, principal: Principal) -> None:
+    """For calls that wait and streams that go on. Raises ResoluteError when the caller, a user, may not make this call
+    any more, because of a role that was taken away or a thing that was moved to another workspace."""
+    rights = await rights_of(grants, granted.route, principal)
+    if not (rights.is_everything and granted.rights.is_everything):
+        await _check(read, granted.route, granted.access, principal, rights, granted.named)
+
+
+async def _check(
+    read: ReadModel,
+    route: Route,
+    access: Access,
+    principal: Principal | None,
+    rights: Rights,
+    named: Iterable[Owned],
+) -> None:
+    found = [await _found(read, access, one, principal, rights) for one in named]
+    verdict = decide(access, principal, found, rights)
     if verdict is not Verdict.ALLOWED:
         raise refusal(verdict, route.operation, access, principal)
 
 
-async def _owned(read: ReadModel, kind: str, value: str, *, owners_matter: bool) -> Owned:
-    if owners_matter and kind in OWNER:
-        return Owned(kind, value, owner_id=await owner_of(read, kind, value))
-    if not kind.endswith("checkpoint"):
-        return Owned(kind, value)
-    experiment_id = await read.experiment_of(value)
-    if kind == "checkpoint":
-        return Owned(kind, value, experiment_id)
-    return Owned(kind, value, experiment_id, await read.begun_from(value))
+def _bounds(access: Access, rights: Rights) -> Bounds:
+    if access.reach in (Reach.OUTSIDE, Reach.ONESELF):
+        return Outside()
+    return rights.over(viewing(access.permission)) & rights.over(access.permission)
+
+
+async def _found(read: ReadModel, access: Access, named: Owned, principal: Principal | None, rights: Rights) -> Owned:
+    """Raises NotFound for the first thing that does not exist or is hidden, in the order of the request, so that the
+    answer does not tell these two apart."""
+    if principal is not None and principal.task is not None:
+        return await _of_a_task(read, named)
+    matters = Caller.OWNER in access.callers or not rights.is_everything
+    if not matters or named.kind == "user" or not access.callers - {Caller.TASK}:
+        return named
+
+    def at(place: Place) -> Owned:
+        return replace(named, owner_id=place.owner_id, workspace_id=place.workspace_id)
+
+    def seen(place: Place) -> bool:
+        return hidden(access, [at(place)], rights) is None
+
+    return at(await place_of(read, named.kind, named.value, seen))
+
+
+async def _of_a_task(read: ReadModel, named: Owned) -> Owned:
+    if not named.kind.endswith("checkpoint"):
+        return named
+    experiment_id = await read.experiment_of(named.value)
+    if named.kind == "checkpoint":
+        return replace(named, experiment_id=experiment_id)
+    return replace(named, experiment_id=experiment_id, begun_from=await read.begun_from(named.value))
+
+
+def check_each(granted: Granted, principal: Principal, found: Owned) -> None:
+    """Raises ResoluteError unless the caller may do this to one of the things that an action on many has found."""
+    access = granted.access.each
+    if access is None:
+        return
+    match decide(access, principal, [found], granted.rights):
+        case Verdict.ALLOWED:
+            return
+        case Verdict.MISSING:
+            raise missing(found.kind, found.value)
+    raise Forbidden(NOT_THE_OWNER)
+
+
+async def check_visible(read: ReadModel, scope: Scope, kind: str, value: str) -> None:
+    """Raises NotFound for what does not exist or lies outside of `scope`."""
+    await place_of(read, kind, value, lambda place: scope.covers(place.workspace_id))
 
 
 def refusal(verdict: Verdict, operation: str, access: Access, principal: Principal | None) -> WireError:
@@ -47,6 +153,8 @@ def refusal(verdict: Verdict, operation: str, access: Access, principal: Princip
         return WireError(wire.UNAUTHENTICATED, "no valid credentials came with the request: log in")
     if task is not None and (over := _over(task)) is not None:
         return over
+    if verdict is Verdict.NOT_GRANTED:
+        return WireError(wire.PERMISSION_DENIED, f"access denied; required permission: {access.permission}")
     if task is None and Caller.OWNER in access.callers:
         return WireError(wire.PERMISSION_DENIED, NOT_THE_OWNER)
     caller = _caller(principal)

@@ -15,7 +15,8 @@ from aiohttp import web
 
 from resolute.api import access, wire
 from resolute.api.request_body import RequestBody
-from resolute.api.routing import Principal
+from resolute.api.routing import Access, Owned, Principal, Verdict, decide
+from resolute.api.scope import Outside, Scope
 from resolute.eventlog.outages import classified
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
@@ -77,6 +78,7 @@ class Call:
     """The JSON object that came, as the operation declares it, its keys in camelCase; empty when there was none."""
     read: RequestBody = field(repr=False)
     """The body as it came."""
+    granted: access.Granted
     principal: Principal = NOBODY
     query: Query = field(default_factory=lambda: Query({}))
     sent: bool = False
@@ -85,6 +87,38 @@ class Call:
     def int(self, name: str) -> int:
         """The whole number in the path under `name`."""
         return int(self.path[name])
+
+    @property
+    def scope(self) -> Scope:
+        """The workspaces whose things the answer may show, count or change."""
+        bounds = self.granted.bounds
+        assert isinstance(bounds, Scope), "its route is about what lies outside of workspaces"
+        return bounds
+
+    @property
+    def outside(self) -> Outside:
+        """For what lies in no workspace, as the route says."""
+        bounds = self.granted.bounds
+        assert isinstance(bounds, Outside), "its route is about what lies in workspaces"
+        return bounds
+
+    def scope_of(self, permission: str) -> Scope:
+        """Where the caller holds a permission that the route names besides its own, for parts of the answer."""
+        return self.granted.rights.over(permission)
+
+    def may(self, wanted: Access, thing: Owned) -> bool:
+        """Whether the caller may do with `thing` what `wanted` is for."""
+        return decide(wanted, self.principal, [thing], self.granted.rights) is Verdict.ALLOWED
+
+    def check_each(self, found: Owned) -> None:
+        """Raises ResoluteError unless the caller may do to `found`, one of many, what its route asks for each."""
+        access.check_each(self.granted, self.principal, found)
+
+    async def check_visible(self, kind: str, value: str) -> None:
+        """For what a handler finds named beyond the subjects of its route, inside a configuration. Raises NotFound for
+        what lies outside of the scope. Looks nothing up where the scope is everything."""
+        if not self.scope.is_everything:
+            await access.check_visible(self.gateway.read, self.scope, kind, value)
 
     @cached_property
     def cause(self) -> Cause:
@@ -109,6 +143,11 @@ class Call:
     async def check_still_believed(self) -> None:
         """For calls that wait: raises when the caller's run was given up, or its trial deleted, since it was let in."""
         access.check_believed(await self.gateway.who(self.request))
+
+    async def check_still_allowed(self) -> None:
+        """For calls of users that wait, and streams that go on: raises when the caller may not make this call now."""
+        if self.principal.task is None:
+            await access.check_again(self.gateway.read, self.gateway.grants, self.granted, self.principal)
 
     async def send(self, command: Command, step: str = "", *, cause: Cause | None = None) -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.

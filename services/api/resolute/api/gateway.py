@@ -37,6 +37,7 @@ from resolute.api.reactions import ForgetDeleted
 from resolute.api.readmodel import ReadModel
 from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Declaration, Principal, Route, Verdict, decide
+from resolute.api.scope import AllEverywhere, Grants, Rights
 from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
@@ -70,6 +71,8 @@ class Gateway:
 
     growth: Progress | None = None
     """How far the tables have come while they grow; until then everything is answered with 503."""
+    grants: Grants = AllEverywhere()
+    """Where users hold permissions."""
 
     def __init__(
         self,
@@ -190,7 +193,8 @@ class Gateway:
         if self.growth is not None and route.operation not in ALWAYS:
             raise Unavailable(f"this gateway's tables are still growing from the log: {self.growth}; try again later")
         principal = await self.who(request)
-        _check_door(route, principal)
+        rights = await access.rights_of(self.grants, route, principal)
+        _check_door(route, principal, rights)
         if principal is not None:
             recognise(request, principal)
         read = await read_body(request, route.body if principal else FROM_STRANGERS, self.uploads)
@@ -198,7 +202,7 @@ class Gateway:
             if read.awaited and principal is not None and principal.task is not None:
                 # A body may take long to arrive, and the task's run may have been given up meanwhile.
                 principal = await self.who(request)
-            answer = await self._handled(route, request, principal, read)
+            answer = await self._handled(route, request, principal, rights, read)
         finally:
             await read.close()
         if isinstance(answer, web.StreamResponse):
@@ -206,17 +210,18 @@ class Gateway:
         return wire.json_response(answer, pretty="pretty" in request.query)
 
     async def _handled(
-        self, route: Route, request: web.Request, principal: Principal | None, read: RequestBody
+        self, route: Route, request: web.Request, principal: Principal | None, rights: Rights, read: RequestBody
     ) -> dict[str, Any] | Message | web.StreamResponse:
         if route.declared is not None:
-            return await self._handled_as_declared(route, route.declared, request, principal, read)
+            return await self._handled_as_declared(route, route.declared, request, principal, rights, read)
         path = bodies.read_path(route.operation, request.match_info)
-        query = Query(bodies.read_query(route.operation, given(request)))
+        query = bodies.read_query(route.operation, given(request))
         body = {} if route.raw_body else await read.declared(route.operation)
         document = await read.document(route.operation) if route.names_in_raw_body else body
-        await self._looked_twice(partial(access.check, self.read, route, principal, path, document))
-        call = Call(self, request, path, body, read, principal or NOBODY, query)
-        del body, document  # the call has them, and a handler that waits lets go of them
+        named = access.Named(path, query, document)
+        granted = await self._looked_twice(partial(access.check, self.read, route, principal, rights, named))
+        call = Call(self, request, path, body, read, granted, principal or NOBODY, Query(query))
+        del body, document, named  # the call has them, and a handler that waits lets go of them
         return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
 
     async def _handled_as_declared(
@@ -225,12 +230,15 @@ class Gateway:
         declared: Declaration,
         request: web.Request,
         principal: Principal | None,
+        rights: Rights,
         read: RequestBody,
     ) -> Message | web.StreamResponse:
-        asked = await read_request(declared.request, request.match_info, given(request), read)
+        query = given(request)
+        asked = await read_request(declared.request, request.match_info, query, read)
         path, body = named_in(asked)
-        await self._looked_twice(partial(access.check, self.read, route, principal, path, body))
-        call = Call(self, request, path, {}, read, principal or NOBODY)
+        named = access.Named(path, query, body)
+        granted = await self._looked_twice(partial(access.check, self.read, route, principal, rights, named))
+        call = Call(self, request, path, {}, read, granted, principal or NOBODY)
         return await self._looked_twice(partial(declared.handle, call, asked), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
@@ -272,10 +280,10 @@ def _broken_off(request: web.Request, message: str) -> ConnectionError:
     return ConnectionResetError(f"the answer was broken off: {message}")
 
 
-def _check_door(route: Route, principal: Principal | None) -> None:
+def _check_door(route: Route, principal: Principal | None, rights: Rights) -> None:
     """What can be refused before the body is read: a stranger's upload, or a given-up run's, or that of a caller whom
     nothing in it could let in, costs nothing."""
-    verdict = decide(route.access, principal, ())
+    verdict = decide(route.access, principal, (), rights)
     final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.goes_by_what_is_named
     if final and verdict is not Verdict.ALLOWED:
         raise access.refusal(verdict, route.operation, route.access, principal)

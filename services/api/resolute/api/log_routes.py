@@ -158,6 +158,7 @@ async def _note_of_removal(call: Call, task_id: str, wanted: LogFilter) -> Store
 
 def _following(call: Call, task_ids: Sequence[str], wanted: LogFilter) -> AsyncIterator[list[StoredLine]]:
     async def over() -> bool:
+        await call.check_still_allowed()
         ended = await lookup.task_ended(call.gateway, task_ids[-1])
         if ended:
             await call.gateway.lifecycle.reached(call.gateway.read.shown, LAST_LINES_S)

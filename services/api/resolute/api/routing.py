@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from aiohttp import web
 
 from resolute.api import schemas
 from resolute.api.body_kinds import ORDINARY, BodyKind
+from resolute.api.scope import UNLIMITED, Rights, viewing
 from resolute.api.subjects import Reach, Subject, found
 
 if TYPE_CHECKING:
@@ -29,15 +30,18 @@ Handler = Callable[["Call"], Awaitable[dict[str, Any] | web.StreamResponse]]
 PERMISSIONS = frozenset(
     {
         *("user.view", "user.create", "user.edit"),
-        *("workspace.view", "workspace.create", "workspace.edit", "project.view", "project.create"),
-        *("experiment.view", "experiment.create", "experiment.edit", "experiment.artifacts.view"),
+        *("workspace.view", "workspace.create", "workspace.edit", "workspace.host_user.edit"),
+        *("project.view", "project.create"),
+        *("experiment.view", "experiment.create", "experiment.edit", "experiment.delete"),
+        *("experiment.artifacts.view", "experiment.metadata.edit"),
         *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
         *("task.view", "task.edit"),
         *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view", "cluster.metrics.view"),
         *("cluster.history.view", "cluster.usage.view"),
     }
 )
-"""All there are. Artifacts are what code left behind or brought along: logs, files."""
+"""All there are. Artifacts are what code left behind or brought along: logs, files. The metadata of an experiment are
+its names, its labels and whether it is archived; to edit it is to steer what it does."""
 
 
 class Caller(Enum):
@@ -60,6 +64,10 @@ class Access:
     asked_for_by: str = ""
     """The field of the request that makes the gateway ask for this."""
     reach: Reach | None = None
+    each: Access | None = None
+    """What is asked of the caller for each of the things that an action on many finds."""
+    besides: frozenset[str] = frozenset()
+    """Permissions of which parts of the answer depend."""
 
     def __or__(self, other: Access) -> Access:
         return Access(
@@ -68,6 +76,8 @@ class Access:
             self.permission or other.permission,
             self.stricter + other.stricter,
             reach=self.reach or other.reach,
+            each=self.each or other.each,
+            besides=self.besides | other.besides,
         )
 
     def but(self, instead: Access, *fields: str) -> Access:
@@ -107,8 +117,23 @@ class Access:
         """The request is about the caller alone."""
         return replace(self, reach=Reach.ONESELF)
 
+    def for_each(self, access: Access) -> Access:
+        """Of what an action on many finds, each thing is decided about as if the request had named it alone."""
+        return replace(self, each=access)
+
+    def showing(self, permission: str) -> Access:
+        """Parts of the answer are shown where the caller holds this permission, and masked elsewhere."""
+        return replace(self, besides=self.besides | {permission})
+
     def to(self, permission: str) -> Access:
         return replace(self, permission=permission)
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """All that a request of this kind may have to be granted, those to see what it is about among them."""
+        others = (*(instead for _, instead in self.stricter), *filter(None, (self.each,)))
+        asked = {self.permission, *self.besides, *(subject.permission for subject in self.subjects)} - {""}
+        return frozenset({*asked, *map(viewing, asked)}.union(*(other.permissions for other in others)))
 
 
 def _once(subjects: tuple[Subject, ...]) -> tuple[Subject, ...]:
@@ -124,6 +149,10 @@ MONITOR = Access(frozenset({Caller.MONITOR}))
 OWNER = Access(frozenset({Caller.OWNER}))
 OWNERS = Access(frozenset({Caller.OWNER, Caller.ADMIN}))
 """The owner of what the request names, and administrators."""
+READS_VARIABLES = OWNERS | TASK
+"""Who may read the environment variables of an experiment."""
+INHERITS_SECRETS = OWNER
+"""Who may take over the secrets of the experiment that a new one is forked from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +183,16 @@ class Principal:
     """Whether this is a monitoring system: it is no user, and is let in only where a route names it."""
 
 
+EVERY_RIGHT = Rights(dict.fromkeys(PERMISSIONS, UNLIMITED))
+"""Of every user, until roles grant less; and of tasks, which are held to what is their own instead."""
+
+
 class Verdict(Enum):
     ALLOWED = "allowed"
     UNKNOWN = "nobody knows who asks"
     DENIED = "not allowed"
+    MISSING = "what the request names does not exist, as far as the caller may know"
+    NOT_GRANTED = "no role grants the permission"
     GIVEN_UP = "the task's run was given up"
     DELETED = "the task's trial was deleted"
 
@@ -173,10 +208,16 @@ class Owned:
     experiment_id: int | None = None
     begun_from: frozenset[int] = frozenset()
     owner_id: int | None = None
+    workspace_id: int | None = None
+    """Filled in where the caller's scope is not everything."""
+    permission: str = ""
+    """For this thing, where it is another than the route's."""
 
 
-def decide(access: Access, principal: Principal | None, named: Iterable[Owned]) -> Verdict:
-    """Whether `principal` may make a call that is about `named`."""
+def decide(
+    access: Access, principal: Principal | None, named: Iterable[Owned], rights: Rights = EVERY_RIGHT
+) -> Verdict:
+    """Whether `principal`, who has `rights`, may make a call that is about `named`."""
     if Caller.ANYONE in access.callers:
         return Verdict.ALLOWED
     if principal is None:
@@ -188,14 +229,38 @@ def decide(access: Access, principal: Principal | None, named: Iterable[Owned]) 
     things = [owned for owned in named if owned.kind != "user"]
     if principal.task is not None:
         return _of_a_task(access, principal.task, things)
-    oneself = any(owned.value == str(principal.user_id) for owned in users)
-    owns = bool(things) and all(owned.owner_id == principal.user_id for owned in things)
-    return _verdict(
+    if not access.callers - {Caller.TASK, Caller.MONITOR}:
+        return Verdict.DENIED
+    if hidden(access, things, rights) is not None:
+        return Verdict.MISSING
+    if Caller.SELF in access.callers and any(owned.value == str(principal.user_id) for owned in users):
+        return Verdict.ALLOWED
+    if not (rights.by_roles and access.permission) and not _is_of_the_callers(access, principal, things):
+        return Verdict.DENIED
+    return Verdict.ALLOWED if _granted(access, things, rights) else Verdict.NOT_GRANTED
+
+
+def hidden(access: Access, things: Iterable[Owned], rights: Rights) -> Owned | None:
+    """The first of `things` that lies outside of what the caller may see; None where there is none."""
+    if rights.is_everything:
+        return None
+    return next((one for one in things if not rights.sees(one.permission or access.permission, one.workspace_id)), None)
+
+
+def _is_of_the_callers(access: Access, user: Principal, things: list[Owned]) -> bool:
+    owns = bool(things) and all(owned.owner_id == user.user_id for owned in things)
+    return (
         Caller.SIGNED_IN in access.callers
-        or (Caller.ADMIN in access.callers and principal.admin)
-        or (Caller.SELF in access.callers and oneself)
+        or (Caller.ADMIN in access.callers and user.admin)
         or (Caller.OWNER in access.callers and owns)
     )
+
+
+def _granted(access: Access, things: Iterable[Owned], rights: Rights) -> bool:
+    """Whether the user holds the permission for each thing; or, for what lies outside of workspaces, everywhere."""
+    if access.reach is Reach.OUTSIDE:
+        return rights.over(access.permission).is_everything
+    return all(rights.over(one.permission or access.permission).covers(one.workspace_id) for one in things)
 
 
 def _of_a_task(access: Access, task: TaskClaims, about: list[Owned]) -> Verdict:
@@ -260,9 +325,12 @@ class Route:
     """Which kind of body it takes, and so how large a one."""
     declared: Declaration | None = None
     """Its messages. Operations without are declared in `schemas.json`."""
+    permissions: frozenset[str] = field(init=False, repr=False)
+    """All that its access can ask for."""
 
     def __post_init__(self) -> None:
         assert self.access.reach is not None, f"{self.operation}: say what it is about (about, over_scope, outside …)"
+        object.__setattr__(self, "permissions", self.access.permissions)
 
     @property
     def streams(self) -> bool:

@@ -157,6 +157,7 @@ async def news_of(call: Call, *about: str, heard: int, deadline: float) -> bool:
         return False
     if call.gateway.signals.heard(*about) == heard:
         await call.gateway.signals.wait(*about, timeout_s=min(left, 5.0))
+    await call.check_still_allowed()
     return True
 
 

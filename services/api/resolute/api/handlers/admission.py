@@ -42,7 +42,7 @@ async def admitted(config: ExperimentConfig, call: Call) -> tuple[ExperimentConf
     """
     fits = await check_resources(call, config.resources)
     open_storage(config.checkpoint_storage)
-    complete = _with_source(_with_priority(config, call.gateway.settings), await _source(config, call.gateway.read))
+    complete = _with_source(_with_priority(config, call.gateway.settings), await _source(config, call))
     return complete, fits
 
 
@@ -98,15 +98,26 @@ def _with_source(config: ExperimentConfig, source: str | None) -> ExperimentConf
     return replace(config, merged={**config.merged, "searcher": searcher})
 
 
-async def _source(config: ExperimentConfig, read: ReadModel) -> str | None:
-    """The checkpoint that the trials start from, if any."""
+async def _source(config: ExperimentConfig, call: Call) -> str | None:
+    """The checkpoint that the trials start from, if any. Raises NotFound for one outside of the caller's scope."""
+    read = call.gateway.read
     uuid, trial_id = config.searcher.source_checkpoint_uuid, config.searcher.source_trial_id
     if uuid is None and trial_id is None:
         return None
     await read.catch_up()  # what was saved a moment ago counts
     path = "searcher.source_checkpoint_uuid" if uuid is not None else "searcher.source_trial_id"
+    kind, value = ("checkpoint", uuid) if uuid is not None else ("trial", str(trial_id))
+    await _check_visible(call, path, kind, value)
     found = uuid if uuid is not None else await _latest(read, int(trial_id or 0))
     return await _reachable(read, path, found, config.checkpoint_storage)
+
+
+async def _check_visible(call: Call, path: str, kind: str, value: str) -> None:
+    """Raises NotFound for what does not exist or lies outside of the caller's scope."""
+    try:
+        await call.check_visible(kind, value)
+    except NotFound as error:
+        raise NotFound(f"{path}: {error.message}") from None
 
 
 async def _reachable(read: ReadModel, path: str, uuid: str, storage: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from resolute.api.call import Call
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import COUNT, SELECT, STATES, checkpoint_of, checkpoints_json
 from resolute.api.views.experiments import row_of
-from resolute.api.views.listing import Where, listed, order_by, state_names
+from resolute.api.views.listing import OF_PROJECT, Where, listed, order_by, state_names
 from resolute.proto.checkpoint import (
     ChangeCheckpointMetadata,
     CheckpointCommand,
@@ -50,7 +50,7 @@ async def get_trial_checkpoints(call: Call) -> dict[str, Any]:
 
 
 async def _listed(call: Call, clause: str, owner_id: int) -> dict[str, Any]:
-    where = Where()
+    where = Where(call.scope, OF_PROJECT.format("e.project_id"))
     where.add(clause, owner_id)
     if states := state_names(call.query.texts("states"), STATES):
         where.add("c.state = ANY(?::text[])", states)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import asyncpg
@@ -10,7 +10,7 @@ import asyncpg
 from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.routing import ADMIN, SIGNED_IN, Route
-from resolute.api.views.listing import Where, listed, order_by
+from resolute.api.views.listing import OF_EXPERIMENT, Where, listed, order_by
 from resolute.api.views.pools import AGENTS, CONTAINERS, POOLS, SLOTS, agent_json, pool_json
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.pool import DisableAgent, DisableSlot, EnableAgent, EnableSlot, SchedulerCommand
@@ -20,7 +20,7 @@ SORT = {"SORT_BY_ID": "agent_id", "SORT_BY_TIME": "joined_at"}
 
 async def get_agents(call: Call) -> dict[str, Any]:
     """The agents that are there, with slots and what runs on them."""
-    where = Where()
+    where = Where(call.outside)
     where.plain("alive")
     order = order_by(call, SORT, "agent_id", tie="agent_id")
     rows, page = await listed(call, AGENTS, "SELECT count(*) FROM read_v1.agents", where, order)
@@ -41,7 +41,19 @@ async def _agents(call: Call, rows: Any) -> list[dict[str, Any]]:
     def of(row: asyncpg.Record, parts: list[asyncpg.Record]) -> list[asyncpg.Record]:
         return [part for part in parts if part["agent_id"] == row["agent_id"]]
 
-    return [agent_json(row, of(row, slots), of(row, containers)) for row in rows]
+    visible = await _visible(call, containers)
+    return [agent_json(row, of(row, slots), of(row, containers), visible) for row in rows]
+
+
+async def _visible(call: Call, containers: list[asyncpg.Record]) -> Collection[str]:
+    """The allocations of `containers` whose names the caller may see."""
+    allocations, scope = [container["allocation_id"] for container in containers], call.scope_of("task.view")
+    if scope.is_everything:
+        return allocations
+    where = Where(scope, OF_EXPERIMENT.format("experiment_id"))
+    where.add("allocation_id = ANY(?::text[])", allocations)
+    rows = await call.gateway.read.rows(f"SELECT allocation_id FROM read_v1.allocations{where.sql}", *where.args)
+    return {row["allocation_id"] for row in rows}
 
 
 async def _agent_row(call: Call) -> asyncpg.Record:
@@ -134,8 +146,8 @@ async def get_resource_pools(call: Call) -> dict[str, Any]:
     }
 
 
-VIEW = SIGNED_IN.to("cluster.view").outside()
-EDIT = ADMIN.to("cluster.edit").outside()
+VIEW = SIGNED_IN.to("cluster.view").outside().showing("task.view")
+EDIT = ADMIN.to("cluster.edit").outside().showing("task.view")
 AGENT = "/api/v1/agents/{agentId}"
 SLOT = f"{AGENT}/slots/{{slotId}}"
 

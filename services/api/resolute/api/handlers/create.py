@@ -13,7 +13,7 @@ from resolute.api.call import Call
 from resolute.api.handlers.admission import admitted
 from resolute.api.handlers.placing import defaults_at, place_of
 from resolute.api.handlers.shown_secrets import experiment_for
-from resolute.api.routing import OWNER, SIGNED_IN, Owned, Route, Verdict, decide
+from resolute.api.routing import INHERITS_SECRETS, SIGNED_IN, Owned, Route
 from resolute.api.uploads import Packed
 from resolute.api.views.shown import for_wire
 from resolute.api.wire import timestamp
@@ -109,7 +109,7 @@ async def secrets_before(call: Call, parent: Parent | None) -> dict[str, Any]:
     if parent is None:
         return {}
     named = Owned("experiment", str(parent.experiment_id), owner_id=parent.owner_id)
-    if decide(OWNER, call.principal, [named]) is not Verdict.ALLOWED:
+    if not call.may(INHERITS_SECRETS, named):
         return {}
     opened, _ = await call.gateway.vault.opened(orjson.loads(parent.config))
     return {place: value for place, value in secrets_of(opened) if value != MASK}

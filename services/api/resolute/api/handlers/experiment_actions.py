@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
-from resolute.api.access import NOT_THE_OWNER
 from resolute.api.call import Call
 from resolute.api.handlers.admission import check_fit, check_pool
-from resolute.api.handlers.chosen import Scope, chosen
+from resolute.api.handlers.chosen import MeantFor, chosen
 from resolute.api.handlers.shown_secrets import experiment_for
-from resolute.api.routing import OWNERS, SIGNED_IN, Access, Handler, Owned, Route, Verdict, decide
+from resolute.api.routing import OWNERS, SIGNED_IN, Access, Handler, Owned, Route
 from resolute.api.views.experiments import row_of
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
-from resolute.proto.errors import Forbidden, NotFound, Refused, ResoluteError
+from resolute.proto.errors import NotFound, Refused, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
     AddLabel,
@@ -34,8 +33,6 @@ from resolute.proto.experiment import (
 from resolute.proto.states import FINISHED, RUNNING, STOPPING, ExperimentState
 
 Make = Callable[[int], SearcherCommand]
-Allowed = Callable[[Call, int], Awaitable[None]]
-"""Raises Forbidden where the caller may not."""
 
 VERBS: Mapping[str, Make] = {
     "activate": ActivateExperiment,
@@ -60,16 +57,16 @@ SAYING: Mapping[Make, str] = {
 PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
 FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
 
-SCOPES: Mapping[Make, Scope] = {
-    ActivateExperiment: Scope((ExperimentState.PAUSED,), sees_archived=False),
-    PauseExperiment: Scope((ExperimentState.ACTIVE,), sees_archived=False),
-    CancelExperiment: Scope((*RUNNING, *STOPPING), sees_archived=False),
-    KillExperiment: Scope((*RUNNING, *STOPPING), sees_archived=False),
-    ArchiveExperiment: Scope(FINISHED, archived=False),
-    UnarchiveExperiment: Scope(FINISHED, archived=True),
-    DeleteExperiment: Scope((*FINISHED, ExperimentState.DELETE_FAILED)),
+MEANT_FOR: Mapping[Make, MeantFor] = {
+    ActivateExperiment: MeantFor((ExperimentState.PAUSED,), sees_archived=False),
+    PauseExperiment: MeantFor((ExperimentState.ACTIVE,), sees_archived=False),
+    CancelExperiment: MeantFor((*RUNNING, *STOPPING), sees_archived=False),
+    KillExperiment: MeantFor((*RUNNING, *STOPPING), sees_archived=False),
+    ArchiveExperiment: MeantFor(FINISHED, archived=False),
+    UnarchiveExperiment: MeantFor(FINISHED, archived=True),
+    DeleteExperiment: MeantFor((*FINISHED, ExperimentState.DELETE_FAILED)),
 }
-RETENTION = Scope(sees_archived=False)
+RETENTION = MeantFor(sees_archived=False)
 
 POOL = "SELECT state, resource_pool FROM read_v1.experiments WHERE id = $1"
 
@@ -96,28 +93,28 @@ async def _check_runs_somewhere(call: Call, experiment_id: int) -> None:
         check_pool(f"experiment {experiment_id}: resources.resource_pool", row["resource_pool"], call.gateway.settings)
 
 
-def acting_on_many(make: Make, allowed: Allowed | None = None) -> Handler:
+def acting_on_many(make: Make) -> Handler:
     async def act(call: Call) -> dict[str, Any]:
-        return await _each(call, make, SCOPES[make], allowed)
+        return await _each(call, make, MEANT_FOR[make])
 
     act.__doc__ = f"The same for several, named or found by filters, each by itself: {SAYING[make]}"
     return act
 
 
-async def _its_owner(call: Call, experiment_id: int) -> None:
-    """For calls that name their experiments by filters too: each is decided as if it were named alone."""
-    owner_id = (await row_of(call.gateway.read, experiment_id))["owner_id"]
-    if decide(OWNERS, call.principal, [Owned("experiment", str(experiment_id), owner_id=owner_id)]) != Verdict.ALLOWED:
-        raise Forbidden(NOT_THE_OWNER)
+async def _check(call: Call, experiment_id: int) -> None:
+    """For calls that name their experiments by filters too: each is decided about as if it were named alone."""
+    if call.granted.access.each is not None:
+        row = await row_of(call.gateway.read, experiment_id)
+        found = Owned("experiment", str(experiment_id), owner_id=row["owner_id"], workspace_id=row["workspace_id"])
+        call.check_each(found)
 
 
-async def _each(call: Call, make: Make, scope: Scope, allowed: Allowed | None = None) -> dict[str, Any]:
-    acted_on = await chosen(call, scope)
+async def _each(call: Call, make: Make, meant_for: MeantFor) -> dict[str, Any]:
+    acted_on = await chosen(call, meant_for)
     results = []
     for experiment_id in acted_on.ids:
         try:
-            if allowed is not None:
-                await allowed(call, experiment_id)
+            await _check(call, experiment_id)
             await _send(call, make, experiment_id, step=str(experiment_id))
             results.append({"id": experiment_id, "error": ""})
         except ResoluteError as error:
@@ -199,7 +196,7 @@ async def move_experiment(call: Call) -> dict[str, Any]:
 async def move_experiments(call: Call) -> dict[str, Any]:
     """The same for several, named or found by filters, each by itself: Move it to another project."""
     project_id = await _destination(call)
-    return await _each(call, lambda experiment_id: MoveExperiment(experiment_id, project_id), Scope())
+    return await _each(call, lambda experiment_id: MoveExperiment(experiment_id, project_id), MeantFor())
 
 
 async def _destination(call: Call) -> int:
@@ -221,43 +218,60 @@ async def retain_logs(call: Call) -> dict[str, Any]:
 async def retain_logs_of_many(call: Call) -> dict[str, Any]:
     """The same for several, named or found by filters, each by itself: Keep its logs for so many days."""
     changes = _retention(call)
-    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes), RETENTION, _its_owner)
+    return await _each(call, lambda experiment_id: EditExperiment(experiment_id, changes), RETENTION)
 
 
 def _retention(call: Call) -> dict[str, Any]:
     return {"log_retention_days": whole(call.body.get("numDays"), "numDays")}
 
 
-EDIT = SIGNED_IN.to("experiment.edit")
-STEER, EDIT_ONE = EDIT.about("experiment", "id"), EDIT.about("experiment", "experimentId")
-EDIT_MANY = EDIT.over_scope()
-OWN = OWNERS.to("experiment.edit").about("experiment", "experimentId")
-"""For what deletes: the experiment, its logs after some days, or checkpoints by a new retention policy."""
+EDIT, LABEL = SIGNED_IN.to("experiment.edit"), SIGNED_IN.to("experiment.metadata.edit")
+REMOVE = SIGNED_IN.to("experiment.delete")
+BY_VERB = dict.fromkeys(VERBS, EDIT) | {"archive": LABEL, "unarchive": LABEL}
+LABEL_ONE, EDIT_ONE, REMOVE_ONE = (one.about("experiment", "experimentId") for one in (LABEL, EDIT, REMOVE))
+OWN_EDIT = OWNERS.to("experiment.edit").about("experiment", "experimentId")
+"""For what deletes: logs after some days, or checkpoints by a new retention policy."""
+OWN_REMOVE = OWNERS.to("experiment.delete").about("experiment", "experimentId")
+REMOVE_MANY = REMOVE.over_scope().for_each(OWNERS.to("experiment.delete"))
+RETAIN_MANY = EDIT.over_scope().for_each(OWNERS.to("experiment.edit"))
+PATCH = LABEL_ONE.but(OWN_EDIT, "body.checkpointStorage").but(EDIT_ONE, "body.resources")
 ONE = "/api/v1/experiments/{experimentId}"
 MANY = "/api/v1/projects/{projectId}/experiments"
 
 
 def into(access: Access) -> Access:
-    """For what goes to another project as well."""
+    """For what goes to another project."""
     return access.about("project", "body.destinationProjectId", to="experiment.create")
 
 
 ROUTES = (
     *(
-        Route(f"{verb.capitalize()}Experiment", "POST", f"/api/v1/experiments/{{id}}/{verb}", acting(make), STEER)
+        Route(
+            f"{verb.capitalize()}Experiment",
+            "POST",
+            f"/api/v1/experiments/{{id}}/{verb}",
+            acting(make),
+            BY_VERB[verb].about("experiment", "id"),
+        )
         for verb, make in VERBS.items()
     ),
     *(
-        Route(f"{verb.capitalize()}Experiments", "POST", f"{MANY}/{verb}", acting_on_many(make), EDIT_MANY)
+        Route(
+            f"{verb.capitalize()}Experiments",
+            "POST",
+            f"{MANY}/{verb}",
+            acting_on_many(make),
+            BY_VERB[verb].over_scope(),
+        )
         for verb, make in VERBS.items()
     ),
-    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), OWN),
-    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment, _its_owner), EDIT_MANY),
-    Route("PatchExperiment", "PATCH", ONE, patch_experiment, EDIT_ONE.but(OWN, "body.checkpointStorage")),
-    Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, EDIT_ONE),
-    Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, EDIT_ONE),
-    Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, into(EDIT_ONE)),
-    Route("MoveExperiments", "POST", f"{MANY}/move", move_experiments, into(EDIT_MANY)),
-    Route("PutExperimentRetainLogs", "PUT", f"{ONE}/retain_logs", retain_logs, OWN),
-    Route("PutExperimentsRetainLogs", "PUT", f"{MANY}/retain_logs", retain_logs_of_many, EDIT_MANY),
+    Route("DeleteExperiment", "DELETE", ONE, acting(DeleteExperiment, "experimentId"), OWN_REMOVE),
+    Route("DeleteExperiments", "DELETE", f"{MANY}/delete", acting_on_many(DeleteExperiment), REMOVE_MANY),
+    Route("PatchExperiment", "PATCH", ONE, patch_experiment, PATCH),
+    Route("PutExperimentLabel", "PUT", f"{ONE}/labels/{{label...}}", put_label, LABEL_ONE),
+    Route("DeleteExperimentLabel", "DELETE", f"{ONE}/labels/{{label...}}", delete_label, LABEL_ONE),
+    Route("MoveExperiment", "POST", f"{ONE}/move", move_experiment, into(REMOVE_ONE)),
+    Route("MoveExperiments", "POST", f"{MANY}/move", move_experiments, into(REMOVE.over_scope())),
+    Route("PutExperimentRetainLogs", "PUT", f"{ONE}/retain_logs", retain_logs, OWN_EDIT),
+    Route("PutExperimentsRetainLogs", "PUT", f"{MANY}/retain_logs", retain_logs_of_many, RETAIN_MANY),
 )

@@ -22,7 +22,7 @@ from resolute.api.views.experiments import (
     row_of,
 )
 from resolute.api.views.jobs import job_summary
-from resolute.api.views.listing import Where, listed_by_key, order_by, state_names
+from resolute.api.views.listing import OF_PROJECT, Where, listed_by_key, order_by, state_names
 from resolute.api.wire import number, timestamp
 from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import NotFound
@@ -60,8 +60,7 @@ SORT_JOINS = {"SORT_BY_CHECKPOINT_SIZE": KEPT, "SORT_BY_CHECKPOINT_COUNT": KEPT,
 
 RANGES = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
-LABELS = """SELECT label FROM read_v1.experiments, unnest(labels) AS label
-WHERE $1 = 0 OR project_id = $1 GROUP BY label ORDER BY count(*) DESC, label"""
+LABELS = "SELECT label FROM read_v1.experiments, unnest(labels) AS label"
 
 HISTORY = """SELECT trial_id, metric, reported_at FROM read_v1.validations
 WHERE experiment_id = $1 AND metric IS NOT NULL ORDER BY reported_at, trial_id, steps_completed"""
@@ -81,7 +80,7 @@ async def get_experiments(call: Call) -> dict[str, Any]:
 
 
 def _wanted(call: Call) -> Where:
-    query, where = call.query, Where()
+    query, where = call.query, Where(call.scope, "p.workspace_id")
     if (archived := query.flag("archived")) is not None:
         where.add("e.archived = ?", archived)
     narrow(where, {column: query.text(column) for column in TEXTS}, query.texts("labels"), query.numbers("userIds"))
@@ -110,7 +109,11 @@ async def get_experiment(call: Call) -> dict[str, Any]:
 
 async def get_labels(call: Call) -> dict[str, Any]:
     """Every label in use, the most used first."""
-    rows = await call.gateway.read.rows(LABELS, call.query.number("projectId"))
+    where = Where(call.scope, OF_PROJECT.format("project_id"))
+    if project_id := call.query.number("projectId"):
+        where.add("project_id = ?", project_id)
+    by_use = " GROUP BY label ORDER BY count(*) DESC, label"
+    rows = await call.gateway.read.rows(LABELS + where.sql + by_use, *where.args)
     return {"labels": [row["label"] for row in rows]}
 
 

@@ -12,6 +12,7 @@ from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.shown_states import AllocationState
 from resolute.api.views import explain
 from resolute.api.views.jobs import job_json, job_of, selecting
+from resolute.api.views.listing import OF_EXPERIMENT, Where
 from resolute.api.views.queue_order import policies
 from resolute.api.views.standing import Line, Waits
 from resolute.proto.errors import NotFound
@@ -68,12 +69,14 @@ async def _waits(call: Call, rows: list[asyncpg.Record]) -> dict[str, Waits]:
 
 
 async def _who(call: Call, rows: list[asyncpg.Record], waits: Collection[Waits]) -> Mapping[str, Mapping[str, Any]]:
-    """Jobs and allocations that reasons speak of, by their ids, as people know them."""
+    """Jobs and allocations that reasons speak of, by their ids, as people know them. Of those outside of the scope only
+    the ids are told: the queue is everybody's."""
     read = call.gateway.read
     jobs, allocations = explain.mentioned(rows, waits)
     owners = {row["allocation_id"]: row["job_id"] for row in await read.rows(explain.OF_ALLOCATIONS, allocations)}
-    known = explain.named(await read.rows(explain.NAMES, sorted({*jobs, *owners.values()})))
-    return {**known, **{allocation: known[job] for allocation, job in owners.items()}}
+    where = Where(call.scope, OF_EXPERIMENT.format("e.id"), [sorted({*jobs, *owners.values()})])
+    known = explain.named(await read.rows(explain.NAMES + where.sql, *where.args))
+    return {**known, **{allocation: known[job] for allocation, job in owners.items() if job in known}}
 
 
 def _says(experiment: asyncpg.Record | None, rows: list[asyncpg.Record], waits: Mapping[str, Waits]) -> str:

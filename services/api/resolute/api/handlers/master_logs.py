@@ -24,16 +24,17 @@ async def master_logs(call: Call) -> web.StreamResponse:
     offset, limit, follow = call.query.number("offset"), call.query.number("limit"), bool(call.query.flag("follow"))
     if follow and limit > 0:
         raise InvalidConfig("limit: does not go with follow; leave one of them out")
-    return await call.stream(_entries(offset, limit, follow))
+    return await call.stream(_entries(call, offset, limit, follow))
 
 
-async def _entries(offset: int, limit: int, follow: bool) -> AsyncIterator[dict[str, Any]]:
+async def _entries(call: Call, offset: int, limit: int, follow: bool) -> AsyncIterator[dict[str, Any]]:
     lines = RECENT.lines()
     last = lines[-1].id if lines else 0
     for line in wire.cut(lines, wire.page_of(len(lines), offset=offset, limit=limit)):
         yield _entry(line)
     while follow:
         await asyncio.sleep(LOOK_EVERY_S)
+        await call.check_still_allowed()
         for line in RECENT.lines(after=last):
             yield _entry(line)
             last = line.id

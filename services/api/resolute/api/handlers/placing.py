@@ -64,15 +64,21 @@ CLUSTERS = Place(None)
 async def place_of(call: Call, given: Mapping[str, Any], parent_project_id: int | None) -> Place:
     """Where the experiment shall stand: as the request says, else its configuration, else beside its parent. `given`
     is the configuration as it was submitted, which may be wrong."""
-    read, asked = call.gateway.read, call.body.get("projectId")
+    asked = call.body.get("projectId")
     project, workspace = _name(given, "project"), _name(given, "workspace") or "Uncategorized"
     if asked:
-        return Place(await read.row(PROJECT + "p.id = $1", int(asked)), f"projectId: project {asked} not found")
+        return Place(await _project(call, "p.id = $1", int(asked)), f"projectId: project {asked} not found")
     if project:
-        row = await read.row(PROJECT + "w.name = $1 AND p.name = $2", workspace, project)
+        row = await _project(call, "w.name = $1 AND p.name = $2", workspace, project)
         return Place(row, f"project: there is no project {project!r} in workspace {workspace!r}")
-    row = await read.row(PROJECT + "p.id = $1", parent_project_id or 1)
+    row = await _project(call, "p.id = $1", parent_project_id or 1)
     return Place(row, "the parent's project not found")
+
+
+async def _project(call: Call, condition: str, *args: Any) -> asyncpg.Record | None:
+    """A row of `PROJECT`; None where there is none in the scope."""
+    row = await call.gateway.read.row(PROJECT + condition, *args)
+    return row if row is not None and call.scope.covers(row["workspace_id"]) else None
 
 
 def _name(given: Mapping[str, Any], key: str) -> str:

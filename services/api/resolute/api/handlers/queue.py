@@ -10,7 +10,7 @@ from resolute.api.call import Call
 from resolute.api.handlers.queue_changes import applied, read_changes
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.jobs import COUNT, WAITED, job_json, selecting
-from resolute.api.views.listing import Where, state_names
+from resolute.api.views.listing import OF_EXPERIMENT, Where, state_names
 from resolute.api.views.pools import POOLS, stats_json
 from resolute.api.views.queue_order import policies
 
@@ -21,7 +21,7 @@ DAYS = 7
 
 
 async def _queue(call: Call) -> tuple[list[dict[str, Any]], wire.Page]:
-    where = Where(args=list(policies(call.gateway.settings)))
+    where = Where(call.scope, OF_EXPERIMENT.format("q.experiment_id"), list(policies(call.gateway.settings)))
     if pool := call.query.text("resourcePool"):
         where.add("q.pool = ?", pool)
     if states := state_names(call.query.texts("states"), STATES):

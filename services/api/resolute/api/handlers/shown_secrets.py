@@ -10,14 +10,11 @@ import asyncpg
 import orjson
 
 from resolute.api.call import Call
-from resolute.api.routing import OWNERS, TASK, Owned, Verdict, decide
+from resolute.api.routing import READS_VARIABLES, Owned
 from resolute.api.vault import only_variables
 from resolute.api.views.experiments import experiment_of
 from resolute.api.views.shown import HAS_VARIABLES, Shown, for_wire
 from resolute.config import changed, changed_yaml
-
-READING = OWNERS | TASK
-"""Who may read the environment variables of the experiment that a call is about."""
 
 
 async def experiment_for(call: Call, experiment_id: int) -> dict[str, Any]:
@@ -28,8 +25,7 @@ async def experiment_for(call: Call, experiment_id: int) -> dict[str, Any]:
 async def _revealed(call: Call, row: asyncpg.Record) -> Shown | None:
     document, text = row["config"], row["original_config"]
     experiment = Owned("experiment", str(row["id"]), owner_id=row["owner_id"])
-    may_read = decide(READING, call.principal, [experiment]) is Verdict.ALLOWED
-    if not may_read or not HAS_VARIABLES.search(document):
+    if not call.may(READS_VARIABLES, experiment) or not HAS_VARIABLES.search(document):
         return None
     keys = await call.gateway.vault.keys_in(document + text)
     change = only_variables(keys.opened)

@@ -8,7 +8,7 @@ from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.api.shown_states import Phase
 from resolute.api.views.experiments import row_of
-from resolute.api.views.listing import Where, listed, order_by, state_names
+from resolute.api.views.listing import OF_PROJECT, Where, listed, order_by, state_names
 from resolute.api.views.trials import COUNT, PHASE, SELECT, STATES, trials_json
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import KillTrial
@@ -32,7 +32,7 @@ SORT = {
 async def get_experiment_trials(call: Call) -> dict[str, Any]:
     """An experiment's trials."""
     experiment = await row_of(call.gateway.read, call.int("experimentId"))
-    where = Where()
+    where = Where(call.scope, OF_PROJECT.format("e.project_id"))
     where.add("t.experiment_id = ?", experiment["id"])
     if states := state_names(call.query.texts("states"), STATES):
         wanted = {*states, *(Phase if TrialState.ACTIVE in states else ())}

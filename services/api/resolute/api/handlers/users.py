@@ -57,7 +57,7 @@ ADMINS_ONLY = ("body.username", "body.admin", "body.active", "body.remote", "bod
 
 async def get_users(call: Call) -> dict[str, Any]:
     """The users, by name, activity or rights."""
-    where = Where()
+    where = Where(call.outside)
     for flag in ("active", "admin"):
         if (wanted := call.query.flag(flag)) is not None:
             where.add(f"{flag} = ?", wanted)

@@ -8,25 +8,23 @@ import asyncpg
 
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, TASK, Route
+from resolute.api.views.listing import OF_EXPERIMENT, Where
 from resolute.api.views.pools import SLOTS, allocation_json, summary_json, task_json
 from resolute.proto.errors import NotFound
 
 ALLOCATIONS = "SELECT * FROM read_v1.allocations"
 
-LIVE = f"{ALLOCATIONS} WHERE ended_at IS NULL ORDER BY requested_at, allocation_id"
-
 SHARES = """SELECT * FROM read_v1.placements WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
 
 TRIAL = "SELECT started_at, ended_at FROM read_v1.trials WHERE task_id = $1"
 
-COUNTS = """SELECT task_type, count(DISTINCT task_id) AS tasks FROM read_v1.allocations
-WHERE ended_at IS NULL GROUP BY task_type"""
+COUNTS = "SELECT task_type, count(DISTINCT task_id) AS tasks FROM read_v1.allocations"
 
 
 async def get_tasks(call: Call) -> dict[str, Any]:
     """Every allocation that runs or waits."""
-    read = call.gateway.read
-    live = await read.rows(LIVE)
+    read, where = call.gateway.read, _live(call)
+    live = await read.rows(f"{ALLOCATIONS}{where.sql} ORDER BY requested_at, allocation_id", *where.args)
     shares = await read.rows(SHARES, [row["allocation_id"] for row in live])
     slots = await read.rows(SLOTS, sorted({share["agent_id"] for share in shares}))
     by_allocation: dict[str, list[asyncpg.Record]] = {}
@@ -43,6 +41,12 @@ async def get_tasks(call: Call) -> dict[str, Any]:
     }
 
 
+def _live(call: Call) -> Where:
+    where = Where(call.scope, OF_EXPERIMENT.format("experiment_id"))
+    where.plain("ended_at IS NULL")
+    return where
+
+
 async def get_task(call: Call) -> dict[str, Any]:
     """One task and its allocations."""
     task_id = call.path["taskId"]
@@ -56,7 +60,9 @@ async def get_task(call: Call) -> dict[str, Any]:
 
 async def get_task_counts(call: Call) -> dict[str, Any]:
     """How many interactive tasks there are."""
-    counts = {row["task_type"]: row["tasks"] for row in await call.gateway.read.rows(COUNTS)}
+    where = _live(call)
+    rows = await call.gateway.read.rows(f"{COUNTS}{where.sql} GROUP BY task_type", *where.args)
+    counts = {row["task_type"]: row["tasks"] for row in rows}
     kinds = {"commands": "COMMAND", "notebooks": "NOTEBOOK", "shells": "SHELL", "tensorboards": "TENSORBOARD"}
     return {name: counts.get(kind, 0) for name, kind in kinds.items()}
 

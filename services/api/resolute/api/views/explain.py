@@ -34,6 +34,7 @@ WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
 
 OF_ALLOCATIONS = "SELECT allocation_id, job_id FROM read_v1.allocations WHERE allocation_id = ANY($1::text[])"
 
+# Those of jobs that are no experiment's are for the scope of everything.
 NAMES = """SELECT j.job_id, e.id AS experiment_id, coalesce(e.name, l.name) AS name, coalesce(e.owner, l.owner) AS owner
 FROM unnest($1::text[]) AS j(job_id)
 LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id

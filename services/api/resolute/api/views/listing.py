@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import asyncpg
@@ -11,6 +11,7 @@ import asyncpg
 from resolute.api import wire
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Tables
+from resolute.api.scope import Everywhere, Outside, Scope
 from resolute.proto.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -19,10 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Where:
-    """Conditions that all must hold. In a clause `?` stands for its argument."""
+    """Conditions that all must hold. In a clause `?` stands for its argument.
 
-    clauses: list[str] = field(default_factory=list)
+    They begin with the scope of the request: nothing that lies outside of it is found or counted.
+    """
+
+    bounds: InitVar[Scope | Outside]
+    workspace: InitVar[str] = ""
+    """The SQL of the id of the workspace of a row; of what lies in no workspace there is none."""
     args: list[Any] = field(default_factory=list)
+    """Those of clauses that stand elsewhere in the statement, before the others."""
+    clauses: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self, bounds: Scope | Outside, workspace: str) -> None:
+        assert isinstance(bounds, Scope) == bool(workspace), "what lies in workspaces is narrowed to a scope"
+        if isinstance(bounds, Scope) and not isinstance(bounds.held, Everywhere):
+            self.add(f"{workspace} = ANY(?::int[])", sorted(bounds.held))
 
     def add(self, clause: str, value: Any) -> None:
         self.args.append(value)
@@ -34,6 +47,12 @@ class Where:
     @property
     def sql(self) -> str:
         return f" WHERE {' AND '.join(self.clauses)}" if self.clauses else ""
+
+
+OF_PROJECT = "(SELECT home.workspace_id FROM read_v1.projects home WHERE home.id = {})"
+OF_EXPERIMENT = """(SELECT home.workspace_id FROM read_v1.experiments of_it
+JOIN read_v1.projects home ON home.id = of_it.project_id WHERE of_it.id = {})"""
+"""The workspace of what names its project, or its experiment, for `Where`."""
 
 
 def pattern(text: str) -> str:

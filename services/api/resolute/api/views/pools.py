@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import asyncpg
@@ -28,6 +28,9 @@ WHERE agent_id = ANY($1::text[]) AND state <> '{ShareState.EXITED}' ORDER BY res
 
 DEVICE_TYPES = {"cuda": "TYPE_CUDA", "rocm": "TYPE_ROCM", "cpu": "TYPE_CPU", "artificial": "TYPE_CPU"}
 
+MASKED = "********"
+"""The id of a container that the caller may not know, as other clients know it."""
+
 CONTAINER_STATES = {
     ShareState.ASSIGNED: "STATE_ASSIGNED",
     ShareState.RUNNING: "STATE_RUNNING",
@@ -36,10 +39,14 @@ CONTAINER_STATES = {
 
 
 def agent_json(
-    row: asyncpg.Record, slots: Sequence[asyncpg.Record], containers: Sequence[asyncpg.Record]
+    row: asyncpg.Record,
+    slots: Sequence[asyncpg.Record],
+    containers: Sequence[asyncpg.Record],
+    visible: Collection[str],
 ) -> dict[str, Any]:
+    """`visible`: the allocations whose containers the caller may know. Of others it is shown that they are there."""
     on_slot = {slot_id: container for container in containers for slot_id in container["slot_ids"]}
-    shown = {container["resources_id"]: _container_json(container, slots) for container in containers}
+    shown = {container["resources_id"]: _container_json(container, slots, visible) for container in containers}
     return {
         "id": row["agent_id"],
         "registeredTime": timestamp(row["joined_at"]),
@@ -49,7 +56,7 @@ def agent_json(
             )
             for slot in slots
         },
-        "containers": shown,
+        "containers": {key: one for key, one in shown.items() if not one["permissionDenied"]},
         "resourcePools": [row["pool"]],
         "addresses": [row["host"]],
         "enabled": row["enabled"],
@@ -79,13 +86,16 @@ def _device_json(slot: asyncpg.Record) -> dict[str, Any]:
     }
 
 
-def _container_json(container: asyncpg.Record, slots: Sequence[asyncpg.Record]) -> dict[str, Any]:
+def _container_json(
+    container: asyncpg.Record, slots: Sequence[asyncpg.Record], visible: Collection[str]
+) -> dict[str, Any]:
+    denied = container["allocation_id"] not in visible
     return {
-        "id": container["resources_id"],
+        "id": MASKED if denied else container["resources_id"],
         "parent": container["agent_id"],
         "state": CONTAINER_STATES[container["state"]],
         "devices": [_device_json(slot) for slot in slots if slot["slot_id"] in container["slot_ids"]],
-        "permissionDenied": False,
+        "permissionDenied": denied,
     }
 
 

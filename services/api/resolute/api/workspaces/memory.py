@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from resolute.api.kernel.paging import Listed, Window, cut, ordered
+from resolute.api.scope import Scope
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
 from resolute.api.workspaces.queries import ProjectRow, Wanted, WorkspaceRow
 from resolute.proto.states import ExperimentState
@@ -77,9 +78,10 @@ class MemoryWorkspaces:
     experiment_rows: Iterable[ExperimentColumns]
 
     async def workspaces(
-        self, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
+        self, scope: Scope, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
     ) -> Listed[WorkspaceRow]:
-        found = filtered(map(self._workspace, self.workspace_rows), wanted)
+        within = (self._workspace(row) for row in self.workspace_rows if scope.covers(row.id))
+        found = filtered(within, wanted)
         column = attrgetter("name" if by is SortWorkspacesBy.NAME else "id")
         return cut(ordered(found, column, attrgetter("id"), descending=descending), window)
 
@@ -87,9 +89,10 @@ class MemoryWorkspaces:
         return next((self._workspace(row) for row in self.workspace_rows if row.id == workspace_id), None)
 
     async def projects(
-        self, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
+        self, scope: Scope, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
     ) -> Listed[ProjectRow]:
-        within = (self._project(row) for row in self.project_rows if row.workspace_id == workspace_id)
+        covered = workspace_id if scope.covers(workspace_id) else None
+        within = (self._project(row) for row in self.project_rows if row.workspace_id == covered)
         column = attrgetter(PROJECT_FIELDS.get(by, "id"))
         return cut(ordered(filtered(within, wanted), column, attrgetter("id"), descending=descending), window)
 

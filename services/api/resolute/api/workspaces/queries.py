@@ -12,6 +12,7 @@ import orjson
 
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
+from resolute.api.scope import Scope
 from resolute.api.views.listing import Where, listed_in, ordering, pattern
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
 from resolute.proto.states import ExperimentState
@@ -66,16 +67,17 @@ class Wanted:
 
 
 class WorkspaceQueries(Protocol):
-    """Lists are in the order that is asked for, and by id where that leaves two alike; what is missing comes last."""
+    """Lists hold what lies within the scope. They are in the order that is asked for, and by id where that leaves two
+    alike; what is missing comes last."""
 
     async def workspaces(
-        self, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
+        self, scope: Scope, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
     ) -> Listed[WorkspaceRow]: ...
 
     async def workspace(self, workspace_id: int) -> WorkspaceRow | None: ...
 
     async def projects(
-        self, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
+        self, scope: Scope, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
     ) -> Listed[ProjectRow]:
         """Those of one workspace."""
 
@@ -118,10 +120,10 @@ class PostgresWorkspaces:
         self._tables = tables
 
     async def workspaces(
-        self, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
+        self, scope: Scope, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
     ) -> Listed[WorkspaceRow]:
         order = ordering(WORKSPACE_COLUMNS.get(by, "w.id"), "w.id", descending=descending)
-        where = _conditions("w", wanted)
+        where = _conditions("w", "w.id", scope, wanted)
         found = await listed_in(self._tables, WORKSPACES, WORKSPACES_COUNTED, where, order, window)
         return Listed([_workspace(row) for row in found.rows], found.page)
 
@@ -130,10 +132,10 @@ class PostgresWorkspaces:
         return None if row is None else _workspace(row)
 
     async def projects(
-        self, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
+        self, scope: Scope, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
     ) -> Listed[ProjectRow]:
         order = ordering(PROJECT_COLUMNS.get(by, "p.id"), "p.id", descending=descending)
-        where = _conditions("p", wanted)
+        where = _conditions("p", "p.workspace_id", scope, wanted)
         where.add("p.workspace_id = ?", workspace_id)
         found = await listed_in(self._tables, PROJECTS, PROJECTS_COUNTED, where, order, window)
         return Listed([_project(row) for row in found.rows], found.page)
@@ -143,8 +145,8 @@ class PostgresWorkspaces:
         return None if row is None else _project(row)
 
 
-def _conditions(alias: str, wanted: Wanted) -> Where:
-    where = Where()
+def _conditions(alias: str, workspace: str, scope: Scope, wanted: Wanted) -> Where:
+    where = Where(scope, workspace)
     if wanted.archived is not None:
         where.add(f"{alias}.archived = ?", wanted.archived)
     if wanted.name_part:

@@ -44,6 +44,7 @@ async def get_workspaces(call: Call, request: GetWorkspaces) -> WorkspacesAnswer
     found: Listed[WorkspaceRow] = cut((), _window(request))
     if not request.pinned:  # nothing can be pinned
         found = await _queries(call).workspaces(
+            call.scope,
             _wanted(request, request.name_case_sensitive),
             request.sort_by,
             descending=request.order_by is OrderBy.DESC,
@@ -77,6 +78,7 @@ async def get_workspace_projects(call: Call, request: GetWorkspaceProjects) -> P
     """A workspace's projects."""
     await _workspace(call, request.id)
     found = await _queries(call).projects(
+        call.scope,
         request.id,
         _wanted(request),
         request.sort_by,
@@ -202,8 +204,9 @@ def _shown_project(row: ProjectRow) -> Project:
 
 VIEW = SIGNED_IN.to("workspace.view")
 VIEW_ONE = VIEW.about("workspace", "id")
-CREATE = SIGNED_IN.to("workspace.create").outside().but(ADMIN.to("workspace.create"), "body.agentUserGroup")
-EDIT = OWNERS.to("workspace.edit").about("workspace", "id").but(ADMIN.to("workspace.edit"), "body.agentUserGroup")
+RUNS_AS = ADMIN.to("workspace.host_user.edit"), "body.agentUserGroup"
+CREATE = SIGNED_IN.to("workspace.create").outside().but(*RUNS_AS)
+EDIT = OWNERS.to("workspace.edit").about("workspace", "id").but(*RUNS_AS)
 """Whom the tasks of a workspace run as is for administrators to say."""
 
 TAG = "Workspaces"

@@ -1,0 +1,65 @@
+"""Whose a thing is, and in which workspace it lies: what decides where a caller is an owner, or has a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from resolute.api.readmodel import ReadModel
+from resolute.api.views.jobs import job_of
+from resolute.api.wire import whole
+from resolute.proto.errors import NotFound
+
+_OF_EXPERIMENT = """SELECT e.owner_id, p.workspace_id FROM read_v1.experiments e
+LEFT JOIN read_v1.projects p ON p.id = e.project_id WHERE e.id = """
+
+_OF_CHECKPOINT = f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1)"
+
+PLACES: Mapping[str, str] = {
+    "workspace": "SELECT owner_id, id AS workspace_id FROM read_v1.workspaces WHERE id = $1",
+    "project": "SELECT owner_id, workspace_id FROM read_v1.projects WHERE id = $1",
+    "experiment": f"{_OF_EXPERIMENT}$1",
+    "trial": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.trials WHERE id = $1)",
+    "task": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.trials WHERE task_id = $1)",
+    "allocation": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.allocations WHERE allocation_id = $1)",
+    "checkpoint": _OF_CHECKPOINT,
+    "readable checkpoint": _OF_CHECKPOINT,
+    "job": f"{_OF_EXPERIMENT}(SELECT id FROM read_v1.experiments WHERE job_id = $1)",
+}
+"""What is of no experiment (a task that is no trial's) is in no workspace yet: only the scope of everything has it."""
+
+NUMBERED = frozenset({"workspace", "project", "experiment", "trial"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    owner_id: int
+    workspace_id: int | None
+
+
+def missing(kind: str, value: str) -> NotFound:
+    """What is said of a thing that does not exist, and of one that lies outside of the caller's scope."""
+    return NotFound(f"{kind.removeprefix('readable ')} {value} not found")
+
+
+async def place_of(read: ReadModel, kind: str, value: str, seen: Callable[[Place], bool] = lambda place: True) -> Place:
+    """Raises NotFound, after a look at the newest state too, when there is no such thing, or when it is not `seen`:
+    both take the same way, and the same time. Raises InvalidConfig for what is no id."""
+    name = await _key(read, kind, value)
+    if (place := await _place(read, kind, name)) is None or not seen(place):
+        await read.catch_up()
+        place = await _place(read, kind, name)
+    if place is None or not seen(place):
+        raise missing(kind, value)
+    return place
+
+
+async def _place(read: ReadModel, kind: str, name: int | str) -> Place | None:
+    row = await read.row(PLACES[kind], name)
+    return None if row is None else Place(row["owner_id"], row["workspace_id"])
+
+
+async def _key(read: ReadModel, kind: str, value: str) -> int | str:
+    if kind == "job":
+        return await job_of(read, value)
+    return whole(value, f"{kind} id") if kind in NUMBERED else value

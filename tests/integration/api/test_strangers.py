@@ -1,0 +1,353 @@
+"""Every operation, called by strangers to what it names: to them it does not exist.
+
+There are two workspaces. The strangers' roles cover one of them; all that is planted lies in the other. They are a
+user, an administrator (whom only the scope keeps out) and the task of a trial. What an operation names, and where, is
+taken from the table of routes: a new one is covered by itself, or the test says what it lacks to call it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from resolute.api.gateway import Gateway
+from resolute.api.routing import Caller, Principal, Route
+from resolute.api.scope import EVERYWHERE, Held
+from resolute.api.subjects import Reach
+from resolute.api.table import ROUTES
+from tests.integration.api.running import Client
+from tests.integration.api.test_neighbours import body_naming
+from tests.integration.api.whole import Agent, Whole, whole
+
+PLANTED = "planted"
+"""In every name, label, metric, line, file and setting of what the strangers must not see."""
+
+CONFIG = """
+name: {mark} experiment
+description: {mark} description
+labels: [{mark}-label]
+workspace: {mark} workspace
+project: {mark} project
+entrypoint: python3 train.py
+hyperparameters: {{{mark}_rate: 1}}
+searcher: {{name: single, metric: {mark}_loss, max_length: {{batches: 100}}}}
+resources: {{slots_per_trial: 1}}
+environment: {{environment_variables: ["WHERE={mark}"]}}
+max_restarts: 0
+"""
+
+HELD_BY_EVERYBODY = {"user.view", "cluster.view"}
+
+FIGURES_OF_THE_CLUSTER = {"GetAgents", "GetAgent", "GetSlots", "GetSlot", "GetResourcePools", "GetJobQueueStats"}
+"""They count what the cluster's slots and pools do for everybody, and name nobody."""
+
+ACTED_ON_ONESELF = {"Logout", "PostUserSetting", "ResetUserSetting", "PreviewHPSearch"}
+"""They name nothing, and change or answer nothing but the caller's own."""
+
+PATH: Mapping[str, str] = {
+    **{"label": "l", "resourcesId": "r", "agentId": "agent-0", "slotId": "0", "userId": "2", "username": "determined"},
+    "projectId": "-1",
+}
+"""What else is in paths."""
+
+QUERY: Mapping[str, Mapping[str, Any]] = {
+    "CompareTrials": {"metricNames": f"{PLANTED}_loss"},
+    "TrialLogs": {"follow": "true"},
+    "TaskLogs": {"follow": "true"},
+    "TrialLogsFields": {"follow": "true"},
+    "TaskLogsFields": {"follow": "true"},
+    "GetSearcherEvents": {"timeoutSeconds": 60},
+    "GetCurrentTrialSearcherOperation": {"timeoutSeconds": 60},
+    "AllocationPreemptionSignal": {"timeoutSeconds": 60},
+    "DownloadModelDefFile": {"path": "train.py"},
+}
+"""What else is in query strings; the longest forms of what can wait."""
+
+BULK = ({"experimentIds": ["experiment"]}, {"filters": {"projectId": "project"}})
+"""Many experiments: named, and found by filters."""
+
+MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    **{
+        f"{verb}Experiments": BULK for verb in ("Activate", "Pause", "Cancel", "Kill", "Archive", "Unarchive", "Delete")
+    },
+    "MoveExperiments": tuple({**body, "destinationProjectId": "own project"} for body in BULK),
+    "PutExperimentsRetainLogs": tuple({**body, "numDays": 1} for body in BULK),
+    "CreateExperiment": (
+        {"config": "hidden project by name"},
+        {"config": "own", "projectId": "project"},
+        {"config": "own", "parentId": "experiment"},
+        {"config": "own, from a checkpoint"},
+        {"config": "own, from a trial"},
+    ),
+}
+"""Bodies of what acts on the caller's scope. A text that is the kind of a thing stands for that thing."""
+
+WAITING = {"follow", "timeoutSeconds"}
+
+FOUND = {"DownloadCheckpoint": 404, "GetSearcherEvents": 409}
+"""How what is found is answered, other than with 200: the files of the checkpoint were never written, and the search
+needs no client."""
+
+ABSENT = 987_654
+
+
+@dataclass(frozen=True)
+class Things:
+    """What calls are about, by kind."""
+
+    values: Mapping[str, str]
+
+    def fill(self, value: Any) -> Any:
+        """`value`, where the kind of a thing stands for the thing."""
+        if isinstance(value, Mapping):
+            return {key: self.fill(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.fill(each) for each in value]
+        found = self.values.get(value) if isinstance(value, str) else None
+        return value if found is None else int(found) if found.isdecimal() else found
+
+
+@dataclass(frozen=True)
+class Request:
+    route: Route
+    path: str
+    query: Mapping[str, Any]
+    body: Any
+
+
+@dataclass
+class Roles:
+    """The grants of a cluster in which some have a role in some workspaces."""
+
+    within: dict[str, frozenset[int]] = field(default_factory=dict)
+    by_roles = False
+
+    async def held(self, user: Principal, permission: str) -> Held:
+        if user.username not in self.within or permission in HELD_BY_EVERYBODY:
+            return EVERYWHERE
+        return frozenset() if permission.startswith(("cluster.", "user.")) else self.within[user.username]
+
+
+@dataclass
+class Town:
+    cluster: Whole
+    agent: Agent
+    strangers: Mapping[str, Client]
+    hidden: Things
+    absent: Things
+    traces: set[str]
+    """Ids of what is hidden that nothing else is called by."""
+
+    async def send(self, caller: str, request: Request) -> tuple[int, Any]:
+        client = self.strangers[caller]
+        answer = await client.call(request.route.method, request.path, request.body, params=request.query)
+        return answer.status, answer.body
+
+
+@pytest.fixture
+async def town(
+    postgres_dsn: str, nats_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Town]:
+    roles = Roles()
+    monkeypatch.setattr(Gateway, "grants", roles)
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        admin = await cluster.nobody.login("admin")
+        for name, rights in (("eve", False), ("mallory", True)):
+            await admin.post(
+                "/api/v1/users", {"user": {"username": name, "active": True, "admin": rights}, "password": "s"}
+            )
+        hers = await home(admin, "own")
+        hidden = await home(cluster.user, PLANTED)
+        agent = await cluster.agent(slots=2)
+        task, trace = await experiment(cluster, cluster.user, agent, PLANTED)
+        strangers = {
+            "user": await cluster.nobody.login("eve", "s"),
+            "administrator": await cluster.nobody.login("mallory", "s"),
+        }
+        roles.within = dict.fromkeys(("eve", "mallory"), frozenset({int(hers["workspace"])}))
+        own, _ = await experiment(cluster, strangers["user"], agent, "own")
+        await cluster.user.post("/api/v1/experiments", submission(PLANTED))  # waits, and so does the next
+        waiting = await strangers["user"].post("/api/v1/experiments", submission("own"))
+        own_job = str(waiting["experiment"]["jobId"])
+        things = Things({**task, **hidden, "user": "2", "own project": hers["project"], "own job": own_job})
+        strangers["task"] = cluster.known_as(own["token"])
+        yield Town(cluster, agent, strangers, things, unknown(things), trace)
+
+
+def unknown(things: Things) -> Things:
+    """Things that do not exist, by the same kinds."""
+    values = {
+        kind: value if kind.startswith("own") or kind == "user" else str(ABSENT) if value.isdecimal() else str(uuid4())
+        for kind, value in things.values.items()
+    }
+    return Things(values)
+
+
+def submission(mark: str) -> dict[str, Any]:
+    code = [{"path": "train.py", "type": 48, "content": "cHJpbnQoKQ==", "mode": 420}]
+    return {"config": CONFIG.format(mark=mark), "modelDefinition": code, "activate": True}
+
+
+async def home(client: Client, mark: str) -> dict[str, str]:
+    workspace = (await client.post("/api/v1/workspaces", {"name": f"{mark} workspace"}))["workspace"]["id"]
+    made = await client.post(f"/api/v1/workspaces/{workspace}/projects", {"name": f"{mark} project"})
+    return {"workspace": str(workspace), "project": str(made["project"]["id"])}
+
+
+async def experiment(cluster: Whole, owner: Client, agent: Agent, mark: str) -> tuple[dict[str, str], set[str]]:
+    """A running trial with a metric, a line of its log and a checkpoint: what there is, by kind, and what of it is
+    named by an id that nothing else has."""
+    shown = (await owner.post("/api/v1/experiments", submission(mark)))["experiment"]
+    order, task = await cluster.task(agent)
+    task_id, allocation_id = order.spec.task_id, order.spec.allocation_id
+    trial_id = str((await owner.get(f"/api/v1/experiments/{shown['id']}/trials"))["trials"][0]["id"])
+    report = {"trialId": trial_id, "stepsCompleted": 1, "metrics": {"avgMetrics": {f"{mark}_loss": 0.5}}}
+    await task.post(f"/api/v1/trials/{trial_id}/metrics", {"metrics": report, "group": "validation"})
+    await task.post("/api/v1/task/logs", {"logs": [{"taskId": task_id, "log": f"{mark} line\n"}]})
+    uuid = str(uuid4())
+    about = {"uuid": uuid, "taskId": task_id, "allocationId": allocation_id, "state": "STATE_COMPLETED"}
+    metadata = {"steps_completed": 1, mark: mark}
+    await task.post("/api/v1/checkpoints", {**about, "resources": {f"{mark}.pt": 1}, "metadata": metadata})
+    named = {"experiment": str(shown["id"]), "trial": trial_id, "job": str(shown["jobId"]), "task": task_id}
+    named |= {"allocation": allocation_id, "checkpoint": uuid, "readable checkpoint": uuid, "token": order.token}
+    return named, {task_id, uuid, str(shown["jobId"])}
+
+
+# ---------------------------------------------------------------- what is called, and how
+
+
+def requests(route: Route, things: Things) -> Iterator[Request]:
+    """The calls of an operation that are about `things`."""
+    lacking = {one.kind for one in route.access.subjects} - things.values.keys()
+    assert not lacking, f"{route.operation} names a {lacking}: `experiment` or `home` has to plant one"
+    query = {**QUERY.get(route.operation, {}), **_named_in(route, things, "query")}
+    for body in bodies(route, things):
+        yield Request(route, path_of(route, things), query, body)
+
+
+def path_of(route: Route, things: Things) -> str:
+    names = {**PATH, **_named_in(route, things, "path")}
+    parts = re.findall(r"{(\w+)", route.path)
+    lacking = [name for name in parts if name not in names]
+    assert not lacking, (
+        f"{route.operation} has {lacking} in its path: say in PATH what stands there, or name it (about)"
+    )
+    return re.sub(r"{(\w+)(\.\.\.)?}", lambda found: names[found[1]], route.path)
+
+
+def _named_in(route: Route, things: Things, part: str) -> dict[str, str]:
+    subjects = (subject for subject in route.access.subjects if subject.where.startswith(f"{part}."))
+    return {subject.where.partition(".")[2]: things.values[subject.kind] for subject in subjects}
+
+
+def bodies(route: Route, things: Things) -> list[Any]:
+    if route.access.reach is Reach.SCOPE and route.method != "GET":
+        assert route.operation in MANY, f"{route.operation} acts on a scope: say in MANY how to name what is hidden"
+        return [with_config(things.fill(body), things) for body in MANY[route.operation]]
+    body = body_naming(route.access.subjects, dict(things.values))
+    return [[body] if route.operation == "LegacyTaskLogs" else body] if route.method != "GET" else [None]
+
+
+def with_config(body: dict[str, Any], things: Things) -> dict[str, Any]:
+    """The configuration that a submission's body says in words."""
+    if "config" not in body:
+        return body
+    values = things.values
+    own = CONFIG.format(mark="own")
+    texts = {
+        "own": own,
+        "hidden project by name": CONFIG.format(mark=PLANTED if values["project"] != str(ABSENT) else "absent"),
+        "own, from a checkpoint": own.replace(
+            "searcher: {", f"searcher: {{source_checkpoint_uuid: {values['checkpoint']}, "
+        ),
+        "own, from a trial": own.replace("searcher: {", f"searcher: {{source_trial_id: {values['trial']}, "),
+    }
+    return {**body, "config": texts[body["config"]]}
+
+
+def compared(answer: tuple[int, Any], things: Things) -> tuple[int, Any]:
+    """An answer, without what told one thing from another in the request."""
+    own = {value for kind, value in things.values.items() if kind.startswith("own") or kind == "user"}
+    names = sorted({*things.values.values(), PLANTED, "absent"} - own, key=len, reverse=True)
+    known = re.compile(rf"\b({'|'.join(re.escape(name) for name in names)})\b")
+
+    def masked(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: masked(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [masked(each) for each in value]
+        if isinstance(value, bytes):
+            return known.sub("#", value.decode())
+        return "#" if key == "id" else known.sub("#", value) if isinstance(value, str) else value
+
+    return answer[0], masked(answer[1])
+
+
+def called() -> Iterator[Route]:
+    for route in ROUTES:
+        if Caller.ANYONE not in route.access.callers and route.operation not in ACTED_ON_ONESELF:
+            yield route
+
+
+async def left_behind(town: Town) -> Any:
+    user, values = town.cluster.user, town.hidden.values
+    trial, log = values["trial"], await user.call("GET", f"/api/v1/trials/{values['trial']}/logs?sources=task")
+    metadata = await user.get(f"/api/v1/runs/{trial}/metadata")
+    return await town.cluster.log.head(), await user.get(f"/api/v1/trials/{trial}/workloads"), log.body, metadata
+
+
+# ---------------------------------------------------------------- the stories
+
+
+async def test_what_lies_outside_of_the_scope_is_answered_as_what_does_not_exist_and_is_not_changed(town: Town) -> None:
+    faults: list[str] = []
+    before = await left_behind(town)
+    for route in called():
+        pairs = zip(requests(route, town.hidden), requests(route, town.absent), strict=True)
+        for hidden, absent in pairs:
+            for caller in town.strangers:
+                first = compared(await town.send(caller, hidden), town.hidden)
+                second = compared(await town.send(caller, absent), town.absent)
+                if route.access.reach is Reach.NAMED and first[0] not in (403, 404):
+                    faults.append(f"{route.operation}, {caller}: let in with {first}")
+                if route.access.subjects and first != second:
+                    faults.append(
+                        f"{route.operation}, {caller}: {first} for what is hidden, {second} for what is not there"
+                    )
+    assert not faults, "\n".join(faults)
+    assert await left_behind(town) == before
+
+
+async def test_where_the_scope_is_everything_the_same_requests_find_it(town: Town) -> None:
+    for route in called():
+        if route.method == "GET" and route.access.reach is Reach.NAMED and Caller.SIGNED_IN in route.access.callers:
+            for request in requests(route, town.hidden):
+                query = {name: value for name, value in request.query.items() if name not in WAITING}
+                answer = await town.cluster.user.call("GET", request.path, params=query)
+                assert answer.status == FOUND.get(route.operation, 200), (route.operation, answer.body)
+
+
+async def test_nothing_of_what_lies_outside_of_the_scope_is_shown_or_counted(town: Town) -> None:
+    lists = [route for route in called() if route.access.reach is not Reach.NAMED and route.method == "GET"]
+    shown = await everything(town, lists)
+    told = {name: [one for one in (PLANTED, *town.traces) if one in str(answers)] for name, answers in shown.items()}
+    assert {name: marks for name, marks in told.items() if marks} == {}
+    await home(town.cluster.user, f"{PLANTED} second")
+    await town.cluster.user.post("/api/v1/experiments", submission(PLANTED))
+    again = await everything(town, lists)
+    counted = {name for name in shown if again[name] != shown[name]}
+    assert counted - FIGURES_OF_THE_CLUSTER == set()
+
+
+async def everything(town: Town, routes: list[Route]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for route in routes:
+        for request in requests(route, town.hidden):
+            found[route.operation] = [await town.send(caller, request) for caller in town.strangers]
+    return found
