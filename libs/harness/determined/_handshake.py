@@ -21,11 +21,11 @@ _HELLO = struct.Struct(">I32s")
 
 
 class Stranger(Exception):
-    """Whoever is at the other end does not know the secret, or is not who was expected."""
+    """The process at the other end does not know the secret, or is not the expected one."""
 
 
 def welcome(link: socket.socket, secret: bytes, purpose: bytes, ranks: range) -> int:
-    """The listening end: the rank of whoever called, one of `ranks`. Raises Stranger, OSError."""
+    """The listening end: returns the rank of the process that connected, one of `ranks`. Raises Stranger, OSError."""
     link.settimeout(HANDSHAKE_S)
     nonce = secrets.token_bytes(32)
     link.sendall(nonce)
@@ -73,7 +73,7 @@ def _tune(link: socket.socket) -> None:
 
 
 def shared_secret() -> bytes:
-    """What every process of this task knows, wherever it runs, and nobody else."""
+    """A secret that only the processes of this task know, on all of its hosts."""
     token = os.environ.get("DET_SESSION_TOKEN")
     if token:
         return secret_of(token)

@@ -1,4 +1,4 @@
-"""What the cluster told this task: identity, master, slots, trial; read from the environment, else from files."""
+"""What the cluster gives a task: identity, master, slots, trial; read from the environment, else from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bus as an AsyncAPI 3 document: every subject, who speaks there, what is said and what is answered."""
+"""The bus as an AsyncAPI 3 document: every subject, the services that send there, the messages and the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no single field can tell: the checks across fields of a merged configuration."""
+"""Checks of a merged configuration that concern several fields."""
 
 from __future__ import annotations
 

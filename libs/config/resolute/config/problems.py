@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, gathered so that a person hears everything at once."""
+"""The problems of a configuration, gathered so that one refusal names all of them."""
 
 from __future__ import annotations
 

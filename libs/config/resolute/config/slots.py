@@ -34,7 +34,7 @@ class SlotsNode(Leaf):
 
 
 def slots_of(resources: Mapping[str, Any]) -> Slots:
-    """Of merged `resources`; 1 where nothing was said."""
+    """The slots of merged `resources`; 1 where the configuration sets none."""
     asked = resources.get("slots_per_trial")
     if isinstance(asked, Mapping):
         return Slots(asked["min"], asked["max"])

@@ -224,7 +224,7 @@ def _logged(problem: Exception | None) -> Exception | None:
 
 
 class _DummyMetricsContext(_MetricsContext):
-    """Off the cluster there is nobody to report to."""
+    """Without a cluster, reports are dropped."""
 
     def __init__(self) -> None:
         self._thread = None

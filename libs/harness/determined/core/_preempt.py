@@ -21,7 +21,8 @@ FIRST_ANSWER_S = 10.0
 
 
 class PreemptMode(enum.Enum):
-    """Who may call should_preempt: all (told by the chief), the chief alone, or all, each asking the master."""
+    """Which workers may call should_preempt: all (the chief passes the answer on), the chief alone, or all, each asking
+    the master by itself."""
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     ChiefOnly = "CHIEF_ONLY"
@@ -29,7 +30,7 @@ class PreemptMode(enum.Enum):
 
 
 class _Watcher:
-    """Keeps a long poll open until the master says yes."""
+    """Keeps a long poll open until the master answers that the run is preempted."""
 
     def __init__(self, session: api.Session, allocation_id: str) -> None:
         self._session = session
@@ -49,7 +50,7 @@ class _Watcher:
 
     @property
     def preempted(self) -> bool:
-        """Whether the master has said yes, as far as is known now."""
+        """Whether the master has answered so, as far as this process knows now."""
         return self._preempt
 
     def close(self) -> None:
@@ -141,7 +142,7 @@ class PreemptContext:
         return mine
 
     def _asked(self) -> bool:
-        """What the master told this worker itself; the others are not asked."""
+        """The master's answer to this worker; other workers are not asked."""
         if self._watcher is None:
             return False
         return self._stopped_by_search() or self._watcher.should_preempt()
@@ -168,7 +169,7 @@ class PreemptContext:
 
 
 class DummyPreemptContext(PreemptContext):
-    """Nobody asks for the slots back; the rules of the mode are the same."""
+    """Without a cluster, no preemption is requested; the rules of the mode are the same."""
 
     def __init__(self, dist: DistributedContext, preempt_mode: PreemptMode = PreemptMode.WorkersAskChief) -> None:
         self._dist = dist

@@ -95,7 +95,7 @@ class ProfilerContext:
 
 
 class DummyProfilerContext(ProfilerContext):
-    """Off the cluster there is nobody to report to."""
+    """Without a cluster, samples are dropped."""
 
     def __init__(self) -> None:
         self._thread = None

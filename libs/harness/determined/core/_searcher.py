@@ -229,7 +229,7 @@ class SearcherContextMissing(SearcherContext):
 
 
 class DummySearcherOperation(SearcherOperation):
-    """An operation that nobody hears about."""
+    """An operation whose progress is not reported."""
 
     def __init__(self, length: int, is_chief: bool) -> None:
         super().__init__(None, 0, length, is_chief)

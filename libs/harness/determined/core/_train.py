@@ -177,7 +177,7 @@ class TrainContext:
         self._tensorboard_manager.sync(selector, mangler)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
-        """Say why the trial ends before its length; said again, it changes nothing."""
+        """Report why the trial ends before its length. A second report has no effect."""
         self._metrics.flush()
         try:
             self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": reason.value})

@@ -1,4 +1,4 @@
-"""Keeping a gang together from the start of its workers to their end: all of it ends well, or all of it ends at once.
+"""Keeps a gang together from the start of its workers to their end: all of them end well, or all are ended at once.
 
 Every launcher tells the chief's how its ranks end. The chief decides what has happened and tells all others, so that
 each ends with the same code and the same last line. A launcher that the chief is lost to decides for itself.
@@ -74,7 +74,7 @@ class Case:
 
 
 class Chief:
-    """Hears all launchers, and decides."""
+    """The chief's part: receives the reports of all launchers, and decides how the gang ends."""
 
     def __init__(self, gang: Gang) -> None:
         self._gang = gang
@@ -148,7 +148,7 @@ class Chief:
 
 
 class Member:
-    """Tells the chief, and does as it says."""
+    """The part of the other launchers: reports to the chief, and does what the chief decides."""
 
     def __init__(self, gang: Gang) -> None:
         self._gang = gang

@@ -29,7 +29,7 @@ AGREE_S = 300.0
 
 
 class Refused(Exception):
-    """The gang cannot run, whoever tries: the message says why, and what would help. Trying again would not."""
+    """The gang cannot run, and another try would fail too; the message says why, and what would help."""
 
 
 class Unlucky(Exception):

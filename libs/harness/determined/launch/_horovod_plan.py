@@ -1,4 +1,4 @@
-"""What Horovod's workers are told, as far as it takes no Horovod to say it."""
+"""The variables of Horovod's workers, as far as they can be computed without Horovod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def why_not_here() -> str | None:
 
 
 def is_here_for_torch() -> bool:
-    """Whether Horovod was built for torch, told without importing either."""
+    """Whether Horovod was built for torch, found without importing either."""
     spec = find_spec("horovod")
     places = spec.submodule_search_locations if spec is not None else None
     return any(_has_library(os.path.join(place, "torch")) for place in places or ())

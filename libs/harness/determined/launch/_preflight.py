@@ -36,7 +36,7 @@ class Peer(NamedTuple):
 
 
 Reached = Mapping[int, Mapping[int, Sequence[str]]]
-"""Who reached whom at which addresses."""
+"""Which container reached which other one, and at which addresses."""
 
 
 class CannotTalk(Exception):
@@ -75,7 +75,7 @@ class Listener:
 
     def __init__(self, rank: int, size: int, secret: bytes) -> None:
         self._rank, self._size, self._secret = rank, size, secret
-        # On every address, for nobody knows yet which one others can reach; strangers get no further than a nonce.
+        # On every address, because it is not known yet which one the others can reach. A stranger gets only a nonce.
         self._socket = socket.create_server(("", 0), backlog=128)
         self.port: int = self._socket.getsockname()[1]
         self.joined: queue.Queue[tuple[int, socket.socket]] = queue.Queue()
@@ -106,7 +106,7 @@ class Listener:
 
 
 def call(peer: Peer, address: str, me: int, secret: bytes, wish: bytes) -> socket.socket:
-    """Raises OSError where nobody answers, Stranger where it is not that container."""
+    """Raises OSError where no process answers, Stranger where another one than that container does."""
     link = socket.create_connection((address, peer.port), timeout=HANDSHAKE_S)
     try:
         introduce(link, secret, _purpose(peer.rank), me)

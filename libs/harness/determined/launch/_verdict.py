@@ -17,7 +17,7 @@ GOT_OVER_S = 10.0
 """A traceback older than this at a program's end is not what it ended of."""
 WORDS_MAX = 2000
 LOST = -1
-"""The code of a container that is gone: nobody knows how its ranks ended."""
+"""The exit code for a container that is gone: it is not known how its ranks ended."""
 
 _ECHO = re.compile(
     r"HorovodInternalError|Horovod has been shut down|Connection (reset|closed) by peer|Broken pipe|rank \d+ has gone"
@@ -28,7 +28,7 @@ _ASKED_TO_END = frozenset(128 + number for number in (signal.SIGTERM, signal.SIG
 
 
 class Failure(NamedTuple):
-    """`at` is on the clock of whoever holds it: told to another, it travels as an age."""
+    """`at` is a time of this process's clock. A message to another launcher has the age of the failure instead."""
 
     who: str
     where: str

@@ -21,7 +21,7 @@ Truth = frozenset({"1", "true", "yes"})
 
 
 class Backend:
-    """One process on its own, which has nobody to agree with. The others override what they do differently."""
+    """One process without others. Back ends for several processes override what they do differently."""
 
     def __init__(self, distributed: core.DistributedContext) -> None:
         self._distributed = distributed

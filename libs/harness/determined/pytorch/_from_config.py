@@ -1,4 +1,4 @@
-"""How long to train and when to validate, as the configuration of a legacy entrypoint says it."""
+"""How long to train and when to validate, from the configuration of a trial with a legacy entrypoint."""
 
 from __future__ import annotations
 

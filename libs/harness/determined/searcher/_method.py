@@ -1,4 +1,4 @@
-"""A search method as its author writes it: what it hears, and what it may ask for."""
+"""The interface of a search method: the events that it gets, and the operations that it may return."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SearcherState:
 
 
 class SearchMethod(abc.ABC):
-    """Each `on_...` hears of one event, once, in the order of the log, and answers with operations."""
+    """Each `on_...` gets one event, once, in the order of the log, and returns operations."""
 
     @abc.abstractmethod
     def initial_operations(self, searcher_state: SearcherState) -> list[Operation]: ...

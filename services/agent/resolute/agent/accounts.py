@@ -1,4 +1,4 @@
-"""Whom a task runs as, where the agent is root: each owner has a user id of its own, which no account of the host has.
+"""The system users of tasks, where the agent is root: each owner has a user id that no account of the host has.
 
 An owner that an administrator has linked with a user of the host (`det user link-with-agent-user`) runs as that one.
 """

@@ -18,7 +18,7 @@ from docker.errors import APIError, DockerException
 
 TIMEOUT_S = 60
 CONFLICT = 409
-"""Said to a `create` whose name is taken."""
+"""The status of the answer to a `create` whose name is taken."""
 
 
 class Away(Exception):
@@ -26,7 +26,7 @@ class Away(Exception):
 
 
 class Refusal(Exception):
-    """What the daemon says; `status` is that of HTTP."""
+    """A refusal of the daemon, in its words; `status` is the HTTP status."""
 
     def __init__(self, words: str, status: int) -> None:
         super().__init__(words)
@@ -48,7 +48,7 @@ class State:
     """By network."""
     labels: Mapping[str, str]
     id: str = ""
-    """Nobody else's, ever; its name may be."""
+    """The container's id, which is never used again; a name may be."""
     begun: bool = True
     """Whether it ever ran."""
 
@@ -174,7 +174,7 @@ class Engine:
             raise
 
     def pull(self, name: str, login: Mapping[str, str] | None) -> Iterator[Mapping[str, Any]]:
-        """What the daemon says on the way. Raises Refusal as soon as it says no."""
+        """The daemon's messages during the pull. Raises Refusal when it refuses."""
         with _said():
             words = self.client.pull(name, stream=True, decode=True, auth_config=dict(login) if login else None)
             for word in words:

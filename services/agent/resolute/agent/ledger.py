@@ -1,4 +1,5 @@
-"""What the agent knows of its tasks, on disk: which there are, how far their logs are stored, whose end is known.
+"""The ledger: what the agent keeps on disk about its tasks: which there are, how far their logs are stored, whose end
+is known.
 
 One small file a task, written whole or not at all. It holds no secret. Losing the last write costs a repetition:
 a line or a report sent twice counts once.

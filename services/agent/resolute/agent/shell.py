@@ -1,4 +1,4 @@
-"""The agent as a process: one work directory, one agent; it stops when told to, and its tasks go on."""
+"""The agent as a process: one agent for each work directory. On SIGTERM the agent stops, and its tasks go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slots of this host: its GPUs, or its cores, or as many as it is told to pretend."""
+"""The slots of this host: its GPUs, or its cores, or as many artificial slots as the settings name."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class End:
 
     code: int
     asked: bool
-    """Whether somebody had told the shim to end it."""
+    """Whether the shim had been asked to end the task."""
 
 
 def read(file: Path, mark: int, limit: int) -> Chunk:

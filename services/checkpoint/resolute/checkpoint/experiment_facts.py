@@ -19,7 +19,7 @@ COUNTS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 
 @dataclass(slots=True)
 class ExperimentFacts:
-    """Owned by the fold that grows it."""
+    """The facts of one experiment. Only the fold changes them."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict(zip(COUNTS, (0, 1, 1), strict=True)))
     storage: Object = field(default_factory=dict)
@@ -55,7 +55,8 @@ def evolve(facts: ExperimentFacts, event: Event) -> ExperimentFacts:
 
 
 def source_of(event: ExperimentCreated | ExperimentContinued) -> str | None:
-    """The checkpoint that must stay while the experiment has not ended; one that runs elsewhere never says that."""
+    """The checkpoint that must be kept until the experiment has ended. None for an unmanaged experiment, whose end is
+    not recorded."""
     if isinstance(event, ExperimentCreated) and event.unmanaged:
         return None
     uuid: str | None = (event.config.get("searcher") or {}).get("source_checkpoint_uuid")

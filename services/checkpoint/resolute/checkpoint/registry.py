@@ -59,7 +59,7 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class Registry:
-    """All checkpoints of an experiment, in the order they were first heard of. Owned by the fold that grows it."""
+    """All checkpoints of an experiment, in the order of their first event. Only the fold changes this."""
 
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
     completed: int = 0

@@ -1,4 +1,4 @@
-"""The checkpoint store at work: commands in, facts in, decisions into the log, files off the disk."""
+"""The shell of the checkpoint store: it handles commands and facts, appends decisions, and deletes files."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ class CheckpointStore:
             )
 
     async def _claim(self, command: AnnounceCheckpoint | CompleteCheckpoint, cause: Cause) -> None:
-        """One uuid is one experiment's for ever, so that nobody's deletion reaches another's files."""
+        """A uuid belongs to one experiment for ever, so that a deletion cannot reach the files of another
+        experiment."""
         uuid, owner = check_uuid(command.uuid), command.experiment_id
         if (await self._registry(owner)).get(uuid).state is not State.ABSENT:
             return
@@ -155,7 +156,8 @@ class CheckpointStore:
                 ) from None
 
     async def _remove(self, experiment_id: int, uuid: str, globs: tuple[str, ...], cause: Cause) -> None:
-        """The second phase of a deletion. Repeated after a crash it finds less to remove and says the same."""
+        """The second phase of a deletion. Repeated after a crash, it finds fewer files to remove and records the same
+        event."""
         found = (await self._registry(experiment_id)).get(uuid)
         if found.state is State.DELETED:
             return

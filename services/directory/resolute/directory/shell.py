@@ -1,4 +1,4 @@
-"""The directory at work: commands come in, decisions go into the log."""
+"""The shell of the directory: it handles commands and appends decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following the log and repeating it on the bus: each event once, in order, through outages of either."""
+"""Follows the log and publishes each event on the bus once, in order, through outages of either."""
 
 from __future__ import annotations
 

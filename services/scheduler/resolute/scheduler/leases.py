@@ -1,4 +1,4 @@
-"""Leases: how long ago each agent was last heard, by a clock that is told, not asked."""
+"""Leases: when each agent last sent a message, by a clock whose time is passed in by the caller."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ class Leases:
             self.heard_s[pool, agent_id] = now_s
 
     def pools_of(self, agent_id: str) -> list[str]:
-        """Where the agent was heard, and has not been lost since."""
+        """The pools in which the agent has sent messages, and has not been lost since."""
         return [pool for pool in self.wait_s if (pool, agent_id) in self.heard_s]
 
     def forget(self, pool: str, agent_id: str) -> None:
         self.heard_s.pop((pool, agent_id), None)
 
     def look(self, now_s: float, expected_pause_s: float) -> None:
-        """Called at every tick. When this process itself was not there (stopped, swapped out), nobody was silent."""
+        """Called at every tick. After a time in which this process itself did not run (stopped, swapped
+        out), no agent counts as silent."""
         if self._looked_s is not None:
             missed_s = now_s - self._looked_s - expected_pause_s
             if missed_s > expected_pause_s:

@@ -1,4 +1,4 @@
-"""What one agent should be doing, read off its pool."""
+"""The orders for one agent, computed from the state of its pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler at work: commands and reports in, events to the log, orders to the agents."""
+"""The shell of the scheduler: it handles commands and reports, appends events, and sends orders to agents."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class Scheduler:
     # ------------------------------------------------------------ agents
 
     async def _hello(self, hello: AgentHello) -> tuple[str, orders.Plan]:
-        """The agent's pool, and what the pool wants of the agent."""
+        """The agent's pool, and the orders of the pool for the agent."""
         await self._must_know(hello.pool, hello)
         await self._leave_others(hello)
         await self._decide(hello.pool, hello, Cause(f"hello/{uuid4()}", actor=f"agent:{hello.agent_id}"))
@@ -216,7 +216,8 @@ class Scheduler:
                 self._leases.forget(other, hello.agent_id)
 
     async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
-        """The order to start one share; None while its owner cannot say what to run, or says that nothing is to run."""
+        """The order to start one share; None while the owner of its task does not answer, or answers that nothing is to
+        run."""
         try:
             spec = await self._describe(allocation)
         except (Unavailable, Failed) as error:
@@ -287,7 +288,8 @@ class Scheduler:
             await self._send(agent_id, AgentOrders(stop=(stop,)))
 
     def _note_lease(self, pool_name: str, event: Event) -> None:
-        """What another replica heard: an agent's hello goes to one of them, and each keeps leases of its own."""
+        """Extends leases by messages that other replicas received: a hello goes to one replica, and each has its own
+        leases."""
         match event:
             case AgentJoined(agent_id=agent_id):
                 self._leases.hear(pool_name, agent_id, _now_s())
@@ -321,7 +323,7 @@ class Scheduler:
             try:
                 await self._context.bus.last_fact()
             except Unavailable:
-                # While the bus is away nobody can be heard: that silence is nobody's.
+                # While the bus is away no message arrives: the agents are not blamed for it.
                 return self._leases.renew(_now_s())
         for pool_name, agent_id, silent_s in self._leases.expired(_now_s()):
             await self._decide(pool_name, ExpireLease(agent_id, silent_s), Cause(f"silence/{uuid4()}"))

@@ -40,7 +40,7 @@ class BadResponseException(Exception):
 
 
 class MasterNotFoundException(BadRequestException):
-    """Nobody answered at the master's address, however often it was tried."""
+    """No master answered at the address, after several tries."""
 
 
 class APIException(BadRequestException):

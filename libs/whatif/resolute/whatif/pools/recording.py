@@ -1,4 +1,4 @@
-"""What a cluster's log says of the work in one pool: who came when, how long they ran, and on which agents.
+"""The work in one pool, read from a cluster's log: when each task came, how long it ran, and on which agents.
 
 Work is followed through its interruptions: a run that a policy preempted, or whose host was lost, and the run that
 took its place at once are one piece of work. And it is followed to its cause: when a run was asked for because another

@@ -1,4 +1,4 @@
-"""What a search would do, told before anybody pays for it: how many trials, and how far each would train."""
+"""A preview of a search: how many trials it would make, and how far each would train."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolute.proto.message import Object
 from resolute.whatif.searches.play import play
 
 MOST = 10_000
-"""A preview plays every trial; of more than these nobody reads the table, and everybody waits for it."""
+"""The most trials of a preview: it plays every trial, and a longer table would help no reader."""
 
 
 def preview(config: Mapping[str, Any], seed: int) -> Object:

@@ -27,7 +27,7 @@ from resolute.service.locks import is_held
 STOP_S = 10.0
 """How long processes of an instance may take to end when asked to; then they are killed."""
 _LOCK = "instance.lock"
-"""In the folder of an instance; its processes hold it as long as any of them lives."""
+"""A file in the folder of an instance, locked by its processes for as long as one of them runs."""
 
 _NOT_INHERITED = ("RESOLUTE_", "DET_", "PG")
 """The cluster's secrets, and a person's login."""
@@ -138,7 +138,8 @@ def _id_of(folder: Path) -> str:
 
 
 def _processes_of(folder: Path) -> Iterator[psutil.Process]:
-    """The agent, the tasks it has started, and what those started: each is told where its directory is."""
+    """The processes of the instance: the agent, its tasks, and their children; each has the folder in its
+    environment."""
     for process in psutil.process_iter():
         try:
             env = process.environ()

@@ -1,4 +1,4 @@
-"""What a cloud has to be able to do for an elastic pool."""
+"""The interface of a cloud: what an elastic pool needs of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class InstanceProvider(Protocol):
         ...
 
     def terminate(self, name: str) -> None:
-        """End the instance and all that runs on it. Returns once nothing of it runs, or when there was nothing."""
+        """Ends the instance and everything that runs on it. Returns when no part of it runs, also where none ran
+        before."""
         ...
 
     def running(self) -> Mapping[str, str]:

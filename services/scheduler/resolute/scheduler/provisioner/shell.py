@@ -36,7 +36,7 @@ def provider_of(pool: ResourcePool) -> InstanceProvider:
 
 
 class Provisioner:
-    """Looks after the instances of one pool."""
+    """Starts and ends the instances of one pool."""
 
     def __init__(
         self,
