@@ -9,6 +9,7 @@ from resolute.checkpoint import experiment_facts, registry
 from resolute.directory import sessions, user_settings, users, workspaces
 from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
+from resolute.proto.pool import UNRECORDED
 from resolute.scheduling import pool
 from resolute.search import experiment
 
@@ -54,7 +55,8 @@ def _say(state: Any) -> Any:
             return {"state": state.state.name, "archived": state.archived, "trials": trials}
         case pool.Pool():
             agents = sorted(name for name, _ in state.agents.items())
-            return {"agents": agents, "live_allocations": sorted(name for name, _ in state.allocations.items())}
+            said = {"agents": agents, "live_allocations": sorted(name for name, _ in state.allocations.items())}
+            return said | ({"settings": state.settings} if state.settings != UNRECORDED else {})
         case registry.Registry():
             return {uuid: found.state.name for uuid, found in state.checkpoints.items()}
     return None

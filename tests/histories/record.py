@@ -23,6 +23,7 @@ from resolute.eventlog.formatting import for_programs
 from resolute.proto.experiment import TrialMetadataChanged
 from resolute.proto.identity import UserSetting, UserSettingsChanged, UserSettingsReset
 from resolute.proto.message import Cause, Event, Recorded
+from resolute.proto.pool import AgentJoined, PoolConfigured, PoolRemoved, PoolRestored, Slot
 from resolute.proto.secrets import SecretsForgotten, WrappingKeyRotated
 from tests.histories.fold import summary_of
 from tests.unit.searcher.story import created
@@ -45,6 +46,18 @@ BY_OPERATORS: dict[str, tuple[Event, ...]] = {
     ),
 }
 """What no simulated cluster tells: facts of commands that somebody types on the host, by stream."""
+
+
+BY_CONFIGURATION: dict[str, tuple[Event, ...]] = {
+    "pool-gpu": (
+        PoolConfigured("gpu", {"scheduler.type": "fair_share", "scheduler.fair_share_groups": "user"}),
+        AgentJoined("a1", (Slot(0, "cuda"),), "10.0.0.1", "0.1.0"),
+        PoolRemoved("gpu", ("default",)),
+        PoolRestored("gpu"),
+        PoolConfigured("gpu", {"scheduler.type": "priority", "agent_reconnect_wait": None}),
+    ),
+}
+"""What schedulers record of the configuration that they were started with."""
 
 
 def _by_people() -> dict[str, tuple[Event, ...]]:
@@ -72,6 +85,7 @@ def main() -> None:
         asyncio.run(_record(name, tell(seed).events))
     asyncio.run(_record("typed-by-operators", asyncio.run(_typed(BY_OPERATORS))))
     asyncio.run(_record("settings-and-metadata", asyncio.run(_typed(_by_people()))))
+    asyncio.run(_record("pools-by-configuration", asyncio.run(_typed(BY_CONFIGURATION))))
 
 
 async def _typed(streams: Mapping[str, Sequence[Event]]) -> list[Recorded]:

@@ -79,3 +79,15 @@ def test_a_trial_that_made_room_is_asked_about_that_also_when_it_has_ended() -> 
     )
     asked = {word: asyncio.run(explain("trial-41", word, log)).fact.position for word in ("preempted", "stopped")}
     assert asked == {"preempted": 2, "stopped": 4}
+
+
+def test_what_follows_from_other_rules_of_a_pool_follows_from_their_being_configured() -> None:
+    configured = {"pool": "gpu", "changes": {"scheduler.type": "priority", "scheduler.preemption": True}}
+    log = Lines(
+        ("AllocationRequested", "request", {"allocation_id": "b"}),
+        ("PoolConfigured", "configured", configured),
+        ("SlotsAssigned", "configured", {"allocation_id": "b"}),
+    )
+    assert causes(log) == ["PoolConfigured"]
+    told = sentence(log.facts[1].row, configured)
+    assert told == "pool gpu was configured: scheduler.type to priority, scheduler.preemption to true"

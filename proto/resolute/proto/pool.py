@@ -69,6 +69,32 @@ class PoolRestored(PoolEvent):
     pool: str
 
 
+UNRECORDED: Object = {
+    "agent_reconnect_wait": 25.0,
+    "max_aux_containers_per_agent": 100,
+    "scheduler.type": "priority",
+    "scheduler.preemption": False,
+    "scheduler.default_priority": 42,
+    "scheduler.fitting_policy": "best",
+    "scheduler.allow_heterogeneous_fits": False,
+    "scheduler.fair_share_groups": "experiment",
+}
+"""What counts for a pool as long as its stream says nothing else. It never changes: where a later release has other
+defaults, its scheduler records them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolConfigured(PoolEvent):
+    """A scheduler started with a configuration that says other settings of the pool than were recorded.
+
+    Until the first such event a pool has the settings that are `UNRECORDED`.
+    """
+
+    pool: str
+    changes: Object
+    """The new values by name, as `scheduler.type` or `provider.max_instances`; null for what is configured no more."""
+
+
 # ---------------------------------------------------------------- events: agents
 
 

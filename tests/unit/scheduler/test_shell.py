@@ -13,6 +13,7 @@ import pytest
 from resolute import codec
 from resolute.bus import MemoryBus, subjects
 from resolute.config.pools import ResourcePool
+from resolute.config.pools import Scheduler as Policies
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Failed, InvalidConfig, NotFound
 from resolute.proto.experiment import DescribeRun
@@ -28,14 +29,20 @@ from resolute.proto.pool import (
     AllocationKillRequested,
     AllocationRequested,
     AllocationWaits,
+    ChangeJob,
+    JobChanged,
     KillAllocation,
+    MoveJob,
+    PoolConfigured,
     PoolRemoved,
     PoolRestored,
     PreemptAllocation,
+    PreemptionRequested,
     SlotsAssigned,
     StartTask,
     TaskReport,
 )
+from resolute.proto.queue import PolicyName
 from resolute.proto.streams import Service
 from resolute.proto.tasks import DescribeTask, TaskDescription, TaskSpec
 from resolute.scheduler.settings import SchedulerSettings
@@ -364,6 +371,81 @@ async def test_an_agent_that_comes_back_in_another_pool_leaves_the_first_with_wh
         assert stage.happened(AgentJoined, AgentLost)[3:] == [("pool-other", AgentLost), ("pool-main", AgentJoined)]
 
 
+def by(policy: PolicyName, *names: str) -> SchedulerSettings:
+    """Pools that go by this policy, with an agent that is not lost."""
+    return SchedulerSettings(
+        pools=tuple(map(pool, names)),
+        scheduler=Policies(type=policy, preemption=policy is PolicyName.PRIORITY),
+        agent_reconnect_wait_s=25.0,
+        tick_s=0.02,
+    )
+
+
+async def test_the_settings_of_pools_are_recorded_once_they_differ_from_what_is_recorded() -> None:
+    async with staged(by(PolicyName.FIFO, "main", "other")) as stage:
+        recorded = [r for r in stage.log._all if isinstance(r.event, PoolConfigured)]
+        assert [r.event for r in recorded] == [
+            PoolConfigured("main", {"scheduler.type": "fifo"}),
+            PoolConfigured("other", {"scheduler.type": "fifo"}),
+        ]
+        assert {r.cause.actor for r in recorded} == {"configuration"}
+        await stage.restart(by(PolicyName.FIFO, "main", "other"))
+        await stage.restart(by(PolicyName.PRIORITY, "main", "other"))
+        changes = {"scheduler.preemption": True, "scheduler.type": "priority"}
+        assert [r.event for r in stage.log._all if isinstance(r.event, PoolConfigured)][2:] == [
+            PoolConfigured("main", changes),
+            PoolConfigured("other", changes),
+        ]
+
+
+async def test_a_pool_as_this_release_sets_it_records_nothing() -> None:
+    async with staged(SchedulerSettings()) as stage:
+        assert stage.log._all == []
+
+
+async def test_a_pool_that_was_away_has_its_rules_its_priorities_and_its_places_again() -> None:
+    async with staged(by(PolicyName.FIFO, "main", "other")) as stage:
+        resources_id = await running_in_main(stage)
+        for name in ("two", "three", "four"):
+            await stage.request(in_pool(asks(name, slots=2), "main"))
+        await stage.request(ChangeJob("main", "job-of-three", {"priority": 7}))
+        await stage.request(MoveJob("main", "job-of-four", ahead_of="job-of-two"))
+        await stage.restart(by(PolicyName.PRIORITY, "other"))
+        with pytest.raises(NotFound, match="job-of-nobody"):
+            await stage.request(ChangeJob("main", "job-of-nobody", {"priority": 7}))
+        await stage.restart(by(PolicyName.FIFO, "main", "other"))
+        configured = [r.event for r in stage.log._all if isinstance(r.event, PoolConfigured) and r.event.pool == "main"]
+        assert configured == [PoolConfigured("main", {"scheduler.type": "fifo"})], "it comes back as it was"
+        await stage.report("one", resources_id, "exited", 0, pool="main")
+        given = [r.event.allocation_id for r in stage.log._all if isinstance(r.event, SlotsAssigned)]
+        assert given == ["one", "four"], "by the place that it was moved to before, not by the priority"
+        assert {r.event.job_id: r.event.changes for r in stage.log._all if isinstance(r.event, JobChanged)} == {
+            "job-of-three": {"priority": 7}
+        }
+
+
+async def test_a_queue_is_served_by_new_rules_as_soon_as_they_are_recorded() -> None:
+    async with staged(by(PolicyName.FIFO, "main")) as stage:
+        await running_in_main(stage)
+        await stage.request(in_pool(asks("two", slots=2, priority=1), "main"))
+        await stage.restart(by(PolicyName.PRIORITY, "main"))
+        [asked] = [(r.event, r.cause) for r in stage.log._all if isinstance(r.event, PreemptionRequested)]
+        assert isinstance(asked[0], PreemptionRequested)
+        assert (asked[0].allocation_id, asked[1].actor) == ("one", "configuration")
+
+
+async def test_of_two_schedulers_with_other_settings_both_go_by_those_of_the_one_that_started_last() -> None:
+    async with staged(by(PolicyName.FIFO, "main")) as stage:
+        first = stage.running[-1]
+        second = await stage.scheduler(by(PolicyName.PRIORITY, "main"))
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        await running_in_main(stage)
+        await stage.request(in_pool(asks("two", slots=2, priority=1), "main"))
+        assert not first.done()
+        assert stage.happened(PreemptionRequested) == [("pool-main", PreemptionRequested)]
+
+
 async def test_slots_are_not_held_for_ever_by_what_ran_in_a_pool_that_was_away() -> None:
     """Restarted without the pool, and with it again: its agent was in another pool meanwhile."""
     async with staged(with_pools("main", "other")) as stage:
@@ -406,7 +488,12 @@ async def test_work_for_a_pool_that_never_was_waits_and_can_be_withdrawn() -> No
 
 
 async def test_an_agent_lost_in_a_pool_that_is_away_is_lost() -> None:
+    """After the time that was recorded of its own pool."""
     async with staged(with_pools("main", "other")) as stage:
         await running_in_main(stage)
-        await stage.restart(SOON_LOST)
+        await stage.restart(with_pools("other"))
+        version = len(await stage.log.read_stream("pool-main"))
+        soon = [PoolConfigured("main", {"agent_reconnect_wait": 0.4})]
+        await stage.log.append("pool-main", soon, expected_version=version, cause=Cause("configured/x"))
+        await stage.restart(with_pools("other"))
         await stage.until(lambda: [one.outcome for one in stage.exits()] == ["lost"])

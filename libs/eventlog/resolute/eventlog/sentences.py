@@ -161,6 +161,7 @@ WORDS: Mapping[str, Say] = {
     "TrialStopRequested": _stop,
     "TrialRunEnded": _run_ended,
     "TrialEnded": lambda d: f"trial {d['trial_id']} ended {d['outcome']}{_because(d['reason'])}",
+    "PoolConfigured": lambda d: f"pool {d['pool']} was configured: {_changes(d)}",
     "PoolRemoved": lambda d: f"pool {d['pool']} was taken out of the configuration, which has {', '.join(d['pools'])}",
     "PoolRestored": lambda d: f"pool {d['pool']} was put back into the configuration",
     "AgentJoined": lambda d: f"agent {d['agent_id']} joined with {_slots(len(d['slots']))}",

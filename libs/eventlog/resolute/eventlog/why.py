@@ -269,13 +269,17 @@ _ANY: Mapping[str, Sequence[str]] = {
     "ExperimentEnded": ("TrialEnded",),
     "ResourcesExited": ("AgentLost",),
     "SlotsAssigned": (
-        *("AllocationExited", "AgentJoined", "AgentEnabled", "SlotEnabled", "JobMoved", "JobChanged", "PoolRestored"),
+        *("AllocationExited", "AgentJoined", "AgentEnabled", "SlotEnabled", "JobMoved", "JobChanged"),
+        *("PoolRestored", "PoolConfigured"),
     ),
     "AllocationWaits": (
-        *("JobMoved", "JobChanged", "AgentLost", "AgentDisabled", "SlotDisabled", "PoolRemoved", "PoolRestored"),
+        *("JobMoved", "JobChanged", "AgentLost", "AgentDisabled", "SlotDisabled"),
+        *("PoolRemoved", "PoolRestored", "PoolConfigured"),
     ),
-    "AllocationHeldBack": ("AgentLost", "AgentDisabled", "SlotDisabled", "AgentJoined"),
-    "PreemptionRequested": ("AllocationRequested", "AgentDisabled", "SlotDisabled", "JobMoved", "JobChanged"),
+    "AllocationHeldBack": ("AgentLost", "AgentDisabled", "SlotDisabled", "AgentJoined", "PoolConfigured"),
+    "PreemptionRequested": (
+        *("AllocationRequested", "AgentDisabled", "SlotDisabled", "JobMoved", "JobChanged", "PoolConfigured"),
+    ),
     "AllocationKillRequested": ("AgentDisabled", "SlotDisabled"),
     "CheckpointDeletionRequested": ("RetentionApplied",),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from resolute.proto.errors import InvalidConfig, NotFound, Refused, refuse
-from resolute.proto.message import Event
+from resolute.proto.message import Event, Object
 from resolute.proto.owners import OWNERS, owner_named
 from resolute.proto.pool import (
     AcknowledgePreemption,
@@ -31,6 +31,7 @@ from resolute.proto.pool import (
     InstanceGone,
     KillAllocation,
     MoveJob,
+    PoolConfigured,
     PoolRemoved,
     PoolRestored,
     PreemptAllocation,
@@ -47,7 +48,7 @@ from resolute.proto.pool import (
 )
 from resolute.proto.queue import PRIORITY_DEFAULT, WaitRule
 from resolute.proto.states import AllocationOutcome, ShareNews
-from resolute.scheduling import moves, reasons
+from resolute.scheduling import configured, moves, reasons
 from resolute.scheduling.agents import Agent
 from resolute.scheduling.allocation import PREEMPTIBLE, STARTABLE, Allocation, State, ended, exit_of
 from resolute.scheduling.elastic.fleet import LEAVING
@@ -82,6 +83,8 @@ class ConfigurePools:
 
     pool: str
     pools: tuple[str, ...]
+    settings: Object | None = None
+    """Of this one, as `configured.settings_of` has them; None where it is not among the pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +434,9 @@ def _configure(draft: PoolDraft, request: ConfigurePools) -> None:
         draft.record(PoolRestored(request.pool))
     if not removed and request.pool not in request.pools:
         draft.record(PoolRemoved(request.pool, request.pools))
+    changes = {} if request.settings is None else configured.changes(draft.pool.settings, request.settings)
+    if changes:
+        draft.record(PoolConfigured(request.pool, changes))
 
 
 # ---------------------------------------------------------------- instances of an elastic pool

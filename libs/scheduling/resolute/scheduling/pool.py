@@ -15,6 +15,7 @@ from fractions import Fraction
 from resolute.proto.message import Event, Object
 from resolute.proto.pool import (
     NUMBERED,
+    UNRECORDED,
     AgentDisabled,
     AgentEnabled,
     AgentJoined,
@@ -25,6 +26,7 @@ from resolute.proto.pool import (
     AllocationWaits,
     JobChanged,
     JobMoved,
+    PoolConfigured,
     PoolRemoved,
     PoolRestored,
     PreemptionRequested,
@@ -36,7 +38,7 @@ from resolute.proto.pool import (
 )
 from resolute.proto.queue import RULES_OF_THE_FIRST, WaitRule
 from resolute.scheduling import allocation as allocations
-from resolute.scheduling import turn_accounting
+from resolute.scheduling import configured, turn_accounting
 from resolute.scheduling.agents import Agent, hold, joined, release, slot_disabled, slot_enabled
 from resolute.scheduling.allocation import Allocation, State
 from resolute.scheduling.demands import FIELDS, Kind, kind_in, kind_of
@@ -141,6 +143,8 @@ class Pool:
     """The instances, where the pool is elastic."""
     removed: PoolRemoved | None = None
     """Set while the cluster's configuration does not name the pool: it gives no slots then."""
+    settings: Object = field(default_factory=lambda: UNRECORDED)
+    """As they are recorded; a pool that was removed keeps them."""
 
     @property
     def is_known(self) -> bool:
@@ -175,7 +179,7 @@ class Pool:
         return self.allocations[entry[-1]]
 
 
-_PLAIN = ("arrivals", "exited", "rested", "given", "slots", "slots_free", "fleet", "removed")
+_PLAIN = ("arrivals", "exited", "rested", "given", "slots", "slots_free", "fleet", "removed", "settings")
 _DRAFTED = tuple(found.name for found in fields(Pool) if found.name not in _PLAIN)
 
 
@@ -210,6 +214,8 @@ def _fold(pool: Pool, event: Event, rules: FirstTurnRules) -> Event:
             _put_agent(pool, slot_enabled(pool.agents[agent_id], slot_id))
         case SlotDisabled(agent_id=agent_id, slot_id=slot_id, drain=drain):
             _put_agent(pool, slot_disabled(pool.agents[agent_id], slot_id, drain))
+        case PoolConfigured(changes=changes):
+            pool.settings = configured.changed(pool.settings, changes)
         case PoolRemoved():
             pool.removed = event
         case PoolRestored():

@@ -23,6 +23,7 @@ from resolute.proto.pool import (
     AllocationRequested,
     AllocationWaits,
     Holder,
+    PoolConfigured,
     PoolRemoved,
     PoolRestored,
     SlotDisabled,
@@ -41,7 +42,10 @@ from resolute.scheduling.pool import Pool
 NAMED = 5
 """A reason names at most this many jobs."""
 
-OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled, PoolRestored)
+OF_THE_POOL = (PoolRestored, PoolConfigured)
+"""After these events everything that waits may wait for another reason."""
+
+OTHER_AGENTS = (AgentJoined, AgentLost, AgentEnabled, AgentDisabled, SlotEnabled, SlotDisabled, *OF_THE_POOL)
 """Events that change what the pool could hold when idle."""
 
 Reason = AllocationHeldBack | AllocationWaits
@@ -132,7 +136,7 @@ def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
 def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[Allocation]:
     """The allocations that were just queued, and those for which room is made, or was to be made."""
     yield from (pool.allocations[allocation_id] for (allocation_id,) in pool.ripe)
-    if any(isinstance(event, PoolRestored) for event in events):
+    if any(isinstance(event, OF_THE_POOL) for event in events):
         yield from _all_waiting(pool)
     if any(isinstance(event, OTHER_AGENTS) for event in events):
         yield from (pool.allocations[entry[-1]] for entry in pool.promised)

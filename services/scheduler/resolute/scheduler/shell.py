@@ -17,7 +17,7 @@ from resolute.bus import subjects
 from resolute.eventlog import Appended
 from resolute.proto import streams
 from resolute.proto.errors import Failed, NotFound, Refused, ResoluteError, Unavailable, Unserved
-from resolute.proto.message import Cause, Command, Event, Recorded, Reply
+from resolute.proto.message import Cause, Command, Event, Object, Recorded, Reply
 from resolute.proto.owners import TaskOwner, owner_named
 from resolute.proto.pool import (
     AgentHeartbeat,
@@ -37,9 +37,9 @@ from resolute.proto.tasks import DescribeTask, TaskDescription, TaskSpec
 from resolute.scheduler import orders, reactions
 from resolute.scheduler.leases import Leases
 from resolute.scheduler.provisioner.shell import ProviderOf, Provisioner, provider_of
-from resolute.scheduler.rules import Rules, rules_of
+from resolute.scheduler.rules import Rules, configured_rules, rules_of
 from resolute.scheduler.settings import SchedulerSettings
-from resolute.scheduling import fit, pool
+from resolute.scheduling import configured, fit, pool
 from resolute.scheduling.allocation import Allocation, Share
 from resolute.scheduling.decisions import (
     ConfigurePools,
@@ -55,6 +55,9 @@ from resolute.service import AgentMessages, Aggregates, Context, Follower, React
 log_ = structlog.get_logger()
 
 T = TypeVar("T")
+
+CONFIGURATION = "configuration"
+"""The actor of what a scheduler records because it was started with other settings."""
 
 KEPT = 1000
 """How many allocations' specifications and traces are kept at hand; others are asked for again, or go without."""
@@ -78,12 +81,11 @@ class Scheduler:
             snapshots=Snapshots(context.log, context.secret, "resolute.scheduling"),
         )
         pools = {name: settings.pool(name) for name in settings.pool_names}
-        self._rules: dict[str, Rules] = {}
-        """Of the pools that this scheduler looks after: those of its settings, and those of the log besides."""
+        self._rules: dict[str, tuple[Object, Rules]] = {}
+        """Of the pools that this scheduler looks after, those of its settings, and those of the log besides: the
+        recorded settings, and the rules that they mean."""
         self._waits_s: dict[str, float] = {}
         self._leases = Leases(self._waits_s)
-        for name in pools:
-            self._look_after(name)
         self._provisioners = {
             name: Provisioner(
                 pool, provider_of(pool), partial(self._pools.state, _stream(name)), partial(self._decide, name)
@@ -120,24 +122,32 @@ class Scheduler:
 
     # ------------------------------------------------------------ which pools there are
 
-    def _look_after(self, pool_name: str) -> None:
-        rules = rules_of(pool_name, self._settings)
-        self._rules[pool_name] = rules
-        self._waits_s[pool_name] = rules.settings.agent_reconnect_wait
-
     async def _compare_pools(self) -> None:
-        """Records which pools of the log the settings do not name any more, and which they name again."""
-        for stream in await self._context.log.stream_names(streams.POOL.name):
-            await self._configure(streams.key_of(stream))
+        """Records what the settings say otherwise than the log: which pools there are, and by what each goes."""
+        recorded = map(streams.key_of, await self._context.log.stream_names(streams.POOL.name))
+        for pool_name in dict.fromkeys([*self._settings.pool_names, *recorded]):
+            await self._configure(pool_name)
 
     async def _configure(self, pool_name: str) -> None:
-        if pool_name not in self._rules:
-            self._look_after(pool_name)
         names = self._settings.pool_names
-        removed = (await self._pools.state(_stream(pool_name))).removed is not None
-        if removed == (pool_name in names):
-            wish, cause = ConfigurePools(pool_name, names), Cause(f"configured/{uuid4()}")
+        is_named = pool_name in names
+        state = await self._pools.state(_stream(pool_name))
+        settings = configured.settings_of(self._settings.pool(pool_name)) if is_named else None
+        differs = settings is not None and settings != state.settings
+        if differs or (state.removed is not None) == is_named:
+            wish = ConfigurePools(pool_name, names, settings)
+            cause = Cause(f"configured/{uuid4()}", actor=CONFIGURATION)
             await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
+        self._rules_of(pool_name, await self._pools.state(_stream(pool_name)))
+
+    def _rules_of(self, pool_name: str, state: pool.Pool) -> Rules:
+        """As they are recorded: a scheduler with other settings may have started since this one."""
+        recorded, rules = self._rules.get(pool_name, (None, None))
+        if rules is None or recorded is not state.settings:
+            rules = rules_of(pool_name, state.settings, self._settings)
+            self._rules[pool_name] = state.settings, rules
+            self._waits_s[pool_name] = rules.settings.agent_reconnect_wait
+        return rules
 
     async def _must_know(self, pool_name: str, wish: PoolInput) -> None:
         """Work in a pool that the settings do not name may be asked for, and waits; what runs there may be stopped and
@@ -161,9 +171,11 @@ class Scheduler:
         return await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
 
     def _deciding(self, pool_name: str, wish: PoolInput, cause: Cause) -> Callable[[pool.Pool], list[Event]]:
-        rules = self._rules[pool_name]
-
         def on(state: pool.Pool) -> list[Event]:
+            if isinstance(wish, ConfigurePools):  # the queue is looked at by the new rules
+                rules = configured_rules(pool_name, self._settings)
+            else:
+                rules = self._rules_of(pool_name, state)
             return decide(wish, state, self._context.now(), rules.policy, rules.default_priority, cause.actor)
 
         return on
@@ -178,7 +190,7 @@ class Scheduler:
         if question.pool not in self._settings.pool_names:
             raise self._no_pool(question.pool)
         state = await self._pools.state(_stream(question.pool))
-        return Reply(0, codec.dump(fit.check(question, state, self._rules[question.pool].settings)))
+        return Reply(0, codec.dump(fit.check(question, state, self._rules_of(question.pool, state).settings)))
 
     async def _report(self, report: TaskReport) -> Reply:
         self._leases.hear(report.pool, report.agent_id, _now_s())
