@@ -167,6 +167,19 @@ def test_the_queue_is_shown_in_the_order_that_is_defined(
                 assert found == [other for other in others if place_of(story, policy, other) < mine]
 
 
+def test_a_job_goes_by_the_priority_and_the_weight_of_its_latest_request(gateway: Gateway) -> None:
+    for policy, scheduler in SHARED[1], SHARED[3]:
+        story = PoolStory(policy).given(hello("a1", 4), asks("t1", 1, job="first", priority=10, weight=4.0))
+        story.given(asks("t2", 1, job="other", priority=30, weight=2.0))
+        story.given(asks("t3", 1, job="first", priority=50, weight=1.0))
+        ranked, _ = gateway.asked(story, scheduler, [])
+        shown = {row["job_id"]: (row["priority"], row["weight"]) for row in ranked}
+        jobs = story.pool.jobs
+        assert shown == {name: (jobs[name].priority, jobs[name].weight) for name in ("first", "other")}
+        assert shown["first"] == (50, 1.0)
+        assert [row["job_id"] for row in ranked] == in_order(story, policy, shown, slots=True) == ["other", "first"]
+
+
 def test_a_moved_job_stands_where_the_scheduler_put_it_among_jobs_that_did_not_wait_then(gateway: Gateway) -> None:
     """`ran` held its slot when `moved` was put behind `second`, and stands between the two when it waits again."""
     policy, scheduler = Fifo(), Scheduler(type=PolicyName.FIFO)

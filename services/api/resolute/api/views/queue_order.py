@@ -30,11 +30,17 @@ def before(one: str, other: str) -> str:
     return f"({by_keys(one)}) < ({by_keys(other)})"
 
 
+def of_latest(column: str) -> str:
+    """Of allocations `a` of one job, what the latest request says: by that the scheduler puts the job in the queue. A
+    change by a person is written into all of them."""
+    return f"(array_agg({column} ORDER BY a.requested_at DESC, a.allocation_id DESC))[1]"
+
+
 # $1: pools whose jobs go by priority; $2: those whose jobs go by what each of them holds, by its weight; $3: those
 # whose jobs go by what their user holds. Work that needs no slots goes by priority in any pool, as `order_of` says.
 KEYED = f"""live AS (
     SELECT a.job_id, a.pool, min(a.name) AS name, min(a.owner) AS owner, min(a.task_type) AS kind,
-        min(a.priority) AS priority, max(a.weight) AS weight, max(a.max_slots) AS max_slots,
+        {of_latest("a.priority")} AS priority, {of_latest("a.weight")} AS weight,
         min(a.requested_at) AS requested_at, sum(a.slots)::int AS requested,
         coalesce(sum(a.slots) FILTER (WHERE a.state <> '{AllocationState.QUEUED}'), 0)::int AS allocated,
         bool_or(a.state <> '{AllocationState.QUEUED}') AS scheduled, min(a.task_id) AS task_id,

@@ -15,7 +15,7 @@ import orjson
 
 from resolute.api.readmodel import ReadModel
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.api.views.queue_order import before, by_keys, keys_of
+from resolute.api.views.queue_order import before, by_keys, keys_of, of_latest
 from resolute.config.pools import Scheduler
 from resolute.eventlog.waiting import WaitReason, effective_reason
 from resolute.proto.queue import WaitRule
@@ -44,12 +44,12 @@ WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 # for those that a limit of their own holds.
 AHEAD = f"""
 WITH live AS (
-    SELECT job_id, min(owner) AS owner, min(priority) AS priority, max(weight) AS weight,
+    SELECT job_id, min(owner) AS owner, {of_latest("a.priority")} AS priority, {of_latest("a.weight")} AS weight,
         coalesce(sum(slots) FILTER (WHERE state <> '{AllocationState.QUEUED}'), 0) AS held,
         bool_or(state = '{AllocationState.QUEUED}' AND (slots > 0) = $3
             AND waits ->> 'line' <> ALL($7::text[])) AS waits,
         bool_or(state = '{AllocationState.QUEUED}' AND waits ->> 'rule' = '{WaitRule.MAX_SLOTS}') AS limited
-    FROM read_v1.allocations WHERE pool = $1 AND ended_at IS NULL GROUP BY job_id),
+    FROM read_v1.allocations a WHERE pool = $1 AND ended_at IS NULL GROUP BY job_id),
 keyed AS (
     SELECT l.*, j.place, CASE WHEN $4 THEN l.priority ELSE 0 END AS rank,
         CASE WHEN $5 THEN sum(l.held) OVER (PARTITION BY l.owner)::float8
