@@ -298,6 +298,21 @@ def test_every_owner_of_tasks_is_a_service_that_answers_for_them() -> None:
         assert "resolute.proto.tasks.DescribeTask" in imported, f"{name} does not listen at {owner.subject}"
 
 
+@pytest.mark.parametrize("unit", [*SERVICES, *CORES])
+def test_refusals_are_worded_in_one_place(unit: str) -> None:
+    """`resolute.proto.errors.refuse` has the form: what was asked, what stood in the way, what to try."""
+    for file in sources(unit):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "Refused"
+                and node.args
+            ):
+                words = ast.unparse(node.args[0]).lstrip("f\"'")
+                assert not words.startswith("cannot "), f"{file.relative_to(ROOT)}:{node.lineno}: use refuse()"
+
+
 EVENTS = {name: kind for name, kind in REGISTERED.items() if kind.__module__.startswith("resolute.proto.")}
 """Tests define further ones."""
 

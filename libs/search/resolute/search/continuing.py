@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from resolute.config import value_at
-from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.errors import InvalidConfig, NotFound, Refused, refuse
 from resolute.proto.experiment import (
     ContinueExperiment,
     ExperimentContinued,
@@ -142,7 +142,7 @@ def _check_state(experiment: Experiment) -> None:
 
 
 def _refused(experiment: Experiment, why: str) -> Refused:
-    return Refused(f"cannot continue experiment {experiment.experiment_id}: {why}")
+    return refuse(f"continue experiment {experiment.experiment_id}", why)
 
 
 # ---------------------------------------------------------------- what the override may not change

@@ -23,7 +23,7 @@ from resolute.agent.settings import AgentSettings, host_towards
 from resolute.bus import Bus
 from resolute.bus.nats import NatsBus
 from resolute.bus.roles import agent_credentials
-from resolute.proto.errors import InvalidConfig, Refused, Unavailable
+from resolute.proto.errors import InvalidConfig, Unavailable, refuse
 from resolute.service import Patience, metrics_token
 from resolute.service.loop_watchdog import LoopWatch
 
@@ -131,9 +131,10 @@ def _alone_in(settings: AgentSettings) -> Iterator[int]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield lock
     except BlockingIOError:
-        raise Refused(
-            f"cannot start agent {settings.id}: another agent works in {settings.work_dir}; "
-            "stop that one, or give this one another work_dir"
+        raise refuse(
+            f"start agent {settings.id}",
+            f"another agent works in {settings.work_dir}",
+            "stop that one, or give this one another work_dir",
         ) from None
     finally:
         os.close(lock)

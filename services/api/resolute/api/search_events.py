@@ -14,7 +14,7 @@ from typing import Any
 from resolute.api.wire import number
 from resolute.eventlog import EventLog
 from resolute.proto import streams
-from resolute.proto.errors import NotFound, Refused
+from resolute.proto.errors import NotFound, refuse
 from resolute.proto.experiment import (
     ExperimentCreated,
     ExperimentEnded,
@@ -128,7 +128,8 @@ class SearchEvents:
             self._known.pop(experiment_id, None)
             raise NotFound(f"experiment {experiment_id} not found")
         if found.method != "custom":
-            raise Refused(
-                f"cannot show searcher events of experiment {experiment_id}: it is searched by {found.method}, which "
-                "needs no client; submit one with searcher.name: custom"
+            raise refuse(
+                f"show searcher events of experiment {experiment_id}",
+                f"it is searched by {found.method}, which needs no client",
+                "submit one with searcher.name: custom",
             )

@@ -28,7 +28,7 @@ from resolute.api.table import ROUTES
 from resolute.api.versions import drop_unused, note_use
 from resolute.bus import Subscription
 from resolute.eventlog.migrate import migrate
-from resolute.proto.errors import Failed, InvalidConfig, Refused, Unavailable
+from resolute.proto.errors import Failed, InvalidConfig, Unavailable, refuse
 from resolute.proto.pool import LogBatch, OpenSecrets
 from resolute.service import AgentMessages, Context, Follower, Patience, Reactions, listen_to_agents
 
@@ -207,10 +207,10 @@ async def refuse_blank_passwords(gateway: Gateway) -> None:
     if settings.loopback:
         return
     if blank := await gateway.sessions.blank():
-        raise Refused(
-            f"cannot listen on {settings.host}: the passwords of {', '.join(blank)} are blank, and anyone who reaches "
-            "that address could be them; set an initial password, change theirs on a loopback address first, or "
-            "listen on 127.0.0.1"
+        raise refuse(
+            f"listen on {settings.host}",
+            f"the passwords of {', '.join(blank)} are blank, and anyone who reaches that address could be them",
+            "set an initial password, change theirs on a loopback address first, or listen on 127.0.0.1",
         )
 
 

@@ -18,7 +18,7 @@ from resolute.api.measures.metrics import json_text
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.views.trials import metadata_of
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
-from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.errors import InvalidConfig, NotFound, refuse
 from resolute.proto.experiment import ChangeTrialMetadata, ReportEarlyExit
 from resolute.proto.pool import AcknowledgePreemption
 from resolute.proto.states import EarlyExit
@@ -49,7 +49,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
         if resources_id not in allocation.resources:
             raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
         if allocation.ended:
-            raise Refused(f"cannot meet in allocation {allocation_id}: it has exited")
+            raise refuse(f"meet in allocation {allocation_id}", "it has exited")
         if allocation.started:
             shares = list(allocation.resources.values())
             return {
@@ -60,7 +60,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
                 }
             }
         if not await news_of(call, allocation_id, heard=heard, deadline=deadline):
-            raise Refused(f"cannot meet in allocation {allocation_id}: not all of it started within {RENDEZVOUS_S} s")
+            raise refuse(f"meet in allocation {allocation_id}", f"not all of it started within {RENDEZVOUS_S} s")
 
 
 async def all_gather(call: Call) -> web.StreamResponse:
@@ -68,7 +68,7 @@ async def all_gather(call: Call) -> web.StreamResponse:
     allocation_id, gathering = call.path["allocationId"], call.gateway.gathering
     peers, request_uuid = _peers(call.body.get("numPeers")), _request_uuid(call.body.get("requestUuid"))
     if (await lookup.allocation(call.gateway, allocation_id)).ended:
-        raise Refused(f"cannot gather in allocation {allocation_id}: it has exited")
+        raise refuse(f"gather in allocation {allocation_id}", "it has exited")
     data = orjson.dumps(call.body.get("data"))
     first = await gathering.bring(allocation_id, request_uuid, peers, data)
     del data

@@ -27,7 +27,7 @@ from resolute.proto.checkpoint import (
     ReleaseCheckpoint,
     RetentionApplied,
 )
-from resolute.proto.errors import InvalidConfig, NotFound, Refused
+from resolute.proto.errors import InvalidConfig, NotFound, Refused, refuse
 from resolute.proto.message import Event
 
 Metrics = Mapping[tuple[int, int], float | None]
@@ -136,9 +136,10 @@ def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry) -> Sequen
 def _check_free(registry: Registry, uuid: str) -> None:
     if holders := registry.holders.get(uuid):
         who = ", ".join(map(str, sorted(holders)))
-        raise Refused(
-            f"cannot delete checkpoint {uuid}: trials of experiment {who} begin from it; wait until that has ended, or "
-            "cancel it first"
+        raise refuse(
+            f"delete checkpoint {uuid}",
+            f"trials of experiment {who} begin from it",
+            "wait until that has ended, or cancel it first",
         )
 
 
@@ -179,9 +180,7 @@ def _whole(registry: Registry, uuid: str, what: str) -> Checkpoint:
 
 def _check_owner(what: str, command: AnnounceCheckpoint | CompleteCheckpoint, found: Checkpoint) -> None:
     if command.trial_id != found.trial_id:
-        raise Refused(
-            f"cannot {what} checkpoint {command.uuid}: it is trial {found.trial_id}'s; use a uuid of your own"
-        )
+        raise refuse(f"{what} checkpoint {command.uuid}", f"it is trial {found.trial_id}'s", "use a uuid of your own")
 
 
 def _check_sizes(resources: Mapping[str, int]) -> None:
@@ -192,4 +191,4 @@ def _check_sizes(resources: Mapping[str, int]) -> None:
 
 def _refused(what: str, uuid: str, found: Checkpoint, try_this: str = "") -> Refused:
     hint = f"; {try_this}" if try_this else ""
-    return Refused(f"cannot {what} checkpoint {uuid}: it is {found.state.name}{hint}")
+    return refuse(f"{what} checkpoint {uuid}", f"it is {found.state.name}{hint}")

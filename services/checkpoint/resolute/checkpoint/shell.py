@@ -26,7 +26,7 @@ from resolute.proto.checkpoint import (
     RefreshCheckpoints,
     ReleaseCheckpoint,
 )
-from resolute.proto.errors import NotFound, Refused, WrongVersion
+from resolute.proto.errors import NotFound, WrongVersion, refuse
 from resolute.proto.message import Cause, Command, Object, Recorded, Reply
 from resolute.service import Aggregates, Context, Follower, Reactions, serve_commands
 from resolute.storage import StorageManager, check_uuid, choosing, event_files, files_of, open_storage
@@ -133,9 +133,10 @@ class CheckpointStore:
 
     async def _check_ended(self, experiment_id: int) -> None:
         if not (await self._facts_of(experiment_id)).ended:
-            raise Refused(
-                f"cannot apply retention to experiment {experiment_id}: it has not ended, and its trials may still "
-                "resume; the policy is applied at its end"
+            raise refuse(
+                f"apply retention to experiment {experiment_id}",
+                "it has not ended, and its trials may still resume",
+                "the policy is applied at its end",
             )
 
     async def _claim(self, command: AnnounceCheckpoint | CompleteCheckpoint, cause: Cause) -> None:
@@ -151,8 +152,8 @@ class CheckpointStore:
         except WrongVersion:
             first = (await self._log.read_stream(stream))[0].event
             if first != claim:
-                raise Refused(
-                    f"cannot take {uuid} for a checkpoint of experiment {owner}: it is taken; use a uuid of your own"
+                raise refuse(
+                    f"take {uuid} for a checkpoint of experiment {owner}", "it is taken", "use a uuid of your own"
                 ) from None
 
     async def _remove(self, experiment_id: int, uuid: str, globs: tuple[str, ...], cause: Cause) -> None:
@@ -183,7 +184,7 @@ class CheckpointStore:
         try:
             return await asyncio.to_thread(_look, self._open(found.storage), uuid)
         except OSError as error:
-            raise Refused(f"cannot look for the files of checkpoint {uuid}: {error.strerror}") from error
+            raise refuse(f"look for the files of checkpoint {uuid}", str(error.strerror)) from error
 
     async def _leave(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
         """Remove every file of the experiment before answering; one who asks again meanwhile waits for the same.
@@ -212,9 +213,7 @@ class CheckpointStore:
                 events = event_files(self._cluster_id, experiment_id)
                 await asyncio.to_thread(self._open(storage).remove, events)
         except OSError as error:
-            raise Refused(
-                f"cannot delete the files of experiment {experiment_id}: {where}: {error.strerror}"
-            ) from error
+            raise refuse(f"delete the files of experiment {experiment_id}", f"{where}: {error.strerror}") from error
 
     async def _registry(self, experiment_id: int) -> Registry:
         return await self._registries.state(_stream(experiment_id))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.proto.checkpoint import DeleteExperimentCheckpoints
-from resolute.proto.errors import Refused
+from resolute.proto.errors import refuse
 from resolute.proto.experiment import (
     ExperimentContinued,
     ExperimentDeletionRequested,
@@ -102,7 +102,7 @@ def describe(experiment: Experiment, trial_id: int, allocation_id: str) -> TaskS
     """
     trial = experiment.trial(trial_id)
     if trial.allocation_id != allocation_id:
-        raise Refused(f"cannot describe the run {allocation_id}: it is over; trial is {trial.state.name}")
+        raise refuse(f"describe the run {allocation_id}", f"it is over; trial is {trial.state.name}")
     return TaskSpec(
         task_id=trial.task_id,
         task_type=TASK_TYPE,

@@ -12,7 +12,7 @@ from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.wire import WireError
-from resolute.proto.errors import NotFound, Refused
+from resolute.proto.errors import NotFound, refuse
 from resolute.proto.states import has_files
 from resolute.storage import StorageManager, check_uuid, files_of, open_storage, tar_chunks, zip_chunks
 
@@ -31,7 +31,7 @@ async def download_checkpoint(call: Call) -> web.StreamResponse:
     if record is None:
         raise NotFound(f"checkpoint {uuid} not found")
     if not has_files(record["state"]):
-        raise Refused(f"cannot download checkpoint {uuid}: its state is {record['state']}; choose a completed one")
+        raise refuse(f"download checkpoint {uuid}", f"its state is {record['state']}", "choose a completed one")
     storage = open_storage(orjson.loads(record["storage"]))
     if not await asyncio.to_thread(files_of, storage, uuid):
         raise NotFound(f"checkpoint {uuid} has no files where its storage says they are")

@@ -15,7 +15,7 @@ from resolute.api.routing import OWNERS, SIGNED_IN, Access, Handler, Owned, Rout
 from resolute.api.views.experiments import row_of
 from resolute.api.wire import camel, whole
 from resolute.config import slots_of
-from resolute.proto.errors import NotFound, Refused, ResoluteError
+from resolute.proto.errors import NotFound, ResoluteError, refuse
 from resolute.proto.experiment import (
     ActivateExperiment,
     AddLabel,
@@ -205,7 +205,7 @@ async def _destination(call: Call) -> int:
     if row is None:
         raise NotFound(f"destinationProjectId: project {project_id} not found")
     if row["archived"]:
-        raise Refused(f"cannot move anything to project {row['name']}: it is archived; unarchive it first")
+        raise refuse(f"move anything to project {row['name']}", "it is archived", "unarchive it first")
     return project_id
 
 

@@ -12,7 +12,7 @@ import orjson
 from resolute.api.call import Call
 from resolute.api.views.users import agent_user_of
 from resolute.config import ClusterDefaults
-from resolute.proto.errors import NotFound, Refused
+from resolute.proto.errors import NotFound, refuse
 from resolute.proto.experiment import AgentUser
 
 PROJECT = """SELECT p.id, p.name, p.archived OR w.archived AS archived, w.id AS workspace_id, w.name AS workspace,
@@ -34,9 +34,7 @@ class Place:
         if self.row is None:
             raise NotFound(self.missing)
         if self.row["archived"]:
-            raise Refused(
-                f"cannot create an experiment in project {self.row['name']}: it is archived; unarchive it first"
-            )
+            raise refuse(f"create an experiment in project {self.row['name']}", "it is archived", "unarchive it first")
         return self.row
 
     @property

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import asyncpg
 
 from resolute.api.database import outages
-from resolute.proto.errors import InvalidConfig, Refused
+from resolute.proto.errors import InvalidConfig, refuse
 
 PEERS_MAX = 4_096
 UUID_MAX = 128
@@ -87,9 +87,10 @@ def place(shares: Sequence[Share], request_uuid: str, peers: int, size_bytes: in
         raise InvalidConfig(f"numPeers: the peers of this round say {max(others, key=str)}; found {peers}")
     in_all = sum(share.size_bytes for share in current) + size_bytes
     if in_all > ROUND_MAX_BYTES:
-        raise Refused(
-            f"cannot gather: the shares of one round may have {ROUND_MAX_BYTES} bytes together; with these "
-            f"{size_bytes} they would have {in_all}. Write large data to the shared storage, and gather its paths"
+        raise refuse(
+            "gather",
+            f"the shares of one round may have {ROUND_MAX_BYTES} bytes together; with these {size_bytes} they would "
+            f"have {in_all}. Write large data to the shared storage, and gather its paths",
         )
     completes = len(current) + 1 == peers
     old = tuple(share.arrived for share in shares[: max(whole - peers, 0)]) if completes else ()
@@ -180,9 +181,9 @@ class Gathering:
             if row["came"] >= waited_for.peers:
                 return int(row["size_bytes"])
             if asyncio.get_running_loop().time() >= deadline:
-                raise Refused(
-                    f"cannot gather in {waited_for.allocation_id}: {row['came']} of {waited_for.peers} came within "
-                    f"{WAIT_S:.0f} s"
+                raise refuse(
+                    f"gather in {waited_for.allocation_id}",
+                    f"{row['came']} of {waited_for.peers} came within {WAIT_S:.0f} s",
                 )
             try:
                 async with asyncio.timeout(LOOK_EVERY_S):
