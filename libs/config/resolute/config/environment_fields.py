@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.proto.queue import PRIORITY_FIRST, PRIORITY_LAST, WEIGHT_MOST
+from resolute.proto.queue import MAX_SLOTS_MOST, PRIORITY_FIRST, PRIORITY_LAST, WEIGHT_MOST
 
 from . import bounds
 from .nodes import (
@@ -185,7 +185,7 @@ BIND_MOUNTS = ListOf(_Mount())
 RESOURCES = Object(
     {
         "slots_per_trial": Field(SlotsNode(), 1),
-        "max_slots": Field(Int(0)),
+        "max_slots": Field(Int(0, MAX_SLOTS_MOST)),
         "weight": Field(Number(above=0, most=WEIGHT_MOST), 1),
         "priority": Field(Int(PRIORITY_FIRST, PRIORITY_LAST)),
         "resource_pool": Field(Text(), ""),
