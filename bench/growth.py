@@ -17,10 +17,10 @@ from bench.figures import Figure, tell
 from bench.harness import median
 from bench.replay import REPORTS_EACH, TRIALS_EACH, life
 from bench.stage import Trial, allocation_of
-from resolute.api.growth import grow
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.growth import grow
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
+from resolute.api.slices import read_model
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.checkpoint import CheckpointCompleted
 from resolute.proto.experiment import TrialEnded, TrialRunEnded
@@ -82,11 +82,11 @@ async def tell_of_searches(log: PostgresEventLog, experiments: int) -> None:
 async def grown_s(dsn: str, log: PostgresEventLog) -> float:
     """How long growing all of it anew takes."""
     pool = await connect(ApiSettings(database_url=dsn))
-    read = ReadModel(pool, log)
+    read = read_model(pool, log)
     await read.drop()
     began = time.perf_counter()
     await read.prepare()
-    await grow(read, log, pool)
+    await grow(read)
     took = time.perf_counter() - began
     await pool.close()
     return took

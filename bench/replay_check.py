@@ -12,10 +12,10 @@ from pydantic import SecretStr
 from bench.figures import Figure, tell
 from bench.replay import EVENTS_EACH, tell_of
 from resolute.api import replay
-from resolute.api.growth import grow
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.growth import grow
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
+from resolute.api.slices import read_model
 from resolute.directory.shell import Directory
 from resolute.eventlog.migrate import migrate
 from resolute.eventlog.postgres import PostgresEventLog
@@ -40,9 +40,9 @@ async def show_everything(log: PostgresEventLog, settings: ApiSettings) -> None:
         async with pool.acquire() as connection:
             await migrate(connection, "resolute.api", "api")
             await migrate(connection, "resolute.api.measures", "measures")
-        read = ReadModel(pool, log)
+        read = read_model(pool, log)
         await read.prepare()
-        await grow(read, log, pool)
+        await grow(read)
     finally:
         await pool.close()
 

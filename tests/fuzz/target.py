@@ -27,9 +27,9 @@ import orjson
 import structlog
 
 from resolute.api.places import PLACES, place_of
-from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Caller
 from resolute.api.shell import connect
+from resolute.api.slices import read_model
 from resolute.bus import subjects
 from resolute.proto import streams
 from resolute.proto.identity import UserChanged
@@ -98,7 +98,8 @@ class Target:
         if Caller.OWNER not in access.callers:
             return False
         named = [(one.kind, value) for one in access.subjects for value in one.values(path, document)]
-        shown = ReadModel(self._pool, self._cluster.log)
+        shown = read_model(self._pool, self._cluster.log)
+        await shown.prepare()
         owners = {(await place_of(shown, kind, value)).owner_id for kind, value in named if kind in PLACES}
         return owners == {USER}
 

@@ -133,7 +133,7 @@ def _enum_named(schemas: dict[str, dict[str, dict[str, list[str]]]], name: str) 
 
 
 def test_the_indexes_of_the_read_model_are_about_states_that_there_are() -> None:
-    tables = (ROOT / "services/api/resolute/api/projections/tables.sql").read_text()
+    tables = (ROOT / "services/api/resolute/api/tasks/tables.sql").read_text()
     assert f"WHERE state = '{AllocationState.QUEUED}'" in tables
     assert f"WHERE state <> '{ShareState.EXITED}'" in tables
     assert set(Phase).isdisjoint(ExperimentState)

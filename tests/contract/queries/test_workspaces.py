@@ -3,126 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
-import orjson
 import pytest
 
+from resolute.api.experiments.projection import EXPERIMENTS, Experiment
+from resolute.api.identity.projection import USERS, User
 from resolute.api.kernel.paging import Window
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.rows import Table
 from resolute.api.scope import UNLIMITED, Scope
+from resolute.api.trials.tables import STANDINGS, Standing
 from resolute.api.workspaces.memory import MemoryWorkspaces
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
+from resolute.api.workspaces.projection import PROJECTS, WORKSPACES, Project, Workspace
 from resolute.api.workspaces.queries import PostgresWorkspaces, Wanted, WorkspaceQueries
-from resolute.eventlog import MemoryEventLog
+from tests.contract.queries.filled import in_memory, in_postgres
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class User:
-    id: int
-    username: str
-    admin: bool = False
-    active: bool = True
-    display_name: str = ""
-    remote: bool = False
-    modified_at: datetime = AT
+def user(id_: int, username: str) -> User:
+    return User(id_, username, admin=False, active=True, display_name="", remote=False, modified_at=AT)
 
 
-@dataclass(frozen=True)
-class Workspace:
-    id: int
-    name: str
-    owner_id: int
-    immutable: bool = False
-    archived: bool = False
-    agent_user_group: Mapping[str, Any] | None = None
-    checkpoint_storage: Mapping[str, Any] | None = None
-    default_compute_pool: str = ""
-    default_aux_pool: str = ""
+def experiment(
+    id_: int, project_id: int, state: str, started_at: datetime, ended_at: datetime | None = None
+) -> Experiment:
+    return Experiment(
+        id=id_,
+        job_id="job",
+        name="digits",
+        description="",
+        labels=(),
+        owner_id=1,
+        owner="ann",
+        project_id=project_id,
+        searcher_type="single",
+        searcher_metric="loss",
+        smaller_is_better=True,
+        resource_pool="main",
+        state=state,
+        started_at=started_at,
+        parent_id=None,
+        unmanaged=False,
+        external_id=None,
+        model_definition=None,
+        log_retention_days=None,
+        ended_at=ended_at,
+    )
 
 
-@dataclass(frozen=True)
-class Project:
-    id: int
-    workspace_id: int
-    name: str
-    owner_id: int
-    description: str = ""
-    immutable: bool = False
-    archived: bool = False
-
-
-@dataclass(frozen=True)
-class Experiment:
-    id: int
-    project_id: int
-    state: str
-    started_at: datetime
-    ended_at: datetime | None = None
-    trials: int = 0
-    job_id: str = "job"
-    name: str = "digits"
-    description: str = ""
-    labels: tuple[str, ...] = ()
-    owner_id: int = 1
-    owner: str = "ann"
-    searcher_type: str = "single"
-    searcher_metric: str = "loss"
-    smaller_is_better: bool = True
-    resource_pool: str = "main"
-    unmanaged: bool = False
-
-
-USERS = (User(1, "ann"), User(2, "bob"))
-WORKSPACES = (
-    Workspace(1, "Uncategorized", 1, immutable=True),
-    Workspace(2, "vision", 2, default_compute_pool="fast", agent_user_group={"agentUid": 7}),
-    Workspace(3, "a_b%c", 2, archived=True, checkpoint_storage={"type": "shared_fs", "host_path": "/z"}),
-    Workspace(4, "Revision", 9),
-    Workspace(5, r"back\slash", 1),
-)
-PROJECTS = (
-    Project(1, 1, "Uncategorized", 1, immutable=True),
-    Project(2, 2, "digits", 2, description="of people"),
-    Project(3, 2, "letters", 1, archived=True),
-    Project(4, 2, "Digital", 9, description="a thing"),
-)
-EXPERIMENTS = (
-    Experiment(1, 2, "ACTIVE", AT, trials=3),
-    Experiment(2, 2, "PAUSED", AT.replace(hour=13), trials=4),
-    Experiment(3, 2, "COMPLETED", AT.replace(hour=11), AT, trials=5),
-    Experiment(4, 4, "ACTIVE", AT.replace(hour=14)),
-)
-TABLES: Mapping[str, Sequence[Any]] = {
-    "users": USERS,
-    "workspaces": WORKSPACES,
-    "projects": PROJECTS,
-    "experiments": EXPERIMENTS,
+ROWS: Mapping[Table[Any], Sequence[Any]] = {
+    USERS: (user(1, "ann"), user(2, "bob")),
+    WORKSPACES: (
+        Workspace(1, "Uncategorized", 1, immutable=True),
+        Workspace(2, "vision", 2, immutable=False, default_compute_pool="fast", agent_user_group={"agentUid": 7}),
+        Workspace(
+            3, "a_b%c", 2, immutable=False, archived=True, checkpoint_storage={"type": "shared_fs", "host_path": "/z"}
+        ),
+        Workspace(4, "Revision", 9, immutable=False),
+        Workspace(5, r"back\slash", 1, immutable=False),
+    ),
+    PROJECTS: (
+        Project(1, 1, "Uncategorized", "", 1, immutable=True),
+        Project(2, 2, "digits", "of people", 2, immutable=False),
+        Project(3, 2, "letters", "", 1, immutable=False, archived=True),
+        Project(4, 2, "Digital", "a thing", 9, immutable=False),
+    ),
+    EXPERIMENTS: (
+        experiment(1, 2, "ACTIVE", AT),
+        experiment(2, 2, "PAUSED", AT.replace(hour=13)),
+        experiment(3, 2, "COMPLETED", AT.replace(hour=11), AT),
+        experiment(4, 4, "ACTIVE", AT.replace(hour=14)),
+    ),
+    STANDINGS: tuple(Standing(n, trials, True, None, None) for n, trials in ((1, 3), (2, 4), (3, 5), (4, 0))),
 }
 
 
 @pytest.fixture
 async def queries(database: str | None) -> AsyncIterator[WorkspaceQueries]:
     if database is None:
-        yield MemoryWorkspaces(WORKSPACES, PROJECTS, USERS, EXPERIMENTS)
+        yield MemoryWorkspaces(in_memory(ROWS))
         return
     async with asyncpg.create_pool(database, min_size=1, max_size=2) as pool:
-        read = ReadModel(pool, MemoryEventLog())
-        for table, rows in TABLES.items():
-            for row in rows:
-                await _insert(read, table, asdict(row))
-        yield PostgresWorkspaces(read)
-
-
-async def _insert(read: ReadModel, table: str, columns: dict[str, Any]) -> None:
-    values = [orjson.dumps(value).decode() if isinstance(value, dict) else value for value in columns.values()]
-    places = ", ".join(f"${place}" for place in range(1, len(values) + 1))
-    await read.value(f"INSERT INTO read_v1.{table} ({', '.join(columns)}) VALUES ({places})", *values)
+        yield PostgresWorkspaces(await in_postgres(pool, ROWS))
 
 
 async def names(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked: Any) -> list[str]:  # noqa: B008
@@ -235,7 +202,7 @@ async def test_a_page_says_what_it_is_a_page_of(
 ) -> None:
     found = await queries.workspaces(UNLIMITED, Wanted(), SortWorkspacesBy.ID, descending=False, window=window)
     assert (found.page.start, found.page.end, found.page.total) == (start, end, 5)
-    assert [row.name for row in found.rows] == [one.name for one in WORKSPACES[start:end]]
+    assert [row.name for row in found.rows] == [one.name for one in ROWS[WORKSPACES][start:end]]
     narrower = await queries.workspaces(
         UNLIMITED, replace(Wanted(), archived=True), SortWorkspacesBy.ID, descending=False, window=window
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from resolute.api.kernel.growth import grow
 from resolute.proto.experiment import ExperimentCreated, TrialCreated, TrialRunRequested, TrialValidated
 from resolute.proto.message import Event
 from tests.integration.api.running import Client, Running, running
@@ -34,7 +35,7 @@ async def grow_again(cluster: Running) -> None:
     read = cluster.gateway.read
     await read.drop()
     await read.prepare()
-    await read.catch_up()
+    await grow(read)
 
 
 async def test_a_trial_whose_best_is_lowered_by_a_repeated_run_gives_way(postgres_dsn: str) -> None:

@@ -226,7 +226,7 @@ async def test_a_limit_of_slots_is_taken_away_by_null(postgres_dsn: str) -> None
         await submit(someone)
 
         async def limit() -> Any:
-            return await cluster.gateway.read.value("SELECT coalesce(max_slots, -1) FROM read_v1.allocations")
+            return await cluster.gateway.read.value("SELECT coalesce(max_slots, -1) FROM read_tasks.allocations")
 
         await someone.call("PATCH", "/api/v1/experiments/1", {"id": 1, "resources": {"maxSlots": 2}})
         await cluster.until(limit, 2)
@@ -427,7 +427,7 @@ async def test_of_two_priorities_set_at_once_the_queue_goes_by_the_one_that_stay
         job_id = (await submit(ada))["experiment"]["jobId"]
 
         async def priority() -> Any:
-            return await cluster.gateway.read.value("SELECT coalesce(min(priority), -1) FROM read_v1.allocations")
+            return await cluster.gateway.read.value("SELECT coalesce(min(priority), -1) FROM read_tasks.allocations")
 
         await cluster.until(priority, 42)
         on_its_way, second_is_decided = asyncio.Event(), asyncio.Event()

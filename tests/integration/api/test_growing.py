@@ -13,14 +13,15 @@ from typing import Any
 from unittest import mock
 
 import aiohttp
-import asyncpg
 import pytest
 from prometheus_client import REGISTRY
 
-from resolute.api import growth, lag, shell
-from resolute.api.growth import Progress, grow
-from resolute.api.readmodel import ReadModel
-from resolute.api.versions import drop_unused, note_use
+from resolute.api import lag, shell
+from resolute.api.kernel.growth import FEW, grow
+from resolute.api.kernel.readmodel import Progress, ReadModel
+from resolute.api.kernel.tables import SliceTables
+from resolute.api.kernel.unused import drop_unused, note_use
+from resolute.api.slices import read_model
 from resolute.bus import MemoryBus
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.message import Cause, Recorded
@@ -50,6 +51,12 @@ class SlowLog(MemoryEventLog):
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
         await self.may_read.wait()
         return await super().read_all(after, limit)
+
+
+def tables_of(read: ReadModel, slice_: str) -> str:
+    """The schema that the tables of a slice are in."""
+    found: SliceTables = next(one for one in read.tables if one.projection.slice == slice_)
+    return found.schema
 
 
 async def answers(client: Client) -> list[Answer]:
@@ -121,11 +128,11 @@ async def test_tables_that_were_dropped_are_not_taken_for_an_empty_cluster_and_g
             there = replace(user, base=address)
             await until_it_answers(there, PATHS[0], 200)
             log.may_read.clear()
-            await cluster.gateway.pool.execute(f"DROP SCHEMA {cluster.gateway.read.schema} CASCADE")
+            await cluster.gateway.pool.execute(f"DROP SCHEMA {tables_of(cluster.gateway.read, 'experiments')} CASCADE")
             assert come_again(await answers(there))
             log.may_read.set()
             await until_it_answers(there, PATHS[0], 200)
-            assert ready == ["api", "api"]
+            await cluster.until(lambda: asyncio.sleep(0, ready), ["api", "api"])
 
 
 async def test_a_gateway_whose_tables_fall_behind_the_log_is_not_ready_until_they_have_caught_up(
@@ -170,14 +177,15 @@ async def test_two_gateways_grow_one_set_of_tables_between_them(postgres_dsn: st
     log = MemoryEventLog()
     async with running(postgres_dsn, log) as cluster:
         pool = cluster.gateway.pool
-        joined = [AgentJoined(f"agent-{n}", (), "host", "1") for n in range(growth.SHORT + 500)]
+        joined = [AgentJoined(f"agent-{n}", (), "host", "1") for n in range(FEW + 500)]
         await cluster.tell("pool-default", *joined)
         await cluster.gateway.read.drop()
-        models = [ReadModel(pool, log), ReadModel(pool, log)]
+        models = [read_model(pool, log), read_model(pool, log)]
         told: list[list[Progress]] = [[], []]
-        await models[0].prepare()
-        await asyncio.gather(*(grow(model, log, pool, told[n].append) for n, model in enumerate(models)))
-        assert await models[1].value("SELECT count(*) FROM read_v1.agents") == len(joined)
+        for model in models:
+            await model.prepare()
+        await asyncio.gather(*(grow(model, told[n].append) for n, model in enumerate(models)))
+        assert await models[1].value("SELECT count(*) FROM read_pools.agents") == len(joined)
         for heard in told:
             assert heard[-1].head == await log.head()
             assert all(1 <= one.ask_again_s <= 30 for one in heard)
@@ -188,21 +196,21 @@ async def test_another_gateway_may_show_an_event_between_this_ones_look_and_its_
     log = MemoryEventLog()
     async with running(postgres_dsn, log) as cluster:
         pool = cluster.gateway.pool
-        mine, other = ReadModel(pool, log), ReadModel(pool, log)
-        await mine.position()
-        await other.position()
+        mine, other = read_model(pool, log), read_model(pool, log)
+        await mine.prepare()
+        await other.prepare()
         await log.append(
             "pool-default", [AgentJoined("agent-a", (), "host", "1")], expected_version=0, cause=Cause("a")
         )
-        written = mine._written
+        write = mine._following._written
 
         async def overtaken(*arguments: Any, **more: Any) -> bool:
             await other.catch_up()
-            found = await written(*arguments, **more)
+            found = await write(*arguments, **more)
             await mine.position()  # as answers do, at any moment
             return found
 
-        with mock.patch.object(mine, "_written", overtaken):
+        with mock.patch.object(mine._following, "_written", overtaken):
             await mine.catch_up()
         assert mine.shown == await log.head()
 
@@ -211,17 +219,17 @@ async def test_what_could_not_be_shown_is_shown_once_it_can_and_is_asked_for_aga
     log = MemoryEventLog()
     async with running(postgres_dsn, log) as cluster:
         read, pool = cluster.gateway.read, cluster.gateway.pool
-        await pool.execute(f"ALTER TABLE {read.schema}.agents ADD CHECK (agent_id <> 'agent-b')")
+        await pool.execute(f"ALTER TABLE {tables_of(read, 'pools')}.agents ADD CHECK (agent_id <> 'agent-b')")
         await cluster.tell("pool-default", *(AgentJoined(f"agent-{name}", (), "host", "1") for name in "abc"))
         [(consumer, position, _)] = log.aside
-        assert consumer == read.schema
+        assert consumer == tables_of(read, "pools")
         assert await log.ask_again(consumer, position)
         await read.again()
-        shown = await read.rows("SELECT agent_id FROM read_v1.agents ORDER BY agent_id")
+        shown = await read.rows("SELECT agent_id FROM read_pools.agents ORDER BY agent_id")
         assert [row["agent_id"] for row in shown] == ["agent-a", "agent-b", "agent-c"]
         assert log.aside == []
         await cluster.tell("pool-default", AgentJoined("agent-d", (), "host", "1"))
-        assert await read.value("SELECT count(*) FROM read_v1.agents") == 4
+        assert await read.value("SELECT count(*) FROM read_pools.agents") == 4
 
 
 async def test_what_still_cannot_be_shown_stays_aside(postgres_dsn: str) -> None:
@@ -238,39 +246,25 @@ async def test_what_still_cannot_be_shown_stays_aside(postgres_dsn: str) -> None
 async def test_tables_that_no_gateway_uses_are_dropped_and_all_others_stay(postgres_dsn: str) -> None:
     log = MemoryEventLog()
     async with running(postgres_dsn, log) as cluster:
-        pool, own = cluster.gateway.pool, cluster.gateway.read.schema
-        for schema in ("read_v1", "read_v998", "read_v999"):
-            await ReadModel(pool, log, schema).prepare()
-        await ReadModel(pool, log, "read_v1").catch_up()
+        pool, own = cluster.gateway.pool, list(cluster.gateway.read.used)
+        earlier = ("read_pools_v997", "read_pools_v998", "read_v4")  # the last is of before slices had versions
+        for schema in earlier:
+            await pool.execute(
+                f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.progress AS SELECT 0::bigint AS position"
+            )
+        head, week = await log.head(), timedelta(days=7)
+        await pool.execute("UPDATE read_pools_v997.progress SET position = $1", head)
         await pool.execute("CREATE SCHEMA read_virtue")
-        await note_use(pool, "read_v999", 0)
-        week, head = timedelta(days=7), await log.head()
+        await note_use(pool, "read_v4", 0)
         assert await drop_unused(pool, own, head, week) == []
         await pool.execute("UPDATE api.read_models SET used_at = now() - interval '8 days'")
-        await note_use(pool, "read_v999", 0)
+        await note_use(pool, "read_v4", 0)
         # Of the three the first shows the whole log, and the last is used.
-        assert await drop_unused(pool, own, head, week) == ["read_v998"]
+        assert await drop_unused(pool, own, head, week) == ["read_pools_v998"]
         await pool.execute("UPDATE api.read_models SET used_at = now() - interval '8 days'")
-        assert await drop_unused(pool, own, head + 1, week) == ["read_v1", "read_v999"]
+        assert await drop_unused(pool, own, head + 1, week) == ["read_pools_v997", "read_v4"]
         kept = await pool.fetch("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'read%' ORDER BY 1")
-        assert [row[0] for row in kept] == [own, "read_virtue"]
-
-
-async def test_a_gateway_whose_version_is_another_grows_beside_and_leaves_the_rest_alone(
-    postgres_dsn: str, tmp_path: Path
-) -> None:
-    log = MemoryEventLog()
-    async with running(postgres_dsn, log) as cluster:
-        user = await cluster.nobody.login("determined")
-        await a_search.tell(cluster, tmp_path)
-        newer = ReadModel(cluster.gateway.pool, log, "read_v999")
-        await newer.prepare()
-        await grow(newer, log, cluster.gateway.pool)
-        await newer.value("UPDATE read_v1.experiments SET name = 'of the newer version'")
-        assert (await user.get("/api/v1/experiments/1"))["experiment"]["name"] == "digits"
-        connection = await asyncpg.connect(postgres_dsn)
-        assert await connection.fetchval("SELECT name FROM read_v999.experiments") == "of the newer version"
-        await connection.close()
+        assert [row[0] for row in kept] == sorted([*own, "read_virtue"])
 
 
 async def test_a_position_asked_for_while_events_are_shown_is_no_loss(postgres_dsn: str) -> None:

@@ -40,7 +40,7 @@ class Retained:
         """A trial that printed 12 lines and has ended."""
         submitted = await submit(self.user, CONFIG + config)
         experiment_id = int(submitted["experiment"]["id"])
-        trial_id = int(await self.cluster.gateway.read.value("SELECT max(id) FROM read_v1.trials"))
+        trial_id = int(await self.cluster.gateway.read.value("SELECT max(id) FROM read_trials.trials"))
         await self.user.post(f"/api/v1/experiments/{experiment_id}/kill")
         await self.cluster.until(lambda: self.has_ended(trial_id), True)
         await self.print(trial_id, 12)
@@ -52,7 +52,9 @@ class Retained:
         return (await self.user.get(f"/api/v1/trials/{trial_id}"))["trial"].get("endTime") is not None
 
     async def print(self, trial_id: int, lines: int) -> None:
-        task_id = await self.cluster.gateway.read.value("SELECT task_id FROM read_v1.trials WHERE id = $1", trial_id)
+        task_id = await self.cluster.gateway.read.value(
+            "SELECT task_id FROM read_trials.trials WHERE id = $1", trial_id
+        )
         said = [LogLine(task_id, f"{task_id}.1", 0, n, self.now, "INFO", "stdout", f"line {n}") for n in range(lines)]
         await self.cluster.gateway.logs.add(said)
 
@@ -229,7 +231,7 @@ async def test_a_long_log_goes_in_steps_that_several_gateways_may_take(
 async def test_a_removal_that_broke_off_is_told_by_whoever_goes_on(postgres_dsn: str) -> None:
     async with retained(postgres_dsn) as cluster:
         trial_id = await cluster.ended_trial(KEPT_3_DAYS)
-        task_id = await cluster.cluster.gateway.read.value("SELECT task_id FROM read_v1.trials")
+        task_id = await cluster.cluster.gateway.read.value("SELECT task_id FROM read_trials.trials")
         removals = Removals(cluster.cluster.gateway.pool, cluster.cluster.gateway.measured)
         newest = await cluster.cluster.gateway.logs.newest(task_id)
         assert await removals.step(Due(trial_id, task_id, 1, 3), newest - 4) == 8  # and then its gateway died

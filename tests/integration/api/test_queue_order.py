@@ -14,8 +14,10 @@ import pytest
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.queue.projection import PROJECTION as QUEUE
 from resolute.api.settings import ApiSettings
+from resolute.api.tasks.projection import PROJECTION as TASKS
 from resolute.api.views.jobs import RANKED
 from resolute.api.views.queue_order import keys_of, policies
 from resolute.api.views.standing import AHEAD
@@ -62,7 +64,7 @@ class Gateway:
         self, story: PoolStory, scheduler: Scheduler, waiting: Sequence[Allocation]
     ) -> tuple[list[asyncpg.Record], list[list[str]]]:
         async with asyncpg.create_pool(self.dsn, min_size=1, max_size=1, server_settings={"timezone": "UTC"}) as pool:
-            read = ReadModel(pool, MemoryEventLog(), f"read_story_{self.made}")
+            read = ReadModel(pool, MemoryEventLog(), (TASKS, QUEUE), suffix=f"_story_{self.made}")
             await read.prepare()
             await read.handle(recorded(story))
             settings = ApiSettings(database_url=self.dsn, secret=SecretStr("x" * 32), scheduler=scheduler)

@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from resolute.api import asking, replay
+from resolute.api.kernel.growth import grow
 from resolute.eventlog import MemoryEventLog
-from resolute.proto.errors import Unavailable
 from resolute.proto.message import Event
 from resolute.proto.pool import AgentJoined, AllocationRequested, Placement, Slot, SlotsAssigned
 from tests.integration.api import a_search
@@ -28,7 +28,7 @@ async def test_every_answer_is_the_same_after_the_tables_are_dropped_and_grown_a
         before = await asking.answers(cluster.gateway)
         await read.drop()
         await read.prepare()
-        await read.catch_up()
+        await grow(read)
         after = await asking.answers(cluster.gateway)
         assert len(before) > 50
         assert [path for path in before if before[path] != after.get(path)] == []
@@ -44,7 +44,7 @@ async def test_the_check_finds_nothing_on_tables_that_are_right_and_leaves_nothi
         gateway = cluster.gateway
         report = await replay.compare(gateway.settings, cluster.log, gateway.pool)
         assert (report.differences, report.position) == ([], await cluster.log.head())
-        left = await gateway.read.value("SELECT count(*) FROM pg_namespace WHERE nspname = $1", replay.REBUILT)
+        left = await gateway.read.value("SELECT count(*) FROM pg_namespace WHERE nspname LIKE $1", f"%{replay.REBUILT}")
         assert left == 0
 
 
@@ -52,7 +52,7 @@ async def test_the_check_names_what_was_tampered_with(postgres_dsn: str, tmp_pat
     async with running(postgres_dsn) as cluster:
         await a_search.tell(cluster, tmp_path)
         gateway = cluster.gateway
-        await gateway.read.value("UPDATE read_v1.experiments SET name = 'forged'")
+        await gateway.read.value("UPDATE read_experiments.experiments SET name = 'forged'")
         report = await replay.compare(gateway.settings, cluster.log, gateway.pool)
         paths = [difference.path for difference in report.differences]
         assert "/api/v1/experiments/1" in paths
@@ -103,7 +103,7 @@ async def test_where_there_are_more_answers_than_are_compared_every_row_is_and_a
     async with running(postgres_dsn) as cluster:
         await a_search.tell(cluster, tmp_path)
         gateway = cluster.gateway
-        await gateway.read.value("DELETE FROM read_v1.checkpoints WHERE uuid = $1", a_search.DROPPED)
+        await gateway.read.value("DELETE FROM read_checkpoints.checkpoints WHERE uuid = $1", a_search.DROPPED)
         noted: dict[str, tuple[int, int]] = {}
         report = await replay.compare(
             gateway.settings, cluster.log, gateway.pool, lambda what, done, of: noted.update({what: (done, of)})
@@ -120,24 +120,14 @@ async def test_where_there_are_more_answers_than_are_compared_every_row_is_and_a
 
 async def test_tables_of_another_version_are_left_as_they_are(postgres_dsn: str, tmp_path: Path) -> None:
     connection = await asyncpg.connect(postgres_dsn)
-    await connection.execute("CREATE SCHEMA read_v1; CREATE TABLE read_v1.progress (position bigint);")
-    await connection.execute("INSERT INTO read_v1.progress VALUES (0)")
+    await connection.execute("CREATE SCHEMA read_v4; CREATE TABLE read_v4.progress (position bigint);")
+    await connection.execute("INSERT INTO read_v4.progress VALUES (0)")
     async with running(postgres_dsn) as cluster:
         await a_search.tell(cluster, tmp_path)
         someone = await cluster.nobody.login("determined")
         assert (await someone.get("/api/v1/experiments/1"))["experiment"]["name"] == "digits"
-    assert await connection.fetchval("SELECT position FROM read_v1.progress") == 0
+    assert await connection.fetchval("SELECT position FROM read_v4.progress") == 0
     await connection.close()
-
-
-async def test_a_position_that_another_version_holds_is_not_advanced(postgres_dsn: str, tmp_path: Path) -> None:
-    async with running(postgres_dsn) as cluster:
-        read = cluster.gateway.read
-        before = await read.position()
-        await read.value("UPDATE read_v1.progress SET version = version + 1")
-        with pytest.raises(Unavailable):
-            await a_search.tell(cluster, tmp_path)
-        assert await read.value("SELECT position FROM read_v1.progress") == before
 
 
 async def test_an_event_that_cannot_be_shown_is_set_aside_and_stops_no_other(postgres_dsn: str) -> None:

@@ -62,7 +62,9 @@ async def test_the_secrets_that_a_cluster_gives_its_tasks_are_sealed_with_each_s
         assert b"hunter2" not in told
         assert b"images.example" in told, "what is no secret is shown"
         await submit(owner, CONFIG, activate=False)
-        config = orjson.loads(await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs"))
+        config = orjson.loads(
+            await cluster.gateway.read.value("SELECT config FROM read_experiments.experiment_configs")
+        )
         opened, _ = await cluster.gateway.vault.opened(config)
         assert opened["environment"]["registry_auth"]["password"] == "hunter2-pool"
         assert "hunter2" not in repr(config)
@@ -87,7 +89,9 @@ async def test_what_leaves_the_gateway_is_sealed_and_each_is_shown_what_is_their
         eve = await cluster.nobody.login("eve", "s")
         made = await submit(owner, PLANTED, activate=False)
         assert "hunter2" not in repr(await cluster.log.read_all(0))
-        rows = await cluster.gateway.read.rows("SELECT config::text, original_config FROM read_v1.experiment_configs")
+        rows = await cluster.gateway.read.rows(
+            "SELECT config::text, original_config FROM read_experiments.experiment_configs"
+        )
         assert "hunter2" not in repr([tuple(row) for row in rows])
         for client, token in ((owner, "hunter2-token"), (admin, "hunter2-token"), (eve, MASKED)):
             shown = await client.get("/api/v1/experiments/1")
@@ -109,13 +113,15 @@ async def test_a_fork_carries_the_secrets_of_its_owner_and_of_nobody_else(postgr
             masked = masked.replace(secret, f'"{MASKED}"' if "token" not in secret else MASKED)
         await submit(owner, masked, activate=False, parentId=1)
         config = orjson.loads(
-            await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs WHERE experiment_id = 2")
+            await cluster.gateway.read.value(
+                "SELECT config FROM read_experiments.experiment_configs WHERE experiment_id = 2"
+            )
         )
         opened, keys = await cluster.gateway.vault.opened(config)
         assert opened["environment"]["registry_auth"]["password"] == "hunter2-registry"
         assert opened["data"]["secrets"] == {"key": "hunter2-data"}
         first = await cluster.gateway.read.value(
-            "SELECT config FROM read_v1.experiment_configs WHERE experiment_id = 1"
+            "SELECT config FROM read_experiments.experiment_configs WHERE experiment_id = 1"
         )
         assert not any(key in first for key in keys.known), "each experiment has a key of its own"
         body = {"config": masked, "parentId": 1, "modelDefinition": [], "activate": False}
@@ -132,7 +138,9 @@ async def test_continuing_keeps_the_secrets_and_takes_new_ones_sealed(postgres_d
         changes = f"data: {{secrets: {{key: '{MASKED}', more: hunter2-more}}}}\nmax_restarts: 3"
         await owner.post("/api/v1/experiments/continue", {"id": 1, "overrideConfig": changes})
         assert "hunter2" not in repr(await cluster.log.read_all(0))
-        config = orjson.loads(await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs"))
+        config = orjson.loads(
+            await cluster.gateway.read.value("SELECT config FROM read_experiments.experiment_configs")
+        )
         opened, _ = await cluster.gateway.vault.opened(config)
         assert opened["data"]["secrets"] == {"key": "hunter2-data", "more": "hunter2-more"}
         assert opened["environment"]["environment_variables"]["cpu"] == ["TOKEN=hunter2-token"]
@@ -143,7 +151,9 @@ async def test_what_looks_sealed_in_a_submission_is_no_more_than_text(postgres_d
     async with running(postgres_dsn, services=True) as cluster:
         owner = await cluster.nobody.login("determined")
         await submit(owner, PLANTED, activate=False)
-        config = orjson.loads(await cluster.gateway.read.value("SELECT config FROM read_v1.experiment_configs"))
+        config = orjson.loads(
+            await cluster.gateway.read.value("SELECT config FROM read_experiments.experiment_configs")
+        )
         stolen = config["data"]["secrets"]["key"]
         forged = CONFIG + f"environment: {{environment_variables: ['STOLEN={stolen}']}}\n"
         shown = await submit(owner, forged, activate=False)

@@ -11,7 +11,9 @@ from random import Random
 import pytest
 
 from resolute.api import asking
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.growth import grow
+from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.slices import read_model
 from resolute.config.pools import ResourcePool
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.message import Recorded
@@ -30,13 +32,16 @@ def appends(story: list[Recorded]) -> Iterator[list[Recorded]]:
 async def relive(story: list[Recorded], cluster: Running, chance: Random) -> None:
     """The log grows as it did, and two gateways follow it at their own pace; now and then one of them restarts."""
     pool, log = cluster.gateway.pool, cluster.log
-    models = [cluster.gateway.read, ReadModel(pool, log)]
+    models = [cluster.gateway.read, read_model(pool, log)]
+    await models[1].prepare()
     for together in appends(story):
         first = together[0]
         events = [recorded.event for recorded in together]
         await log.append(first.stream, events, expected_version=first.version - 1, cause=first.cause)
         if chance.random() < 0.05:
-            models[1] = ReadModel(pool, log)
+            models[1] = read_model(pool, log)
+            await models[1].prepare()
+            await grow(models[1])
         if chance.random() < 0.2:
             await _show(chance.choice(models), log, chance)
     await asyncio.gather(*(model.catch_up() for model in models))
@@ -62,7 +67,7 @@ async def test_tables_that_lived_through_a_story_show_what_the_whole_log_tells(p
         read = cluster.gateway.read
         await read.drop()
         await read.prepare()
-        await read.catch_up()
+        await grow(read)
         after = await asking.answers(cluster.gateway)
     assert len(before) > 50
     assert [path for path in before if before[path] != after.get(path)] == []

@@ -24,6 +24,7 @@ from urllib.request import Request, urlopen
 import asyncpg
 import pytest
 
+from resolute.api.slices import PROJECTIONS
 from resolute.deploy.plan import Child, load
 from tests import needs
 from tests.integration.cluster.local import LocalCluster, until
@@ -236,23 +237,24 @@ async def _both_show_the_same(dsn: str) -> dict[str, int]:
     """Compares the tables of both versions, in the columns that both have; how many rows each has."""
     connection = await asyncpg.connect(dsn)
     try:
-        older, newer = [row[0] for row in await connection.fetch(SCHEMAS)]
+        schemas = [row[0] for row in await connection.fetch(SCHEMAS)]
+        [older] = [schema for schema in schemas if schema not in SCHEMA_OF.values()]
         deadline = time.monotonic() + PATIENCE_S
         while True:  # retention goes on after the experiment: both are read as they were at one moment
             async with connection.transaction(isolation="repeatable_read", readonly=True):
-                stands = await _stands(connection, [older, newer])
-                if stands == [await connection.fetchval(HEAD)] * 2:
-                    return await _same_rows(connection, older, newer)
+                stands = await _stands(connection, schemas)
+                if set(stands) == {await connection.fetchval(HEAD)}:
+                    return await _same_rows(connection, older)
             assert time.monotonic() < deadline, stands
             await asyncio.sleep(0.1)
     finally:
         await connection.close()
 
 
-async def _same_rows(connection: asyncpg.Connection, older: str, newer: str) -> dict[str, int]:
+async def _same_rows(connection: asyncpg.Connection, older: str) -> dict[str, int]:
     counts = {}
     for table in TABLES:
-        shown = [await _rows(connection, schema, table) for schema in (older, newer)]
+        shown = [await _rows(connection, schema, table) for schema in (older, SCHEMA_OF[table])]
         both = shown[0][0].keys() & shown[1][0].keys() if shown[0] and shown[1] else set()
         rows = [sorted(json.dumps({name: row[name] for name in both}, sort_keys=True) for row in one) for one in shown]
         assert rows[0] == rows[1], table
@@ -261,7 +263,10 @@ async def _same_rows(connection: asyncpg.Connection, older: str, newer: str) -> 
 
 
 HEAD = "SELECT position FROM eventlog.log_head"
-SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname ~ '^read_v[0-9]+$' ORDER BY nspname"
+SCHEMA_OF = {table.name: projection.schema for projection in PROJECTIONS for table in projection.tables}
+"""Where the tables of this release are. Those of the last one are all in one schema."""
+
+SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname ~ '^read_([a-z_]+_)?v[0-9]+$' ORDER BY nspname"
 
 
 async def _rows(connection: asyncpg.Connection, schema: str, table: str) -> list[dict[str, Any]]:

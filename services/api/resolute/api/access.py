@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from resolute.api import wire
-from resolute.api.places import Place, missing, place_of
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.places import Place, begun_from, experiment_of, missing, place_of
 from resolute.api.routing import (
     EVERY_RIGHT,
     Access,
@@ -122,10 +122,10 @@ async def _found(read: ReadModel, access: Access, named: Owned, principal: Princ
 async def _of_a_task(read: ReadModel, named: Owned) -> Owned:
     if not named.kind.endswith("checkpoint"):
         return named
-    experiment_id = await read.experiment_of(named.value)
+    experiment_id = await experiment_of(read, named.value)
     if named.kind == "checkpoint":
         return replace(named, experiment_id=experiment_id)
-    return replace(named, experiment_id=experiment_id, begun_from=await read.begun_from(named.value))
+    return replace(named, experiment_id=experiment_id, begun_from=await begun_from(read, named.value))
 
 
 def check_each(granted: Granted, principal: Principal, found: Owned) -> None:

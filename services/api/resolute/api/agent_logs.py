@@ -17,7 +17,7 @@ import structlog
 
 from resolute.api import signals
 from resolute.api.freshness import TRUSTED_S, Freshness
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.signals import Signals
 from resolute.proto.errors import Forbidden
 from resolute.proto.pool import LogBatch, LogLine, LogsStored
@@ -28,8 +28,8 @@ REMEMBERED = 10_000
 
 PLACED = """SELECT p.agent_id, p.resources_id, p.allocation_id, a.task_id, a.experiment_id,
     CASE WHEN p.exit_code IS NULL THEN a.ended_at END AS given_up_at, a.trial_id IS NOT NULL AND t.id IS NULL AS deleted
-FROM read_v1.placements p JOIN read_v1.allocations a USING (allocation_id)
-LEFT JOIN read_v1.trials t ON t.id = a.trial_id
+FROM read_tasks.placements p JOIN read_tasks.allocations a USING (allocation_id)
+LEFT JOIN read_trials.trials t ON t.id = a.trial_id
 WHERE p.resources_id = ANY($1::text[])"""
 
 Share = tuple[str, str, str, str]

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.vault import Vault
 from resolute.config import secrets_of
@@ -18,7 +18,7 @@ from resolute.proto.errors import Forbidden, InvalidConfig, Refused
 from resolute.proto.pool import OpenSecrets, SecretsOpened
 from resolute.service.sealing import CannotOpen, boxed, key_of
 
-CONFIG = "SELECT config FROM read_v1.experiment_configs WHERE experiment_id = $1"
+CONFIG = "SELECT config FROM read_experiments.experiment_configs WHERE experiment_id = $1"
 
 
 class AgentSecrets:

@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp import web
 
 from resolute.api.gateway import Gateway, application
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.routing import Principal, Route
 from resolute.api.table import ROUTES
 from resolute.api.vault import Shut
@@ -36,19 +36,19 @@ NOT_TOLD_BY_THE_LOG = frozenset(
 )
 
 IDS: Mapping[str, str] = {
-    "experimentId": "SELECT id::text FROM read_v1.experiments ORDER BY id",
-    "trialId": "SELECT id::text FROM read_v1.trials ORDER BY id",
-    "runId": "SELECT id::text FROM read_v1.trials ORDER BY id",
-    "taskId": "SELECT DISTINCT task_id FROM read_v1.allocations ORDER BY task_id",
-    "allocationId": "SELECT allocation_id FROM read_v1.allocations ORDER BY requested_at, allocation_id",
-    "checkpointUuid": "SELECT uuid FROM read_v1.checkpoints ORDER BY uuid",
-    "jobId": "SELECT job_id FROM read_v1.experiments ORDER BY id",
-    "agentId": "SELECT DISTINCT agent_id FROM read_v1.agents ORDER BY agent_id",
-    "slotId": "SELECT DISTINCT slot_id::text FROM read_v1.slots ORDER BY slot_id::text",
-    "userId": "SELECT id::text FROM read_v1.users ORDER BY id",
-    "username": "SELECT username FROM read_v1.users ORDER BY id",
-    "workspaceId": "SELECT id::text FROM read_v1.workspaces ORDER BY id",
-    "projectId": "SELECT id::text FROM read_v1.projects ORDER BY id",
+    "experimentId": "SELECT id::text FROM read_experiments.experiments ORDER BY id",
+    "trialId": "SELECT id::text FROM read_trials.trials ORDER BY id",
+    "runId": "SELECT id::text FROM read_trials.trials ORDER BY id",
+    "taskId": "SELECT DISTINCT task_id FROM read_tasks.allocations ORDER BY task_id",
+    "allocationId": "SELECT allocation_id FROM read_tasks.allocations ORDER BY requested_at, allocation_id",
+    "checkpointUuid": "SELECT uuid FROM read_checkpoints.checkpoints ORDER BY uuid",
+    "jobId": "SELECT job_id FROM read_experiments.experiments ORDER BY id",
+    "agentId": "SELECT DISTINCT agent_id FROM read_pools.agents ORDER BY agent_id",
+    "slotId": "SELECT DISTINCT slot_id::text FROM read_pools.slots ORDER BY slot_id::text",
+    "userId": "SELECT id::text FROM read_identity.users ORDER BY id",
+    "username": "SELECT username FROM read_identity.users ORDER BY id",
+    "workspaceId": "SELECT id::text FROM read_workspaces.workspaces ORDER BY id",
+    "projectId": "SELECT id::text FROM read_workspaces.projects ORDER BY id",
 }
 """By the name of a path's parameter: what to put there."""
 

@@ -6,20 +6,20 @@ written in this order.
 
 from __future__ import annotations
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.shown_states import ShareState
 
-LIVE = f"""read_v1.placements p JOIN read_v1.allocations l USING (allocation_id)
+LIVE = f"""read_tasks.placements p JOIN read_tasks.allocations l USING (allocation_id)
 WHERE p.state <> '{ShareState.EXITED}' AND l.ended_at IS NULL"""
 
 IN_TWO_POOLS = """SELECT format('agent %s is in several pools at once: %s', agent_id,
     string_agg(pool, ', ' ORDER BY pool COLLATE "C")) AS found
-FROM read_v1.agents WHERE alive GROUP BY agent_id HAVING count(*) > 1"""
+FROM read_pools.agents WHERE alive GROUP BY agent_id HAVING count(*) > 1"""
 
 ON_NO_AGENT = f"""SELECT format('%s runs on agent %s, which is not in its pool %s', l.allocation_id, p.agent_id, l.pool)
     AS found
 FROM {LIVE} AND NOT EXISTS (
-    SELECT FROM read_v1.agents a WHERE a.agent_id = p.agent_id AND a.pool = l.pool AND a.alive)"""
+    SELECT FROM read_pools.agents a WHERE a.agent_id = p.agent_id AND a.pool = l.pool AND a.alive)"""
 
 HELD_TWICE = f"""SELECT format('slot %s of agent %s is held by several at once: %s', slot_id, agent_id,
     string_agg(allocation_id, ', ' ORDER BY allocation_id COLLATE "C")) AS found
@@ -28,12 +28,12 @@ GROUP BY agent_id, slot_id HAVING count(*) > 1"""
 
 OUTLIVED = """SELECT format(
     '%s is %s in pool %s, though its trial %s has ended', l.allocation_id, l.state, l.pool, t.id) AS found
-FROM read_v1.allocations l JOIN read_v1.trials t ON t.id = l.trial_id
+FROM read_tasks.allocations l JOIN read_trials.trials t ON t.id = l.trial_id
 WHERE l.ended_at IS NULL AND t.ended_at IS NOT NULL"""
 
 TWO_RUNS = """SELECT format('task %s has several allocations at once: %s', task_id,
     string_agg(allocation_id, ', ' ORDER BY allocation_id COLLATE "C")) AS found
-FROM read_v1.allocations WHERE ended_at IS NULL GROUP BY task_id HAVING count(*) > 1"""
+FROM read_tasks.allocations WHERE ended_at IS NULL GROUP BY task_id HAVING count(*) > 1"""
 
 LOOKED_FOR = (IN_TWO_POOLS, ON_NO_AGENT, HELD_TWICE, OUTLIVED, TWO_RUNS)
 

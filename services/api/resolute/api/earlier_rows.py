@@ -14,7 +14,7 @@ import orjson
 import structlog
 
 from resolute.api.database import outages
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.bus import Bus
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import ChangeTrialMetadata
@@ -39,7 +39,7 @@ WHERE user_id = $1 AND key = $2 AND storage_path = $3 AND value = $4"""
 SETTINGS_FORGOTTEN = "UPDATE api.user_settings SET carried_over = true WHERE user_id = $1 AND NOT carried_over"
 
 METADATA = """SELECT n.trial_id, n.metadata, t.experiment_id
-FROM measures.trial_notes n JOIN read_v1.trials t ON t.id = n.trial_id
+FROM measures.trial_notes n JOIN read_trials.trials t ON t.id = n.trial_id
 WHERE n.metadata IS NOT NULL AND NOT n.metadata_carried_over AND n.trial_id > $1
 ORDER BY n.trial_id LIMIT $2"""
 

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 
 FRESH_S = 0.25
 

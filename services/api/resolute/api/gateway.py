@@ -19,10 +19,11 @@ from resolute.api.earlier_rows import EarlierRows
 from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
-from resolute.api.growth import Progress
+from resolute.api.kernel.feed import NotShown
 from resolute.api.kernel.messages import Message, named_in
 from resolute.api.kernel.ports import Ports
 from resolute.api.kernel.reading import read_request
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.lifecycle import LifecycleLines
 from resolute.api.log_policies import LogPolicies
 from resolute.api.log_removal import LogRemoval
@@ -34,7 +35,6 @@ from resolute.api.measures.metrics import MetricStore
 from resolute.api.measures.removals import Removals
 from resolute.api.password_work import PasswordWork
 from resolute.api.reactions import ForgetDeleted
-from resolute.api.readmodel import ReadModel
 from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Declaration, Principal, Route, Verdict, decide
 from resolute.api.scope import AllEverywhere, Grants, Rights
@@ -42,6 +42,7 @@ from resolute.api.search_events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
+from resolute.api.slices import read_model
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
@@ -63,16 +64,21 @@ T = TypeVar("T")
 MONITORING = Principal(user_id=0, username="metrics", monitor=True)
 
 ALWAYS = frozenset({"Health", "Welcome"})
-"""Operations that need no tables: a gateway whose tables still grow answers them."""
+"""Operations that need no users: a gateway that does not know any yet answers them."""
+
+
+class UsersUnknown(NotShown):
+    """The gateway has just started, and cannot tell anybody from a stranger."""
 
 
 class Gateway:
     """What every handler reaches for: the log and the bus, the read model, who is signed in, the measurements."""
 
-    growth: Progress | None = None
-    """How far the tables have come while they grow; until then everything is answered with 503."""
     grants: Grants = AllEverywhere()
     """Where users hold permissions."""
+    knows_users = True
+    """Whether the first users are there. Until they are, nobody can be told from a stranger: everything is answered
+    with 503."""
 
     def __init__(
         self,
@@ -82,7 +88,7 @@ class Gateway:
         read: ReadModel | None = None,
     ) -> None:
         self.context, self.settings, self.pool = context, settings, pool
-        self.read = read or ReadModel(pool, context.log)
+        self.read = read or read_model(pool, context.log)
         self.ports = Ports(self.read)
         self.password_work = PasswordWork()
         self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
@@ -179,8 +185,6 @@ class Gateway:
                 raise _broken_off(request, told(error)[1]) from error
             answer = self._failed(route, request, error)
             answer.headers.update(wire.retry_after(error))
-            if self.growth is not None:
-                answer.headers[wire.RETRY_AFTER] = str(self.growth.ask_again_s)
             return answer
 
     def _failed(self, route: Route, request: web.Request, error: Exception) -> web.Response:
@@ -190,8 +194,8 @@ class Gateway:
         return self.failure(request, code, message)
 
     async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
-        if self.growth is not None and route.operation not in ALWAYS:
-            raise Unavailable(f"this gateway's tables are still growing from the log: {self.growth}; try again later")
+        if not self.knows_users and route.operation not in ALWAYS:
+            raise UsersUnknown(f"this gateway does not know the users yet: its tables show {self.read.growth}")
         principal = await self.who(request)
         rights = await access.rights_of(self.grants, route, principal)
         _check_door(route, principal, rights)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from prometheus_client import Gauge
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Unavailable
 

@@ -16,8 +16,8 @@ import orjson
 import structlog
 
 from resolute.api import lifecycle_lines
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.lifecycle_lines import Host, OfAllocation, OfTrial, Task, name_of
-from resolute.api.readmodel import ReadModel
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.experiment import TrialCreated
@@ -42,17 +42,17 @@ ALLOCATIONS = """SELECT a.allocation_id, a.task_id, a.name, a.trial_id,
     coalesce(jsonb_agg(jsonb_build_object(
         'resources_id', p.resources_id, 'agent_id', p.agent_id, 'slot_ids', to_jsonb(p.slot_ids)
     ) ORDER BY p.share) FILTER (WHERE p.resources_id IS NOT NULL), '[]') AS placements
-FROM read_v1.allocations a LEFT JOIN read_v1.placements p USING (allocation_id)
+FROM read_tasks.allocations a LEFT JOIN read_tasks.placements p USING (allocation_id)
 WHERE a.allocation_id = ANY($1::text[]) GROUP BY a.allocation_id"""
 
 TRIALS = """SELECT t.id, t.task_id, t.experiment_id, coalesce(r.allocation_id, '') AS allocation_id
-FROM read_v1.trials t LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
+FROM read_trials.trials t LEFT JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
 WHERE t.id = ANY($1::bigint[])"""
 
 # Of an agent that was in several pools, the last row is that of the pool that it joined last.
 HOSTS = """SELECT g.agent_id, g.host, coalesce(jsonb_object_agg(s.slot_id::text, s.uuid)
     FILTER (WHERE s.kind IN ('cuda', 'rocm')), '{}') AS gpus
-FROM read_v1.agents g LEFT JOIN read_v1.slots s USING (agent_id, pool) GROUP BY g.agent_id, g.pool
+FROM read_pools.agents g LEFT JOIN read_pools.slots s USING (agent_id, pool) GROUP BY g.agent_id, g.pool
 ORDER BY g.joined_at, g.pool"""
 
 Key = TypeVar("Key")

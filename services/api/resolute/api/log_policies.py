@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import structlog
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.bus import Bus
 from resolute.config.log_patterns import Patterns, problem_with, problem_with_all
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
@@ -34,8 +34,8 @@ CONFIGURATION = "log_policies"
 """A line with this in it is a configuration, printed whole: it matches the patterns that it spells out."""
 
 POLICIES = """SELECT r.trial_id, r.run_id, t.experiment_id, f.config -> 'log_policies' AS policies
-FROM read_v1.runs r JOIN read_v1.trials t ON t.id = r.trial_id
-JOIN read_v1.experiment_configs f ON f.experiment_id = t.experiment_id
+FROM read_trials.runs r JOIN read_trials.trials t ON t.id = r.trial_id
+JOIN read_experiments.experiment_configs f ON f.experiment_id = t.experiment_id
 WHERE r.allocation_id = $1 AND t.task_id = $2"""
 
 

@@ -15,9 +15,9 @@ from functools import partial
 
 import structlog
 
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.removals import EXPIRED, STEP_ROWS, Begun, Due, Removals
-from resolute.api.readmodel import ReadModel
 from resolute.bus import Bus
 from resolute.config.retention import RetentionPolicy, schedule
 from resolute.proto.errors import Failed, ResoluteError, Unavailable

@@ -16,16 +16,16 @@ from weakref import WeakValueDictionary
 import asyncpg
 
 from resolute.api import devices, passwords, wire
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.login_budgets import LoginBudgets
 from resolute.api.login_limits import Attempt, Counting, Limits
 from resolute.api.password_work import PasswordWork
-from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
 from resolute.api.wire import WireError
 
 CLAIMED = """SELECT u.id, u.active, c.password_hash, c.changed_at, a.seen_at
-FROM read_v1.users u JOIN api.credentials c ON c.user_id = u.id
+FROM read_identity.users u JOIN api.credentials c ON c.user_id = u.id
 LEFT JOIN api.known_addresses a ON a.user_id = u.id AND a.address_hash = $2
 WHERE u.username = $1 AND NOT u.remote"""
 """Remote users have no password here, whatever is stored: they are refused like a name that nobody has."""

@@ -16,6 +16,7 @@ import orjson
 from resolute.api import signals
 from resolute.api.database import outages
 from resolute.api.freshness import TRUSTED_S
+from resolute.api.places import experiment_of
 from resolute.config import HALVING
 from resolute.proto.errors import NotFound
 
@@ -95,8 +96,8 @@ REMEMBERED = 50_000
 
 TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller_is_better,
     e.searcher_type, f.config #>> '{searcher,time_metric}' AS time_metric, f.config -> 'checkpoint_storage' AS storage
-FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
-JOIN read_v1.experiment_configs f ON f.experiment_id = e.id WHERE """
+FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
+JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id WHERE """
 
 AIM = """SELECT t.target, t.target_reached, r.allocation_id,
     a.preemption_deadline_at IS NOT NULL AS preempting,
@@ -105,25 +106,28 @@ AIM = """SELECT t.target, t.target_reached, r.allocation_id,
         OR (t.target_reached AND t.target >= coalesce(f.config #>> '{searcher,max_length,batches}',
             f.config #>> '{searcher,max_length,records}',
             f.config #>> '{searcher,max_length,epochs}')::bigint) AS finished
-FROM read_v1.trials t
-JOIN read_v1.experiment_configs f ON f.experiment_id = t.experiment_id
-LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
-LEFT JOIN read_v1.allocations a ON a.allocation_id = r.allocation_id
+FROM read_trials.trials t
+JOIN read_experiments.experiment_configs f ON f.experiment_id = t.experiment_id
+LEFT JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
+LEFT JOIN read_tasks.allocations a ON a.allocation_id = r.allocation_id
 WHERE t.id = $1"""
 
 ALLOCATION = """SELECT allocation_id, pool, started_at, ended_at, preemption_deadline_at
-FROM read_v1.allocations WHERE allocation_id = $1"""
+FROM read_tasks.allocations WHERE allocation_id = $1"""
 
-SHARES = """SELECT resources_id, address, cardinality(slot_ids) AS slots FROM read_v1.placements
+SHARES = """SELECT resources_id, address, cardinality(slot_ids) AS slots FROM read_tasks.placements
 WHERE allocation_id = $1 ORDER BY share"""
 
-TASK_ENDED = """SELECT t.ended_at IS NOT NULL FROM read_v1.trials t WHERE t.task_id = $1
+TASK_ENDED = """SELECT t.ended_at IS NOT NULL FROM read_trials.trials t WHERE t.task_id = $1
 UNION ALL
-SELECT bool_and(a.ended_at IS NOT NULL) FROM read_v1.allocations a
+SELECT bool_and(a.ended_at IS NOT NULL) FROM read_tasks.allocations a
 WHERE a.task_id = $1 AND a.task_type <> 'TRIAL' HAVING count(*) > 0"""
 
-CONTEXT = """SELECT e.model_definition FROM read_v1.experiments e
-JOIN read_v1.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
+TASK_KNOWN = """SELECT 1 FROM read_trials.trials WHERE task_id = $1
+UNION SELECT 1 FROM read_tasks.allocations WHERE task_id = $1"""
+
+CONTEXT = """SELECT e.model_definition FROM read_experiments.experiments e
+JOIN read_trials.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
 
 
 async def _row(gateway: Gateway, sql: str, *args: Any) -> asyncpg.Record | None:
@@ -178,7 +182,7 @@ async def trial(gateway: Gateway, trial_id: int) -> TrialRef:
 
 async def _looked_up(gateway: Gateway, trial_id: int, known: KnownTrial | None) -> TrialRef | None:
     if known is not None:
-        there = await gateway.read.value("SELECT true FROM read_v1.trials WHERE id = $1", trial_id)
+        there = await gateway.read.value("SELECT true FROM read_trials.trials WHERE id = $1", trial_id)
         return known.ref if there else None
     row = await _row(gateway, TRIAL + "t.id = $1", trial_id)
     return None if row is None else _trial_ref(row)
@@ -214,7 +218,7 @@ async def task(gateway: Gateway, task_id: str) -> str:
     """The id itself, when there is such a task. Raises NotFound."""
     known = await _row(
         gateway,
-        "SELECT 1 FROM read_v1.trials WHERE task_id = $1 UNION SELECT 1 FROM read_v1.allocations WHERE task_id = $1",
+        TASK_KNOWN,
         task_id,
     )
     if known is None:
@@ -253,7 +257,7 @@ async def _allocation_ref(gateway: Gateway, allocation_id: str) -> AllocationRef
 
 
 async def experiment_of_checkpoint(gateway: Gateway, uuid: str) -> int:
-    experiment_id = await gateway.read.experiment_of(uuid)
+    experiment_id = await experiment_of(gateway.read, uuid)
     if experiment_id is None:
         raise NotFound(f"checkpoint {uuid!r} not found")
     return experiment_id

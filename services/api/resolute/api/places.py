@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.views.jobs import job_of
 from resolute.api.wire import whole
 from resolute.proto.errors import NotFound
 
-_OF_EXPERIMENT = """SELECT e.owner_id, p.workspace_id FROM read_v1.experiments e
-LEFT JOIN read_v1.projects p ON p.id = e.project_id WHERE e.id = """
+_OF_EXPERIMENT = """SELECT e.owner_id, p.workspace_id FROM read_experiments.experiments e
+LEFT JOIN read_workspaces.projects p ON p.id = e.project_id WHERE e.id = """
 
-_OF_CHECKPOINT = f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.checkpoints WHERE uuid = $1)"
+_OF_CHECKPOINT = f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1)"
 
 PLACES: Mapping[str, str] = {
-    "workspace": "SELECT owner_id, id AS workspace_id FROM read_v1.workspaces WHERE id = $1",
-    "project": "SELECT owner_id, workspace_id FROM read_v1.projects WHERE id = $1",
+    "workspace": "SELECT owner_id, id AS workspace_id FROM read_workspaces.workspaces WHERE id = $1",
+    "project": "SELECT owner_id, workspace_id FROM read_workspaces.projects WHERE id = $1",
     "experiment": f"{_OF_EXPERIMENT}$1",
-    "trial": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.trials WHERE id = $1)",
-    "task": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.trials WHERE task_id = $1)",
-    "allocation": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_v1.allocations WHERE allocation_id = $1)",
+    "trial": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_trials.trials WHERE id = $1)",
+    "task": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1)",
+    "allocation": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1)",
     "checkpoint": _OF_CHECKPOINT,
     "readable checkpoint": _OF_CHECKPOINT,
-    "job": f"{_OF_EXPERIMENT}(SELECT id FROM read_v1.experiments WHERE job_id = $1)",
+    "job": f"{_OF_EXPERIMENT}(SELECT id FROM read_experiments.experiments WHERE job_id = $1)",
 }
 """What is of no experiment (a task that is no trial's) is in no workspace yet: only the scope of everything has it."""
 
@@ -63,3 +63,23 @@ async def _key(read: ReadModel, kind: str, value: str) -> int | str:
     if kind == "job":
         return await job_of(read, value)
     return whole(value, f"{kind} id") if kind in NUMBERED else value
+
+
+EXPERIMENT_OF = "SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1"
+
+BEGUN_FROM = "SELECT DISTINCT experiment_id FROM read_trials.trials WHERE warm_start = $1"
+
+
+async def experiment_of(read: ReadModel, checkpoint: str) -> int | None:
+    """The experiment that a checkpoint belongs to. One that is not found is looked for on the newest state."""
+    found = await read.value(EXPERIMENT_OF, checkpoint)
+    if found is None:
+        await read.catch_up()
+        found = await read.value(EXPERIMENT_OF, checkpoint)
+    return None if found is None else int(found)
+
+
+async def begun_from(read: ReadModel, checkpoint: str) -> frozenset[int]:
+    """The experiments whose trials began from a checkpoint."""
+    rows = await read.rows(BEGUN_FROM, checkpoint)
+    return frozenset(row["experiment_id"] for row in rows)

@@ -22,19 +22,20 @@ from pydantic import SecretStr
 from resolute.api import audit
 from resolute.api.asking import Asking, asking, chosen, paths_of
 from resolute.api.gateway import Gateway
-from resolute.api.growth import Progress, grow
-from resolute.api.projections import SCHEMA
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.growth import grow
+from resolute.api.kernel.readmodel import Progress
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
+from resolute.api.slices import PROJECTIONS, read_model
 from resolute.api.twins import TablesDiffer, compare_tables
 from resolute.bus import MemoryBus
 from resolute.eventlog import EventLog
 from resolute.eventlog.postgres import PostgresEventLog
-from resolute.proto.errors import NotFound, ResoluteError
+from resolute.proto.errors import NotFound, ResoluteError, Unavailable
 from resolute.service import Context
 
-REBUILT = "read_replay"
+REBUILT = "_replay"
+"""What the names of the schemas end in whose tables are grown anew for the comparison."""
 
 ATTEMPTS = 5
 """A running cluster may change between two answers; a difference that the log explains is gone the next time."""
@@ -114,8 +115,9 @@ async def _check(database_url: str, note: Note, every_answer: bool) -> Report:
     log = await PostgresEventLog.open(database_url)
     pool = await connect(settings)
     try:
-        if await pool.fetchval("SELECT to_regclass($1)", f"{SCHEMA}.progress") is None:
-            raise NotFound("no gateway has shown anything of this database yet; start the cluster once")
+        for one in PROJECTIONS:
+            if await pool.fetchval("SELECT to_regclass($1)", f"{one.schema}.progress") is None:
+                raise NotFound(f"no gateway of this release has made the tables of {one.slice} yet: start one first")
         return await compare(settings, log, pool, note, every_answer=every_answer)
     finally:
         await pool.close()
@@ -127,7 +129,7 @@ async def compare(
 ) -> Report:
     """The tables in use, and what is answered from them, beside tables grown anew, which are gone afterwards."""
     context = Context(log, MemoryBus())
-    rebuilt = ReadModel(pool, log, REBUILT)
+    in_use, rebuilt = read_model(pool, log), read_model(pool, log, suffix=REBUILT)
 
     def grown(progress: Progress) -> None:
         note("events told again", progress.shown, progress.head)
@@ -135,9 +137,12 @@ async def compare(
     try:
         await rebuilt.drop()
         await rebuilt.prepare()
-        await grow(rebuilt, log, pool, grown)
+        await grow(rebuilt, grown)
+        await in_use.prepare()
+        if growing := [one.schema for one in in_use.growing]:
+            raise Unavailable(f"{', '.join(growing)}: still growing from the log; try again when a gateway is ready")
         async with (
-            asking(Gateway(context, settings, pool)) as shown,
+            asking(Gateway(context, settings, pool, in_use)) as shown,
             asking(Gateway(context, settings, pool, rebuilt)) as anew,
         ):
             report = Report()

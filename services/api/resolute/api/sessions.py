@@ -13,8 +13,8 @@ import asyncpg
 
 from resolute.api import passwords
 from resolute.api.database import outages
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.password_work import PasswordWork
-from resolute.api.readmodel import ReadModel
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
 from resolute.service.credentials import as_shown
@@ -31,10 +31,10 @@ SET_PASSWORD = """INSERT INTO api.credentials (user_id, password_hash, changed_a
 ON CONFLICT (user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, changed_at = EXCLUDED.changed_at"""
 
 VERIFY = """SELECT s.session_id, u.id, u.username, u.admin, u.active
-FROM api.sessions s LEFT JOIN read_v1.users u ON u.id = s.user_id
+FROM api.sessions s LEFT JOIN read_identity.users u ON u.id = s.user_id
 WHERE s.token_hash = $1 AND s.expires_at > $2"""
 
-BLANK = """SELECT u.username FROM read_v1.users u JOIN api.credentials c ON c.user_id = u.id
+BLANK = """SELECT u.username FROM read_identity.users u JOIN api.credentials c ON c.user_id = u.id
 WHERE u.active AND NOT u.remote AND c.password_hash IS NULL ORDER BY u.id"""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import asyncpg
 import structlog
@@ -20,12 +20,14 @@ from resolute.api.agent_secrets import AgentSecrets
 from resolute.api.database import outages
 from resolute.api.edge.listener import Listener
 from resolute.api.gateway import Gateway, application
-from resolute.api.growth import Progress, grow
+from resolute.api.kernel.feed import NotShown, TablesLost
+from resolute.api.kernel.growth import grow
+from resolute.api.kernel.readmodel import Progress, ReadModel
+from resolute.api.kernel.unused import drop_unused, note_use
 from resolute.api.lag import LagWatch
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.table import ROUTES
-from resolute.api.versions import drop_unused, note_use
 from resolute.bus import Subscription
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import Failed, InvalidConfig, Unavailable, refuse
@@ -53,9 +55,11 @@ SEEDED = {1: "admin", 2: "determined"}
 """The first users. The first workspace comes after them in the log: a gateway that waited for them alone may answer
 for a moment that there is none, and looks again then, as for everything that it does not find."""
 
-USERS_SHOWN = "SELECT count(*) FROM read_v1.users WHERE id = ANY($1)"
+USERS_SHOWN = "SELECT count(*) FROM read_identity.users WHERE id = ANY($1)"
 
 LOOK_AGAIN_S = 1.0
+
+LOOK_AT_GROWTH_S = 0.1
 
 
 async def serve(context: Context, settings: ApiSettings | None = None) -> None:
@@ -71,61 +75,110 @@ async def serve(context: Context, settings: ApiSettings | None = None) -> None:
         async with AsyncExitStack() as stack:
             if not settings.reuse_port:  # else another gateway of this port may have tables that are whole
                 await stack.enter_async_context(listening(gateway))
-            await patiently(partial(fill, gateway))
+            showing = asyncio.create_task(_show(gateway))
+            stack.push_async_callback(_stopped, showing)
+            await _beside(showing, _first_users(gateway))
             await refuse_blank_passwords(gateway)
+            await _beside(showing, gateway.read.answerable.wait())
             if settings.reuse_port:
                 await stack.enter_async_context(listening(gateway))
-            await _follow(gateway)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_beside(showing, asyncio.Event().wait()))
+                _follow(gateway, tasks)
+                context.on_ready("api")
     finally:
         await pool.close()
 
 
-async def _follow(gateway: Gateway) -> None:
+async def _beside(task: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
+    """The outcome of `work`, unless `task`, which runs as long as the gateway does, fails before: then its error."""
+    doing = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task, doing}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+        return await doing
+    finally:
+        doing.cancel()
+
+
+async def _stopped(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def _follow(gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
     context = gateway.context
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_show(gateway))
-        reactions = Reactions(NAME, context.log, gateway.forget_deleted, attempt_lock=context.attempt_lock)
-        tasks.create_task(Follower(reactions, context.log, context.bus).run())
-        tasks.create_task(Follower(gateway.lifecycle, context.log, context.bus).run())
-        tasks.create_task(_hear(gateway))
-        tasks.create_task(_sweep(gateway))
-        tasks.create_task(gateway.log_removal.keep_to_schedule())
-        tasks.create_task(_note_use(gateway))
-        tasks.create_task(_carry_over(gateway))
-        tasks.create_task(_watch_lag(gateway))
-        context.on_ready("api")
+    reactions = Reactions(NAME, context.log, gateway.forget_deleted, attempt_lock=context.attempt_lock)
+    tasks.create_task(Follower(reactions, context.log, context.bus).run())
+    tasks.create_task(Follower(gateway.lifecycle, context.log, context.bus).run())
+    tasks.create_task(_hear(gateway))
+    tasks.create_task(_sweep(gateway))
+    tasks.create_task(gateway.log_removal.keep_to_schedule())
+    tasks.create_task(_note_use(gateway))
+    tasks.create_task(_carry_over(gateway))
+    tasks.create_task(_watch_lag(gateway))
 
 
 async def _show(gateway: Gateway) -> None:
-    """Follow the log into the tables. Tables that are lost are made and grown again."""
+    """Follow the log into the tables, and let those grow that are not there yet. Tables that are lost are made and
+    grown again: until they show everything, the gateway is not ready."""
+    read, context = gateway.read, gateway.context
+    lost = False
     while True:
-        following = asyncio.create_task(Follower(gateway.read, gateway.context.log, gateway.context.bus).run())
         try:
-            await gateway.read.lost.wait()
-        finally:
-            following.cancel()
-            await asyncio.wait({following})
-        log_.error("the tables that answers come from are gone", schema=gateway.read.schema)
-        gateway.growth = Progress(0, 0, 0)
-        await patiently(gateway.read.prepare)
-        await patiently(partial(fill, gateway))
-        gateway.context.on_ready("api")
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_follow_log(gateway))
+                tasks.create_task(_grow(gateway))
+                tasks.create_task(_until_lost(read))
+                if lost:
+                    tasks.create_task(_ready_again(gateway))
+        except* TablesLost:
+            log_.error("tables that answers come from are gone")
+        lost = True
+        context.on_progress("api", "tables that answers come from are gone, and grow again from the log")
+        await patiently(read.prepare)
+
+
+async def _ready_again(gateway: Gateway) -> None:
+    await gateway.read.answerable.wait()
+    gateway.context.on_ready("api")
+
+
+async def _until_lost(read: ReadModel) -> None:
+    await read.lost.wait()
+    raise TablesLost("the tables that answers come from are gone")
+
+
+async def _follow_log(gateway: Gateway) -> None:
+    await gateway.read.follows.wait()
+    await Follower(gateway.read, gateway.context.log, gateway.context.bus).run()
+
+
+async def _grow(gateway: Gateway) -> None:
+    read, context = gateway.read, gateway.context
+
+    def note(progress: Progress) -> None:
+        if not read.answerable.is_set():
+            context.on_progress("api", f"tables grow from the log: {progress}")
+
+    await patiently(partial(grow, read, note))
 
 
 async def _watch_lag(gateway: Gateway) -> None:
     """The gateway is not ready while its tables are too far behind the log. While they are grown anew it is not ready
     for that reason, and says how far they have come."""
-    context = gateway.context
+    context, read = gateway.context, gateway.read
 
     def behind(why: str) -> None:
-        if gateway.growth is None:
+        if read.answerable.is_set():
             context.on_progress("api", why)
 
     def caught_up() -> None:
-        if gateway.growth is None:
+        if read.answerable.is_set():
             context.on_ready("api")
 
-    watch = LagWatch(gateway.read, context.log, gateway.settings.behind_max_s)
+    watch = LagWatch(read, context.log, gateway.settings.behind_max_s)
     await watch.run(behind, caught_up)
 
 
@@ -165,40 +218,38 @@ async def opened(context: Context, settings: ApiSettings, pool: asyncpg.Pool) ->
     gateway = Gateway(context, settings, pool)
     gateway.vault.keyring.ensure()
     await gateway.read.prepare()
-    gateway.growth = Progress(0, await context.log.head(), 0)
+    gateway.knows_users = False
     return gateway
 
 
-async def fill(gateway: Gateway) -> None:
-    """Return once the tables show everything the log holds, and the first users, which the directory makes, exist and
-    have passwords."""
-
-    def note(progress: Progress) -> None:
-        gateway.growth = progress
-        gateway.context.on_progress("api", f"tables grow from the log: {progress}")
-
-    await grow(gateway.read, gateway.context.log, gateway.pool, note)
-    await _first_users(gateway)
+async def _first_users(gateway: Gateway) -> None:
+    """Return once the tables show the first users, and they have passwords. In a new cluster the directory makes them
+    when it starts."""
+    await patiently(partial(_users_shown, gateway))
     form = passwords.client_form(gateway.settings.initial_user_password.get_secret_value(), hashed=False)
     for user_id in SEEDED:
-        await gateway.sessions.set_first_password(user_id, form)
-    gateway.growth = None
+        await patiently(partial(gateway.sessions.set_first_password, user_id, form))
+    gateway.knows_users = True
 
 
-async def _first_users(gateway: Gateway) -> None:
-    """Return once the tables show them. In a new cluster the directory makes them when it starts."""
+async def _users_shown(gateway: Gateway) -> None:
+    read, log = gateway.read, gateway.context.log
     while True:
-        await gateway.read.catch_up()
-        if await gateway.read.value(USERS_SHOWN, list(SEEDED)) == len(SEEDED):
-            return
-        gateway.context.on_progress("api", "waiting for the directory to make the first users")
-        await gateway.context.log.wait_beyond(gateway.read.shown, LOOK_AGAIN_S)
+        try:
+            await read.catch_up()
+            if await read.value(USERS_SHOWN, list(SEEDED)) == len(SEEDED):
+                return
+            gateway.context.on_progress("api", "waiting for the directory to make the first users")
+            await log.wait_beyond(read.shown, LOOK_AGAIN_S)
+        except NotShown:  # the tables of the users are still growing
+            await asyncio.sleep(LOOK_AT_GROWTH_S)
 
 
 async def prepare(context: Context, settings: ApiSettings, pool: asyncpg.Pool) -> Gateway:
     """A gateway whose tables exist, whose first users exist, and which shows everything the log holds."""
     gateway = await opened(context, settings, pool)
-    await fill(gateway)
+    await grow(gateway.read)
+    await _first_users(gateway)
     return gateway
 
 
@@ -288,8 +339,10 @@ async def _note_use(gateway: Gateway) -> None:
     unused_for = timedelta(days=gateway.settings.unused_tables_days)
     while True:
         with suppress(Unavailable):
-            await note_use(gateway.pool, gateway.read.schema, gateway.read.shown)
-            await drop_unused(gateway.pool, gateway.read.schema, await gateway.context.log.head(), unused_for)
+            used = gateway.read.used
+            for schema, position in used.items():
+                await note_use(gateway.pool, schema, position)
+            await drop_unused(gateway.pool, list(used), await gateway.context.log.head(), unused_for)
         await asyncio.sleep(NOTE_USE_EVERY_S)
 
 

@@ -187,7 +187,7 @@ async def runner_metadata(call: Call) -> dict[str, Any]:
 
 async def get_run_metadata(call: Call) -> dict[str, Any]:
     trial = await lookup.trial(call.gateway, call.int("runId"))
-    recorded = await call.gateway.read.value("SELECT metadata FROM read_v1.trials WHERE id = $1", trial.trial_id)
+    recorded = await call.gateway.read.value("SELECT metadata FROM read_trials.trials WHERE id = $1", trial.trial_id)
     summary = await call.gateway.measured.summaries([trial.trial_id], trial.metric, trial.smaller_is_better)
     return {"metadata": metadata_of(recorded, summary[trial.trial_id]) or {}}
 

@@ -18,7 +18,7 @@ import asyncpg
 
 from resolute.api import signals
 from resolute.api.freshness import TRUSTED_S, Freshness
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.routing import Principal, TaskClaims
 from resolute.api.signals import Signals
 from resolute.service import tokens
@@ -28,13 +28,13 @@ CACHED_MAX = 10_000
 # A share whose exit code is not known was not seen to end: whoever gave its allocation up had lost sight of it.
 ALLOCATION = """SELECT a.task_id, a.trial_id, a.experiment_id, a.owner, a.ended_at, a.why,
     coalesce(u.id, 0) AS owner_id,
-    a.ended_at IS NOT NULL AND EXISTS (SELECT FROM read_v1.placements p
+    a.ended_at IS NOT NULL AND EXISTS (SELECT FROM read_tasks.placements p
         WHERE p.allocation_id = a.allocation_id AND p.exit_code IS NULL) AS given_up,
     CASE WHEN t.run_id > r.run_id THEN t.run_id END AS newer_run,
     a.trial_id IS NOT NULL AND t.id IS NULL AS deleted
-FROM read_v1.allocations a LEFT JOIN read_v1.users u ON u.username = a.owner
-LEFT JOIN read_v1.trials t ON t.id = a.trial_id
-LEFT JOIN read_v1.runs r ON r.trial_id = a.trial_id AND r.allocation_id = a.allocation_id
+FROM read_tasks.allocations a LEFT JOIN read_identity.users u ON u.username = a.owner
+LEFT JOIN read_trials.trials t ON t.id = a.trial_id
+LEFT JOIN read_trials.runs r ON r.trial_id = a.trial_id AND r.allocation_id = a.allocation_id
 WHERE a.allocation_id = $1"""
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import asyncpg
 
 from resolute.api.database import outages
-from resolute.api.readmodel import TABLES, ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.proto.errors import Unavailable
 
 ATTEMPTS = 200
@@ -51,16 +51,23 @@ async def compare_tables(
     with outages():
         async with pool.acquire() as connection, _at_one_position(connection, shown, rebuilt):
             await connection.execute("SET LOCAL work_mem = '128MB'; SET LOCAL jit = off")
-            tables = [name for (name,) in await connection.fetch(TABLES, shown.schema)]
-            for place, table in enumerate(tables):
-                note("tables compared", place, len(tables))
-                rows += await connection.fetchval(f"SELECT count(*) FROM {shown.schema}.{table}")
-                surplus = await _missing(connection, table, shown.schema, rebuilt.schema)
-                lacking = await _missing(connection, table, rebuilt.schema, shown.schema)
+            pairs = list(_pairs(shown, rebuilt))
+            for place, (table, one, other) in enumerate(pairs):
+                note("tables compared", place, len(pairs))
+                rows += await connection.fetchval(f"SELECT count(*) FROM {one}.{table}")
+                surplus = await _missing(connection, table, one, other)
+                lacking = await _missing(connection, table, other, one)
                 if surplus or lacking:
                     differing.append(TablesDiffer(table, surplus, lacking))
-            note("tables compared", len(tables), len(tables))
+            note("tables compared", len(pairs), len(pairs))
     return rows, differing
+
+
+def _pairs(shown: ReadModel, rebuilt: ReadModel) -> Iterator[tuple[str, str, str]]:
+    """Each table, with the schemas that it is in."""
+    for one, other in zip(shown.tables, rebuilt.tables, strict=True):
+        for table in one.projection.tables:
+            yield table.name, one.schema, other.schema
 
 
 async def _missing(connection: asyncpg.Connection, table: str, one: str, other: str) -> tuple[str, ...]:
@@ -77,7 +84,7 @@ async def _at_one_position(connection: asyncpg.Connection, shown: ReadModel, reb
         transaction = connection.transaction(isolation="repeatable_read")
         await transaction.start()
         try:
-            if await _position(connection, shown) == await _position(connection, rebuilt):
+            if len({*await _positions(connection, shown), *await _positions(connection, rebuilt)}) == 1:
                 yield
                 return
         finally:
@@ -86,5 +93,5 @@ async def _at_one_position(connection: asyncpg.Connection, shown: ReadModel, reb
     raise Unavailable("so many events come that the tables never showed the same position; try when less happens")
 
 
-async def _position(connection: asyncpg.Connection, read: ReadModel) -> int:
-    return int(await connection.fetchval(f"SELECT position FROM {read.schema}.progress"))
+async def _positions(connection: asyncpg.Connection, read: ReadModel) -> list[int]:
+    return [await connection.fetchval(f"SELECT position FROM {one.schema}.progress") for one in read.tables]

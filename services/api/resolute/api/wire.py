@@ -16,6 +16,7 @@ from aiohttp import web
 
 from resolute.api.body_kinds import CONTAINERS_MAX, NESTING_MAX
 from resolute.api.kernel import values
+from resolute.api.kernel.feed import NotShown
 from resolute.config.collection import no_collection
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, Refused, ResoluteError, SetAside, Unavailable
 from resolute.proto.errors import TooLarge as TooLargeForBus
@@ -82,7 +83,7 @@ RETRY_AFTER = "Retry-After"
 
 def retry_after(error: Exception) -> dict[str, str]:
     """The header that says when to ask again, where the error knows."""
-    wait_s = error.retry_after_s if isinstance(error, WireError) else None
+    wait_s = error.retry_after_s if isinstance(error, WireError | NotShown) else None
     return {RETRY_AFTER: str(math.ceil(wait_s))} if wait_s else {}
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from resolute import codec
 from resolute.api.call import Call
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.config import ExperimentConfig, Slots
 from resolute.config.experiment import Resources
@@ -23,11 +23,11 @@ from resolute.storage import open_storage, place_of
 
 log_ = structlog.get_logger()
 
-CHECKPOINT = "SELECT state, storage FROM read_v1.checkpoints WHERE uuid = $1"
+CHECKPOINT = "SELECT state, storage FROM read_checkpoints.checkpoints WHERE uuid = $1"
 
-TRIAL = "SELECT 1 FROM read_v1.trials WHERE id = $1"
+TRIAL = "SELECT 1 FROM read_trials.trials WHERE id = $1"
 
-LATEST = f"""SELECT uuid FROM read_v1.checkpoints WHERE trial_id = $1 AND state = '{CheckpointState.COMPLETED}'
+LATEST = f"""SELECT uuid FROM read_checkpoints.checkpoints WHERE trial_id = $1 AND state = '{CheckpointState.COMPLETED}'
 ORDER BY steps_completed DESC, reported_at DESC, uuid LIMIT 1"""
 
 FIT_TIMEOUT_S = 2.0

@@ -19,7 +19,7 @@ from resolute.proto.identity import CloseSessions, OpenSession
 from resolute.service.addresses import is_loopback
 
 BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
-FROM read_v1.users WHERE username = $1"""
+FROM read_identity.users WHERE username = $1"""
 
 
 async def login(call: Call) -> web.StreamResponse:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from resolute.api.call import Call
+from resolute.api.places import experiment_of
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.views.checkpoints import COUNT, SELECT, STATES, checkpoint_of, checkpoints_json
 from resolute.api.views.experiments import row_of
@@ -44,7 +45,7 @@ async def get_experiment_checkpoints(call: Call) -> dict[str, Any]:
 async def get_trial_checkpoints(call: Call) -> dict[str, Any]:
     """A trial's checkpoints, likewise."""
     trial_id = call.int("id")
-    if await call.gateway.read.value("SELECT 1 FROM read_v1.trials WHERE id = $1", trial_id) is None:
+    if await call.gateway.read.value("SELECT 1 FROM read_trials.trials WHERE id = $1", trial_id) is None:
         raise NotFound(f"trial {trial_id} not found")
     return await _listed(call, "c.trial_id = ?", trial_id)
 
@@ -125,7 +126,7 @@ async def _to_each(call: Call, uuids: Sequence[str], make: Callable[[int, tuple[
 
 
 async def _experiment_of(call: Call, uuid: str) -> int:
-    experiment_id = await call.gateway.read.experiment_of(uuid)
+    experiment_id = await experiment_of(call.gateway.read, uuid)
     if experiment_id is None:
         raise NotFound(f"checkpoint {uuid} not found")
     return experiment_id

@@ -21,7 +21,7 @@ ALL_PROJECTS = -1
 
 UNDELETED = (*RUNNING, *STOPPING, *FINISHED)
 
-KNOWN = "SELECT id, archived FROM read_v1.experiments"
+KNOWN = "SELECT id, archived FROM read_experiments.experiments"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ async def get_agents(call: Call) -> dict[str, Any]:
     where = Where(call.outside)
     where.plain("alive")
     order = order_by(call, SORT, "agent_id", tie="agent_id")
-    rows, page = await listed(call, AGENTS, "SELECT count(*) FROM read_v1.agents", where, order)
+    rows, page = await listed(call, AGENTS, "SELECT count(*) FROM read_pools.agents", where, order)
     agents = await _agents(call, rows)
     for agent in agents:
         if call.query.flag("excludeSlots"):
@@ -52,7 +52,7 @@ async def _visible(call: Call, containers: list[asyncpg.Record]) -> Collection[s
         return allocations
     where = Where(scope, OF_EXPERIMENT.format("experiment_id"))
     where.add("allocation_id = ANY(?::text[])", allocations)
-    rows = await call.gateway.read.rows(f"SELECT allocation_id FROM read_v1.allocations{where.sql}", *where.args)
+    rows = await call.gateway.read.rows(f"SELECT allocation_id FROM read_tasks.allocations{where.sql}", *where.args)
     return {row["allocation_id"] for row in rows}
 
 

@@ -34,9 +34,10 @@ from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.experiment import CreateExperiment
 
 PARENT = """SELECT e.model_definition, e.project_id, e.owner_id, f.config
-FROM read_v1.experiments e JOIN read_v1.experiment_configs f ON f.experiment_id = e.id WHERE e.id = $1"""
+FROM read_experiments.experiments e
+JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id WHERE e.id = $1"""
 
-SLOTS = """SELECT count(*) FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
+SLOTS = """SELECT count(*) FROM read_pools.slots s JOIN read_pools.agents a USING (agent_id, pool)
 WHERE a.alive AND a.pool = $1"""
 
 TOO_WIDE = "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"

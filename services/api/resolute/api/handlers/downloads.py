@@ -20,7 +20,7 @@ TAR, GZIP, ZIP = "application/x-tar", "application/gzip", "application/zip"
 
 SUFFIX = {TAR: ".tar", GZIP: ".tar.gz", ZIP: ".zip"}
 
-RECORD = "SELECT uuid, state, storage FROM read_v1.checkpoints WHERE uuid = $1"
+RECORD = "SELECT uuid, state, storage FROM read_checkpoints.checkpoints WHERE uuid = $1"
 
 
 async def download_checkpoint(call: Call) -> web.StreamResponse:

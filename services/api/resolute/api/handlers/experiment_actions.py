@@ -55,7 +55,7 @@ SAYING: Mapping[Make, str] = {
 }
 
 PROJECT = """SELECT p.name, p.archived OR w.archived AS archived
-FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
+FROM read_workspaces.projects p JOIN read_workspaces.workspaces w ON w.id = p.workspace_id WHERE p.id = $1"""
 
 MEANT_FOR: Mapping[Make, MeantFor] = {
     ActivateExperiment: MeantFor((ExperimentState.PAUSED,), sees_archived=False),
@@ -68,7 +68,7 @@ MEANT_FOR: Mapping[Make, MeantFor] = {
 }
 RETENTION = MeantFor(sees_archived=False)
 
-POOL = "SELECT state, resource_pool FROM read_v1.experiments WHERE id = $1"
+POOL = "SELECT state, resource_pool FROM read_experiments.experiments WHERE id = $1"
 
 
 def acting(make: Make, parameter: str = "id") -> Handler:

@@ -35,7 +35,7 @@ SORT = {
     "SORT_BY_START_TIME": "e.started_at",
     "SORT_BY_END_TIME": "e.ended_at",
     "SORT_BY_STATE": "e.state",
-    "SORT_BY_NUM_TRIALS": "e.trials",
+    "SORT_BY_NUM_TRIALS": "d.trials",
     "SORT_BY_PROGRESS": "g.progress",
     "SORT_BY_USER": "coalesce(u.username, e.owner)",
     "SORT_BY_FORKED_FROM": "e.parent_id",
@@ -43,16 +43,16 @@ SORT = {
     "SORT_BY_PROJECT_ID": "e.project_id",
     "SORT_BY_CHECKPOINT_SIZE": "k.bytes",
     "SORT_BY_CHECKPOINT_COUNT": "k.checkpoints",
-    "SORT_BY_SEARCHER_METRIC_VAL": "e.best_metric",
+    "SORT_BY_SEARCHER_METRIC_VAL": "d.best_metric",
 }
 
 KEPT = f""" LEFT JOIN (
-    SELECT experiment_id, count(*) AS checkpoints, sum(size_bytes) AS bytes FROM read_v1.checkpoints
+    SELECT experiment_id, count(*) AS checkpoints, sum(size_bytes) AS bytes FROM read_checkpoints.checkpoints
     WHERE state IN {sql_list(WITH_FILES)} GROUP BY experiment_id) k ON k.experiment_id = e.id"""
 
 PROGRESS = """ LEFT JOIN (
     SELECT t.experiment_id, sum(n.progress) AS progress
-    FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
+    FROM read_trials.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
     GROUP BY t.experiment_id) g ON g.experiment_id = e.id"""
 
 SORT_JOINS = {"SORT_BY_CHECKPOINT_SIZE": KEPT, "SORT_BY_CHECKPOINT_COUNT": KEPT, "SORT_BY_PROGRESS": PROGRESS}
@@ -60,9 +60,9 @@ SORT_JOINS = {"SORT_BY_CHECKPOINT_SIZE": KEPT, "SORT_BY_CHECKPOINT_COUNT": KEPT,
 
 RANGES = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
-LABELS = "SELECT label FROM read_v1.experiments, unnest(labels) AS label"
+LABELS = "SELECT label FROM read_experiments.experiments, unnest(labels) AS label"
 
-HISTORY = """SELECT trial_id, metric, reported_at FROM read_v1.validations
+HISTORY = """SELECT trial_id, metric, reported_at FROM read_trials.validations
 WHERE experiment_id = $1 AND metric IS NOT NULL ORDER BY reported_at, trial_id, steps_completed"""
 
 

@@ -18,7 +18,7 @@ from resolute.api.views.standing import Line, Waits
 from resolute.proto.errors import NotFound
 from resolute.proto.queue import WaitRule
 
-EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_v1.experiments WHERE job_id = $1"
+EXPERIMENT = "SELECT id, state, reason, resource_pool FROM read_experiments.experiments WHERE job_id = $1"
 
 
 async def explain_job(call: Call) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from resolute.proto.experiment import AgentUser
 
 PROJECT = """SELECT p.id, p.name, p.archived OR w.archived AS archived, w.id AS workspace_id, w.name AS workspace,
     w.agent_user_group, w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
-FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id WHERE """
+FROM read_workspaces.projects p JOIN read_workspaces.workspaces w ON w.id = p.workspace_id WHERE """
 
 PREEMPTION_TIMEOUT_S = 3600
 

@@ -14,8 +14,8 @@ from resolute.proto.errors import Unavailable
 from resolute.proto.queue import JobSetting
 
 AGREE = """SELECT NOT EXISTS (
-    SELECT 1 FROM read_v1.experiments e JOIN read_v1.experiment_configs f ON f.experiment_id = e.id
-    JOIN read_v1.allocations a ON a.job_id = e.job_id AND a.pool = e.resource_pool AND a.ended_at IS NULL
+    SELECT 1 FROM read_experiments.experiments e JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id
+    JOIN read_tasks.allocations a ON a.job_id = e.job_id AND a.pool = e.resource_pool AND a.ended_at IS NULL
     WHERE e.id = $1 AND {} IS DISTINCT FROM {})"""
 
 SETTINGS = {

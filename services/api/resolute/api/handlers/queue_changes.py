@@ -31,14 +31,14 @@ ACTIONS = ("aheadOf", "behindOf", "priority", "weight", "resourcePool")
 JOB = """SELECT e.id AS experiment_id, e.state, coalesce(l.pool, e.resource_pool) AS pool, l.slots, s.asked,
     s.single, l.pool IS NOT NULL AS live
 FROM (SELECT $1::text AS job_id) j
-LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id
+LEFT JOIN read_experiments.experiments e ON e.job_id = j.job_id
 LEFT JOIN LATERAL (
-    SELECT min(a.pool) AS pool, max(a.slots) AS slots FROM read_v1.allocations a
+    SELECT min(a.pool) AS pool, max(a.slots) AS slots FROM read_tasks.allocations a
     WHERE a.job_id = j.job_id AND a.ended_at IS NULL HAVING count(*) > 0) l ON true
 LEFT JOIN LATERAL (
     SELECT f.config #>> '{resources,slots_per_trial}' AS asked,
            (f.config #>> '{resources,is_single_node}')::bool AS single
-    FROM read_v1.experiment_configs f WHERE f.experiment_id = e.id) s ON true
+    FROM read_experiments.experiment_configs f WHERE f.experiment_id = e.id) s ON true
 WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
 
 

@@ -50,7 +50,9 @@ async def get_trial(call: Call) -> dict[str, Any]:
 async def kill_trial(call: Call) -> dict[str, Any]:
     """End a trial at once."""
     trial_id = call.int("id")
-    experiment_id = await call.gateway.read.value("SELECT experiment_id FROM read_v1.trials WHERE id = $1", trial_id)
+    experiment_id = await call.gateway.read.value(
+        "SELECT experiment_id FROM read_trials.trials WHERE id = $1", trial_id
+    )
     if experiment_id is None:
         raise NotFound(f"trial {trial_id} not found")
     await call.send(KillTrial(experiment_id, trial_id))

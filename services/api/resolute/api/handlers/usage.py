@@ -28,11 +28,11 @@ PERIODS_MOST = 3660
 HELD = """SELECT a.allocation_id, a.task_type, a.owner, u.id AS owner_id, a.experiment_id, a.slots, a.pool,
     coalesce(e.labels, '{}') AS labels, coalesce(w.name, '') AS workspace, greatest(a.assigned_at, $1) AS began_at,
     least(coalesce(a.ended_at, $3), $2) AS ended_at
-FROM read_v1.allocations a
-LEFT JOIN read_v1.users u ON u.username = a.owner
-LEFT JOIN read_v1.experiments e ON e.id = a.experiment_id
-LEFT JOIN read_v1.projects p ON p.id = e.project_id
-LEFT JOIN read_v1.workspaces w ON w.id = p.workspace_id
+FROM read_tasks.allocations a
+LEFT JOIN read_identity.users u ON u.username = a.owner
+LEFT JOIN read_experiments.experiments e ON e.id = a.experiment_id
+LEFT JOIN read_workspaces.projects p ON p.id = e.project_id
+LEFT JOIN read_workspaces.workspaces w ON w.id = p.workspace_id
 WHERE a.assigned_at < least($2, $3) AND coalesce(a.ended_at, $3) > $1
 ORDER BY a.assigned_at, a.allocation_id"""
 
@@ -44,9 +44,10 @@ FROM generate_series($1::timestamptz, $2::timestamptz, $4::text::interval) AS s(
 JOIN {source} h ON h.assigned_at < least(s.began_at + $4::text::interval, $3) AND coalesce(h.ended_at, $3) > s.began_at
 GROUP BY s.began_at, h.{of}"""
 
-ALLOCATIONS = "read_v1.allocations"
+ALLOCATIONS = "read_tasks.allocations"
 LABELED = """(SELECT a.assigned_at, a.ended_at, a.slots, label
-    FROM read_v1.allocations a JOIN read_v1.experiments e ON e.id = a.experiment_id, unnest(e.labels) AS label)"""
+    FROM read_tasks.allocations a JOIN read_experiments.experiments e ON e.id = a.experiment_id,
+    unnest(e.labels) AS label)"""
 
 WHOLE = f"(SELECT *, ''::text AS whole FROM {ALLOCATIONS})"
 

@@ -44,11 +44,11 @@ FIELDS = {
 }
 
 # Those of an earlier release besides, until they are carried over into the log.
-SETTINGS = """SELECT key, storage_path, value FROM read_v1.user_settings WHERE user_id = $1
+SETTINGS = """SELECT key, storage_path, value FROM read_identity.user_settings WHERE user_id = $1
 UNION ALL
 SELECT key, storage_path, value FROM api.user_settings o
 WHERE user_id = $1 AND NOT carried_over AND NOT EXISTS (
-    SELECT FROM read_v1.user_settings n
+    SELECT FROM read_identity.user_settings n
     WHERE n.user_id = o.user_id AND n.key = o.key AND n.storage_path = o.storage_path)
 ORDER BY key, storage_path"""
 
@@ -64,7 +64,7 @@ async def get_users(call: Call) -> dict[str, Any]:
     if name := call.query.text("name"):
         where.add("(username ILIKE ? OR display_name ILIKE ?)", pattern(name))
     order = order_by(call, SORT, "id", tie="id")
-    rows, page = await listed(call, SELECT, "SELECT count(*) FROM read_v1.users", where, order)
+    rows, page = await listed(call, SELECT, "SELECT count(*) FROM read_identity.users", where, order)
     return {"users": [user_json(row) for row in rows], "pagination": page.as_json()}
 
 

@@ -12,13 +12,13 @@ from resolute.api.views.listing import OF_EXPERIMENT, Where
 from resolute.api.views.pools import SLOTS, allocation_json, summary_json, task_json
 from resolute.proto.errors import NotFound
 
-ALLOCATIONS = "SELECT * FROM read_v1.allocations"
+ALLOCATIONS = "SELECT * FROM read_tasks.allocations"
 
-SHARES = """SELECT * FROM read_v1.placements WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
+SHARES = """SELECT * FROM read_tasks.placements WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
 
-TRIAL = "SELECT started_at, ended_at FROM read_v1.trials WHERE task_id = $1"
+TRIAL = "SELECT started_at, ended_at FROM read_trials.trials WHERE task_id = $1"
 
-COUNTS = "SELECT task_type, count(DISTINCT task_id) AS tasks FROM read_v1.allocations"
+COUNTS = "SELECT task_type, count(DISTINCT task_id) AS tasks FROM read_tasks.allocations"
 
 
 async def get_tasks(call: Call) -> dict[str, Any]:

@@ -19,7 +19,7 @@ Queries = TypeVar("Queries")
 
 
 class Tables(Protocol):
-    """The tables of the read model, by SQL. A statement names them as `read_v1.NAME`."""
+    """The tables of the read model, by SQL. A statement names them as `read_<slice>.<table>`."""
 
     async def rows(self, sql: str, *args: Any) -> Sequence[asyncpg.Record]:
         """Raises Unavailable while the database is away."""

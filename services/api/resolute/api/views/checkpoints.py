@@ -10,19 +10,19 @@ from typing import Any
 import asyncpg
 import orjson
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.views.shown import shown_config
 from resolute.api.wire import int64, number, timestamp
 from resolute.proto.errors import NotFound
 from resolute.proto.states import CheckpointState
 
-FROM = """FROM read_v1.checkpoints c
-LEFT JOIN read_v1.trials t ON t.id = c.trial_id
-LEFT JOIN read_v1.experiments e ON e.id = c.experiment_id
-LEFT JOIN read_v1.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed"""
+FROM = """FROM read_checkpoints.checkpoints c
+LEFT JOIN read_trials.trials t ON t.id = c.trial_id
+LEFT JOIN read_experiments.experiments e ON e.id = c.experiment_id
+LEFT JOIN read_trials.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed"""
 
 SELECT = f"""SELECT c.*, t.hparams, f.config, v.metric {FROM}
-LEFT JOIN read_v1.experiment_configs f ON f.experiment_id = c.experiment_id"""
+LEFT JOIN read_experiments.experiment_configs f ON f.experiment_id = c.experiment_id"""
 
 COUNT = f"SELECT count(*) {FROM}"
 
@@ -102,7 +102,7 @@ def _metadata(document: str, steps: int) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- the short form, among a trial's workloads
 
-WORKLOADS = """SELECT uuid, state, steps_completed, resources, metadata, reported_at FROM read_v1.checkpoints
+WORKLOADS = """SELECT uuid, state, steps_completed, resources, metadata, reported_at FROM read_checkpoints.checkpoints
 WHERE trial_id = $1 ORDER BY steps_completed, reported_at, uuid"""
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import asyncpg
 import orjson
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.shown_states import AllocationState, Phase, sql_list
 from resolute.api.views.listing import Where, pattern
 from resolute.api.views.shown import Shown, shown_both
@@ -21,37 +21,40 @@ _RUNS = sql_list((AllocationState.RUNNING, AllocationState.TERMINATING))
 PHASE = f"""CASE WHEN e.state <> '{ExperimentState.ACTIVE}' THEN e.state ELSE coalesce((
     SELECT CASE max(CASE WHEN a.state IN {_RUNS} THEN 3 WHEN a.state = '{AllocationState.ASSIGNED}' THEN 2 ELSE 1 END)
            WHEN 3 THEN '{Phase.RUNNING}' WHEN 2 THEN '{Phase.STARTING}' ELSE '{Phase.QUEUED}' END
-    FROM read_v1.allocations a WHERE a.experiment_id = e.id AND a.ended_at IS NULL), '{Phase.QUEUED}') END"""
+    FROM read_tasks.allocations a WHERE a.experiment_id = e.id AND a.ended_at IS NULL), '{Phase.QUEUED}') END"""
 
-FROM = """FROM read_v1.experiments e
-LEFT JOIN read_v1.projects p ON p.id = e.project_id
-LEFT JOIN read_v1.workspaces w ON w.id = p.workspace_id
-LEFT JOIN read_v1.users u ON u.id = e.owner_id"""
+FROM = """FROM read_experiments.experiments e
+LEFT JOIN read_workspaces.projects p ON p.id = e.project_id
+LEFT JOIN read_workspaces.workspaces w ON w.id = p.workspace_id
+LEFT JOIN read_identity.users u ON u.id = e.owner_id
+LEFT JOIN read_trials.standings d ON d.experiment_id = e.id"""
 
 SELECT = f"""SELECT e.*, f.config, f.original_config, f.config -> 'hyperparameters' AS hyperparameters,
     f.config #>> '{{searcher,max_trials}}' AS max_trials, {PHASE} AS phase,
+    coalesce(d.trials, 0) AS trials, d.best_trial_id, d.best_metric,
     p.name AS project, p.owner_id AS project_owner_id, p.workspace_id,
     w.name AS workspace, coalesce(p.archived OR w.archived, false) AS parent_archived,
     coalesce(u.display_name, '') AS display_name, coalesce(u.username, e.owner) AS username,
     c.checkpoints, c.bytes, g.progress, b.size_bytes AS model_definition_bytes
 {FROM}
-JOIN read_v1.experiment_configs f ON f.experiment_id = e.id
+JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id
 CROSS JOIN LATERAL (
-    SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints c
+    SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_checkpoints.checkpoints c
     WHERE c.experiment_id = e.id AND c.state IN {sql_list(WITH_FILES)}) c
 CROSS JOIN LATERAL (
-    SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
+    SELECT sum(n.progress) AS progress FROM read_trials.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
     WHERE t.experiment_id = e.id) g
 LEFT JOIN LATERAL (SELECT size_bytes FROM api.blobs WHERE sha256 = e.model_definition) b ON true"""
 
-ONE = f"""SELECT x.*, ARRAY(SELECT t.id FROM read_v1.trials t WHERE t.experiment_id = x.id ORDER BY t.id) AS trial_ids
+ONE = f"""SELECT x.*,
+    ARRAY(SELECT t.id FROM read_trials.trials t WHERE t.experiment_id = x.id ORDER BY t.id) AS trial_ids
 FROM ({SELECT} WHERE e.id = $1) x"""
 
 COUNT = f"SELECT count(*) {FROM}"
 
 STATES = (*(state for state in ExperimentState if state is not ExperimentState.ABSENT), *Phase)
 
-TRIAL_IDS = "SELECT id FROM read_v1.trials WHERE experiment_id = $1 ORDER BY id"
+TRIAL_IDS = "SELECT id FROM read_trials.trials WHERE experiment_id = $1 ORDER BY id"
 
 
 TEXTS = ("name", "description")

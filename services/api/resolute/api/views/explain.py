@@ -19,26 +19,26 @@ from resolute.config.pools import Scheduler
 from resolute.proto.queue import PolicyName, WaitRule
 
 # All that a job asks for or holds now; of one that has nothing now, the latest that it had.
-ALLOCATIONS = """SELECT a.*, t.state AS trial_state FROM read_v1.allocations a
-LEFT JOIN read_v1.trials t ON t.id = a.trial_id
+ALLOCATIONS = """SELECT a.*, t.state AS trial_state FROM read_tasks.allocations a
+LEFT JOIN read_trials.trials t ON t.id = a.trial_id
 WHERE a.job_id = $1 AND (a.ended_at IS NULL OR NOT EXISTS (
-    SELECT FROM read_v1.allocations l WHERE l.job_id = $1 AND l.ended_at IS NULL))
+    SELECT FROM read_tasks.allocations l WHERE l.job_id = $1 AND l.ended_at IS NULL))
 ORDER BY a.ended_at DESC NULLS FIRST, a.requested_at, a.allocation_id LIMIT 100"""
 
 # The last run before: what it was stopped for is why its trial asks again.
-PREVIOUS = """SELECT DISTINCT ON (task_id) * FROM read_v1.allocations
+PREVIOUS = """SELECT DISTINCT ON (task_id) * FROM read_tasks.allocations
 WHERE task_id = ANY($1::text[]) AND ended_at IS NOT NULL ORDER BY task_id, ended_at DESC, requested_at DESC"""
 
-SHARES = """SELECT allocation_id, agent_id, slot_ids FROM read_v1.placements
+SHARES = """SELECT allocation_id, agent_id, slot_ids FROM read_tasks.placements
 WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
 
-OF_ALLOCATIONS = "SELECT allocation_id, job_id FROM read_v1.allocations WHERE allocation_id = ANY($1::text[])"
+OF_ALLOCATIONS = "SELECT allocation_id, job_id FROM read_tasks.allocations WHERE allocation_id = ANY($1::text[])"
 
 # Those of jobs that are no experiment's are for the scope of everything.
 NAMES = """SELECT j.job_id, e.id AS experiment_id, coalesce(e.name, l.name) AS name, coalesce(e.owner, l.owner) AS owner
 FROM unnest($1::text[]) AS j(job_id)
-LEFT JOIN read_v1.experiments e ON e.job_id = j.job_id
-LEFT JOIN LATERAL (SELECT name, owner FROM read_v1.allocations a WHERE a.job_id = j.job_id LIMIT 1) l ON true"""
+LEFT JOIN read_experiments.experiments e ON e.job_id = j.job_id
+LEFT JOIN LATERAL (SELECT name, owner FROM read_tasks.allocations a WHERE a.job_id = j.job_id LIMIT 1) l ON true"""
 
 
 Reason = dict[str, Any]

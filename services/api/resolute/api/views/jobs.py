@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.settings import ApiSettings
 from resolute.api.shown_states import AllocationState
 from resolute.api.views.experiments import progress_of
@@ -26,23 +26,24 @@ ranked AS (
         row_number() OVER (ORDER BY k.pool, k.scheduled DESC, {by_keys("k")}) AS number
     FROM keyed k)"""
 
-OF_EXPERIMENT = "SELECT job_id FROM read_v1.experiments WHERE id = $1"
+OF_EXPERIMENT = "SELECT job_id FROM read_experiments.experiments WHERE id = $1"
 
-LIVE = f"""SELECT bool_or(state <> '{AllocationState.QUEUED}') AS scheduled FROM read_v1.allocations
+LIVE = f"""SELECT bool_or(state <> '{AllocationState.QUEUED}') AS scheduled FROM read_tasks.allocations
 WHERE job_id = $1 AND ended_at IS NULL HAVING count(*) > 0"""
 
 COUNT = f"{RANKED} SELECT count(*) FROM ranked q"
 
 _SHOWN = """
-SELECT q.*, e.name AS experiment, e.state, e.trials, e.started_at AS submitted_at, p.workspace_id, u.id AS owner_id,
+SELECT q.*, e.name AS experiment, e.state, d.trials, e.started_at AS submitted_at, p.workspace_id, u.id AS owner_id,
     f.config #>> '{searcher,max_trials}' AS max_trials, g.progress, e.search_progress
 FROM page q
-LEFT JOIN read_v1.experiments e ON e.id = q.experiment_id
-LEFT JOIN read_v1.experiment_configs f ON f.experiment_id = q.experiment_id
-LEFT JOIN read_v1.projects p ON p.id = e.project_id
-LEFT JOIN read_v1.users u ON u.username = q.owner
+LEFT JOIN read_experiments.experiments e ON e.id = q.experiment_id
+LEFT JOIN read_experiments.experiment_configs f ON f.experiment_id = q.experiment_id
+LEFT JOIN read_trials.standings d ON d.experiment_id = q.experiment_id
+LEFT JOIN read_workspaces.projects p ON p.id = e.project_id
+LEFT JOIN read_identity.users u ON u.username = q.owner
 LEFT JOIN LATERAL (
-    SELECT sum(n.progress) AS progress FROM read_v1.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
+    SELECT sum(n.progress) AS progress FROM read_trials.trials t JOIN measures.trial_notes n ON n.trial_id = t.id
     WHERE t.experiment_id = q.experiment_id) g ON true"""
 
 
@@ -61,7 +62,7 @@ def selecting(condition: str, window: str = "ORDER BY q.number") -> str:
 # The mean time in the queue of what was given its slots, by pool and day.
 WAITED = """SELECT pool, to_char(assigned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
     avg(extract(epoch FROM assigned_at - requested_at))::float8 AS seconds
-FROM read_v1.allocations WHERE assigned_at >= $1 GROUP BY pool, day ORDER BY pool, day"""
+FROM read_tasks.allocations WHERE assigned_at >= $1 GROUP BY pool, day ORDER BY pool, day"""
 
 
 async def job_summary(read: ReadModel, settings: ApiSettings, job_id: str) -> dict[str, Any] | None:

@@ -49,9 +49,9 @@ class Where:
         return f" WHERE {' AND '.join(self.clauses)}" if self.clauses else ""
 
 
-OF_PROJECT = "(SELECT home.workspace_id FROM read_v1.projects home WHERE home.id = {})"
-OF_EXPERIMENT = """(SELECT home.workspace_id FROM read_v1.experiments of_it
-JOIN read_v1.projects home ON home.id = of_it.project_id WHERE of_it.id = {})"""
+OF_PROJECT = "(SELECT home.workspace_id FROM read_workspaces.projects home WHERE home.id = {})"
+OF_EXPERIMENT = """(SELECT home.workspace_id FROM read_experiments.experiments of_it
+JOIN read_workspaces.projects home ON home.id = of_it.project_id WHERE of_it.id = {})"""
 """The workspace of what names its project, or its experiment, for `Where`."""
 
 

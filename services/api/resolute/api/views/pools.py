@@ -14,16 +14,16 @@ from resolute.api.wire import timestamp
 from resolute.config.pools import ResourcePool, Scheduler
 from resolute.proto.queue import PolicyName
 
-AGENTS = """SELECT agent_id, pool, host, version, enabled, draining, joined_at FROM read_v1.agents"""
+AGENTS = """SELECT agent_id, pool, host, version, enabled, draining, joined_at FROM read_pools.agents"""
 
 # What holds for an agent holds for its slots. Of an agent that was in several pools, those of where it is, or was last.
 SLOTS = """SELECT s.agent_id, s.slot_id, s.kind, s.brand, s.uuid, s.enabled AND a.enabled AS enabled,
     s.draining OR a.draining AS draining
-FROM (SELECT DISTINCT ON (agent_id) * FROM read_v1.agents WHERE agent_id = ANY($1::text[])
+FROM (SELECT DISTINCT ON (agent_id) * FROM read_pools.agents WHERE agent_id = ANY($1::text[])
       ORDER BY agent_id, alive DESC, joined_at DESC, pool) a
-JOIN read_v1.slots s USING (agent_id, pool) ORDER BY s.agent_id, s.slot_id"""
+JOIN read_pools.slots s USING (agent_id, pool) ORDER BY s.agent_id, s.slot_id"""
 
-CONTAINERS = f"""SELECT resources_id, agent_id, slot_ids, state, address, allocation_id FROM read_v1.placements
+CONTAINERS = f"""SELECT resources_id, agent_id, slot_ids, state, address, allocation_id FROM read_tasks.placements
 WHERE agent_id = ANY($1::text[]) AND state <> '{ShareState.EXITED}' ORDER BY resources_id"""
 
 DEVICE_TYPES = {"cuda": "TYPE_CUDA", "rocm": "TYPE_ROCM", "cpu": "TYPE_CPU", "artificial": "TYPE_CPU"}
@@ -196,18 +196,18 @@ POOLS = f"""SELECT pool.name, coalesce(a.agents, 0) AS agents, coalesce(a.slots,
     coalesce(a.kind, '') AS kind,
     coalesce(u.used, 0) AS used, coalesce(u.auxiliary, 0) AS auxiliary, coalesce(q.queued, 0) AS queued,
     coalesce(q.scheduled, 0) AS scheduled
-FROM (SELECT unnest($1::text[]) AS name UNION SELECT pool FROM read_v1.agents WHERE alive
-      UNION SELECT pool FROM read_v1.allocations WHERE ended_at IS NULL) pool
+FROM (SELECT unnest($1::text[]) AS name UNION SELECT pool FROM read_pools.agents WHERE alive
+      UNION SELECT pool FROM read_tasks.allocations WHERE ended_at IS NULL) pool
 LEFT JOIN (SELECT a.pool, count(DISTINCT a.agent_id) AS agents, count(s.slot_id) AS slots, max(s.kind) AS kind
-           FROM read_v1.agents a LEFT JOIN read_v1.slots s USING (agent_id, pool) WHERE a.alive GROUP BY a.pool) a
+           FROM read_pools.agents a LEFT JOIN read_pools.slots s USING (agent_id, pool) WHERE a.alive GROUP BY a.pool) a
     ON a.pool = pool.name
 LEFT JOIN (SELECT l.pool, sum(cardinality(p.slot_ids)) AS used,
                   count(*) FILTER (WHERE cardinality(p.slot_ids) = 0) AS auxiliary
-           FROM read_v1.placements p JOIN read_v1.allocations l USING (allocation_id)
+           FROM read_tasks.placements p JOIN read_tasks.allocations l USING (allocation_id)
            WHERE l.ended_at IS NULL AND p.state <> '{ShareState.EXITED}' GROUP BY l.pool) u ON u.pool = pool.name
 LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = '{AllocationState.QUEUED}') AS queued,
                   count(DISTINCT job_id) FILTER (WHERE state <> '{AllocationState.QUEUED}') AS scheduled
-           FROM read_v1.allocations WHERE ended_at IS NULL GROUP BY pool) q ON q.pool = pool.name
+           FROM read_tasks.allocations WHERE ended_at IS NULL GROUP BY pool) q ON q.pool = pool.name
 ORDER BY pool.name"""
 
 SCHEDULERS = {

@@ -45,7 +45,7 @@ KEYED = f"""live AS (
         coalesce(sum(a.slots) FILTER (WHERE a.state <> '{AllocationState.QUEUED}'), 0)::int AS allocated,
         bool_or(a.state <> '{AllocationState.QUEUED}') AS scheduled, min(a.task_id) AS task_id,
         min(a.experiment_id) AS experiment_id
-    FROM read_v1.allocations a WHERE a.ended_at IS NULL GROUP BY a.job_id, a.pool),
+    FROM read_tasks.allocations a WHERE a.ended_at IS NULL GROUP BY a.job_id, a.pool),
 keyed AS (
     SELECT l.*, j.place,
         CASE WHEN l.requested = 0 OR l.pool = ANY($1::text[]) THEN l.priority ELSE 0 END AS rank,
@@ -53,7 +53,7 @@ keyed AS (
             WHEN l.pool = ANY($2::text[]) THEN l.allocated / l.weight
             WHEN l.pool = ANY($3::text[]) THEN sum(l.allocated) OVER (PARTITION BY l.pool, l.owner)
             ELSE 0 END AS share
-    FROM live l JOIN read_v1.jobs j USING (job_id, pool))"""
+    FROM live l JOIN read_queue.jobs j USING (job_id, pool))"""
 assert all(order_of(policy, slots=False) == (OrderKey.PRIORITY, OrderKey.POSITION) for policy in PolicyName)
 
 

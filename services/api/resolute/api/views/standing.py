@@ -13,7 +13,7 @@ from typing import Any
 import asyncpg
 import orjson
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.views.queue_order import before, by_keys, keys_of, of_latest
 from resolute.config.pools import Scheduler
@@ -25,18 +25,18 @@ NAMED = 5
 
 # All that wait in a pool and were told anything else than that they are in line: the first of each line, and others
 # whom something holds that is their own.
-TOLD = f"""SELECT allocation_id, job_id, slots, waits FROM read_v1.allocations
+TOLD = f"""SELECT allocation_id, job_id, slots, waits FROM read_tasks.allocations
 WHERE pool = $1 AND state = '{AllocationState.QUEUED}' AND waits ->> 'rule' <> '{WaitRule.IN_LINE}'
 ORDER BY requested_at, allocation_id"""
 
-HOLDERS = f"""SELECT job_id, sum(slots)::int AS slots FROM read_v1.allocations
+HOLDERS = f"""SELECT job_id, sum(slots)::int AS slots FROM read_tasks.allocations
 WHERE pool = $1 AND ended_at IS NULL AND state <> '{AllocationState.QUEUED}' AND ($2::text IS NULL OR job_id = $2)
 GROUP BY job_id HAVING sum(slots) > 0 ORDER BY sum(slots) DESC, job_id COLLATE "C" LIMIT $3"""
 
 SLOTS = f"""SELECT count(*)::int AS slots, count(*) FILTER (WHERE NOT EXISTS (
-    SELECT FROM read_v1.placements p
+    SELECT FROM read_tasks.placements p
     WHERE p.agent_id = s.agent_id AND p.state <> '{ShareState.EXITED}' AND s.slot_id = ANY(p.slot_ids)))::int AS free
-FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
+FROM read_pools.slots s JOIN read_pools.agents a USING (agent_id, pool)
 WHERE a.pool = $1 AND a.alive AND a.enabled AND s.enabled"""
 
 # Jobs of which something is served before, in the order of `queue_order`: $2 the job that asks, $3 whether it needs
@@ -49,12 +49,12 @@ WITH live AS (
         bool_or(state = '{AllocationState.QUEUED}' AND (slots > 0) = $3
             AND waits ->> 'line' <> ALL($7::text[])) AS waits,
         bool_or(state = '{AllocationState.QUEUED}' AND waits ->> 'rule' = '{WaitRule.MAX_SLOTS}') AS limited
-    FROM read_v1.allocations a WHERE pool = $1 AND ended_at IS NULL GROUP BY job_id),
+    FROM read_tasks.allocations a WHERE pool = $1 AND ended_at IS NULL GROUP BY job_id),
 keyed AS (
     SELECT l.*, j.place, CASE WHEN $4 THEN l.priority ELSE 0 END AS rank,
         CASE WHEN $5 THEN sum(l.held) OVER (PARTITION BY l.owner)::float8
             WHEN $6 THEN l.held / l.weight ELSE 0 END AS share
-    FROM live l JOIN read_v1.jobs j ON j.job_id = l.job_id AND j.pool = $1)
+    FROM live l JOIN read_queue.jobs j ON j.job_id = l.job_id AND j.pool = $1)
 SELECT k.job_id, count(*) OVER ()::int AS jobs FROM keyed k, keyed mine
 WHERE mine.job_id = $2 AND k.waits AND NOT k.limited
     AND {before("k", "mine")}

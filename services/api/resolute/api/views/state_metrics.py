@@ -17,24 +17,25 @@ from resolute.api.shown_states import ShareState
 
 ROWS_MOST = 20_000
 
-ALLOCATIONS = f"""SELECT allocation_id, task_id, name, job_id, (ended_at IS NULL)::int AS lives FROM read_v1.allocations
+ALLOCATIONS = f"""SELECT allocation_id, task_id, name, job_id, (ended_at IS NULL)::int AS lives
+FROM read_tasks.allocations
 WHERE ended_at IS NULL OR ended_at > now() - interval '10 minutes'
 ORDER BY lives DESC, requested_at DESC, allocation_id LIMIT {ROWS_MOST}"""
 
 CONTAINERS = f"""SELECT p.resources_id, p.allocation_id, p.agent_id, p.slot_ids,
     (a.ended_at IS NULL AND p.state <> '{ShareState.EXITED}')::int AS lives
-FROM read_v1.placements p JOIN read_v1.allocations a USING (allocation_id)
+FROM read_tasks.placements p JOIN read_tasks.allocations a USING (allocation_id)
 WHERE a.ended_at IS NULL OR a.ended_at > now() - interval '10 minutes'
 ORDER BY lives DESC, a.requested_at DESC, p.resources_id LIMIT {ROWS_MOST}"""
 
 # Of an agent that was in several pools, the last row of a slot is that of the pool that it joined last.
-GPUS = """SELECT s.agent_id, s.slot_id, s.uuid FROM read_v1.slots s JOIN read_v1.agents a USING (agent_id, pool)
+GPUS = """SELECT s.agent_id, s.slot_id, s.uuid FROM read_pools.slots s JOIN read_pools.agents a USING (agent_id, pool)
 WHERE s.kind IN ('cuda', 'rocm') AND s.uuid <> '' ORDER BY a.joined_at, a.pool"""
 
-EXPERIMENTS = f"""SELECT id, job_id, labels, (ended_at IS NULL)::int AS lives FROM read_v1.experiments
+EXPERIMENTS = f"""SELECT id, job_id, labels, (ended_at IS NULL)::int AS lives FROM read_experiments.experiments
 WHERE ended_at IS NULL OR ended_at > now() - interval '10 minutes' ORDER BY lives DESC, id DESC LIMIT {ROWS_MOST}"""
 
-COUNTS = "SELECT state, count(*) AS experiments FROM read_v1.experiments GROUP BY state ORDER BY state"
+COUNTS = "SELECT state, count(*) AS experiments FROM read_experiments.experiments GROUP BY state ORDER BY state"
 
 Rows = Sequence[Mapping[str, Any]]
 

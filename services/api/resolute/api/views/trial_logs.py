@@ -7,12 +7,12 @@ from datetime import datetime
 
 import asyncpg
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.proto.errors import NotFound
 
 LOG = """SELECT t.ended_at, coalesce(t.log_retention_days, e.log_retention_days, $2) AS days, t.logs_removed_at,
     t.logs_removed_after_days, t.logs_removed_lines
-FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id WHERE """
+FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id WHERE """
 
 
 @dataclass(frozen=True, slots=True)

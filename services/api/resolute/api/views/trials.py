@@ -9,8 +9,8 @@ from typing import Any
 import asyncpg
 import orjson
 
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.measures.metrics import MetricStore, Stored, TrialSummary
-from resolute.api.readmodel import ReadModel
 from resolute.api.shown_states import AllocationState, Phase, sql_list
 from resolute.api.views.checkpoints import workload_json
 from resolute.api.wire import int64, number, timestamp
@@ -28,9 +28,9 @@ PHASE = f"""CASE
     WHEN t.target_reached AND r.ended_at IS NOT NULL THEN '{TrialState.PAUSED}'
     ELSE '{Phase.QUEUED}' END"""
 
-FROM = """FROM read_v1.trials t JOIN read_v1.experiments e ON e.id = t.experiment_id
-LEFT JOIN read_v1.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
-LEFT JOIN read_v1.allocations a ON a.allocation_id = r.allocation_id AND a.ended_at IS NULL"""
+FROM = """FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
+LEFT JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
+LEFT JOIN read_tasks.allocations a ON a.allocation_id = r.allocation_id AND a.ended_at IS NULL"""
 
 SELECT = f"""SELECT t.*, {PHASE} AS phase, e.searcher_metric, e.smaller_is_better,
     e.log_retention_days AS experiments_log_retention_days, c.*, k.checkpoints, k.bytes, w.wall_s
@@ -38,17 +38,17 @@ SELECT = f"""SELECT t.*, {PHASE} AS phase, e.searcher_metric, e.smaller_is_bette
 LEFT JOIN LATERAL (
     SELECT c.uuid AS best_uuid, c.steps_completed AS checkpoint_steps, c.resources AS checkpoint_resources,
            c.metadata AS checkpoint_metadata, c.state AS checkpoint_state, c.reported_at AS checkpoint_at
-    FROM read_v1.checkpoints c
-    LEFT JOIN read_v1.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed
+    FROM read_checkpoints.checkpoints c
+    LEFT JOIN read_trials.validations v ON v.trial_id = c.trial_id AND v.steps_completed = c.steps_completed
     WHERE c.trial_id = t.id AND c.state = '{CheckpointState.COMPLETED}'
     ORDER BY v.metric * CASE WHEN e.smaller_is_better THEN 1 ELSE -1 END NULLS LAST, c.steps_completed DESC, c.uuid
     LIMIT 1) c ON true
 CROSS JOIN LATERAL (
-    SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_v1.checkpoints k
+    SELECT count(*) AS checkpoints, coalesce(sum(size_bytes), 0) AS bytes FROM read_checkpoints.checkpoints k
     WHERE k.trial_id = t.id AND k.state IN {sql_list(WITH_FILES)}) k
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(extract(epoch FROM r.ended_at - coalesce(r.started_at, r.ended_at))), 0) AS wall_s
-    FROM read_v1.runs r WHERE r.trial_id = t.id) w"""
+    FROM read_trials.runs r WHERE r.trial_id = t.id) w"""
 
 COUNT = f"SELECT count(*) {FROM}"
 

@@ -7,14 +7,14 @@ from typing import Any
 import asyncpg
 import orjson
 
-from resolute.api.readmodel import ReadModel
+from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.wire import timestamp
 from resolute.config.pools import DefaultTask
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import AgentUser
 
 SELECT = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
-FROM read_v1.users"""
+FROM read_identity.users"""
 
 
 def user_json(row: asyncpg.Record) -> dict[str, Any]:

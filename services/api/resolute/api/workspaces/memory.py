@@ -2,80 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
+from resolute.api.experiments.projection import EXPERIMENTS
+from resolute.api.identity.projection import USERS
+from resolute.api.kernel.cache import CachedRows
 from resolute.api.kernel.paging import Listed, Window, cut, ordered
 from resolute.api.scope import Scope
+from resolute.api.trials.tables import STANDINGS
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
+from resolute.api.workspaces.projection import PROJECTS, WORKSPACES, Project, Workspace
 from resolute.api.workspaces.queries import ProjectRow, Wanted, WorkspaceRow
 from resolute.proto.states import ExperimentState
 
 
-class UserColumns(Protocol):
-    @property
-    def id(self) -> int: ...
-    @property
-    def username(self) -> str: ...
-
-
-class OwnedColumns(Protocol):
-    """What rows of workspaces and of projects have in common."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def owner_id(self) -> int: ...
-    @property
-    def immutable(self) -> bool: ...
-    @property
-    def archived(self) -> bool: ...
-
-
-class WorkspaceColumns(OwnedColumns, Protocol):
-    @property
-    def default_compute_pool(self) -> str: ...
-    @property
-    def default_aux_pool(self) -> str: ...
-    @property
-    def agent_user_group(self) -> Mapping[str, Any] | None: ...
-    @property
-    def checkpoint_storage(self) -> Mapping[str, Any] | None: ...
-
-
-class ProjectColumns(OwnedColumns, Protocol):
-    @property
-    def workspace_id(self) -> int: ...
-    @property
-    def description(self) -> str: ...
-
-
-class ExperimentColumns(Protocol):
-    @property
-    def project_id(self) -> int: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def started_at(self) -> datetime: ...
-    @property
-    def ended_at(self) -> datetime | None: ...
-    @property
-    def trials(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class MemoryWorkspaces:
-    """Lists are read anew for each question, so they may grow. Texts are compared as the database `C` compares them."""
+    """`tables`: those of users, workspaces, experiments and trials. Texts are compared as the database `C` compares
+    them."""
 
-    workspace_rows: Iterable[WorkspaceColumns]
-    project_rows: Iterable[ProjectColumns]
-    user_rows: Iterable[UserColumns]
-    experiment_rows: Iterable[ExperimentColumns]
+    tables: CachedRows
+
+    @property
+    def workspace_rows(self) -> list[Workspace]:
+        return self.tables.all(WORKSPACES)
+
+    @property
+    def project_rows(self) -> list[Project]:
+        return self.tables.all(PROJECTS)
 
     async def workspaces(
         self, scope: Scope, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
@@ -99,7 +56,7 @@ class MemoryWorkspaces:
     async def project(self, project_id: int) -> ProjectRow | None:
         return next((self._project(row) for row in self.project_rows if row.id == project_id), None)
 
-    def _workspace(self, row: WorkspaceColumns) -> WorkspaceRow:
+    def _workspace(self, row: Workspace) -> WorkspaceRow:
         projects = [project.id for project in self.project_rows if project.workspace_id == row.id]
         return WorkspaceRow(
             id=row.id,
@@ -109,15 +66,15 @@ class MemoryWorkspaces:
             owner_id=row.owner_id,
             owner=self._owner(row),
             projects=len(projects),
-            experiments=sum(one.project_id in projects for one in self.experiment_rows),
+            experiments=sum(one.project_id in projects for one in self.tables.all(EXPERIMENTS)),
             default_compute_pool=row.default_compute_pool,
             default_aux_pool=row.default_aux_pool,
             agent_user_group=row.agent_user_group,
             checkpoint_storage=row.checkpoint_storage,
         )
 
-    def _project(self, row: ProjectColumns) -> ProjectRow:
-        experiments = [one for one in self.experiment_rows if one.project_id == row.id]
+    def _project(self, row: Project) -> ProjectRow:
+        experiments = {one.id: one for one in self.tables.all(EXPERIMENTS) if one.project_id == row.id}
         return ProjectRow(
             id=row.id,
             name=row.name,
@@ -129,13 +86,13 @@ class MemoryWorkspaces:
             owner_id=row.owner_id,
             owner=self._owner(row),
             experiments=len(experiments),
-            active=sum(one.ended_at is None and one.state != ExperimentState.PAUSED for one in experiments),
-            runs=sum(one.trials for one in experiments),
-            last_started_at=max((one.started_at for one in experiments), default=None),
+            active=sum(one.ended_at is None and one.state != ExperimentState.PAUSED for one in experiments.values()),
+            runs=sum(one.trials for one in self.tables.all(STANDINGS) if one.experiment_id in experiments),
+            last_started_at=max((one.started_at for one in experiments.values()), default=None),
         )
 
-    def _owner(self, row: OwnedColumns) -> str:
-        return next((user.username for user in self.user_rows if user.id == row.owner_id), "")
+    def _owner(self, row: Workspace | Project) -> str:
+        return next((user.username for user in self.tables.all(USERS) if user.id == row.owner_id), "")
 
 
 PROJECT_FIELDS = {

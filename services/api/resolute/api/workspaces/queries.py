@@ -87,23 +87,28 @@ class WorkspaceQueries(Protocol):
 # ---------------------------------------------------------------- Postgres
 
 WORKSPACES = """SELECT w.*, coalesce(u.username, '') AS owner,
-    (SELECT count(*) FROM read_v1.projects p WHERE p.workspace_id = w.id) AS projects,
-    (SELECT count(*) FROM read_v1.experiments e JOIN read_v1.projects p ON p.id = e.project_id
+    (SELECT count(*) FROM read_workspaces.projects p WHERE p.workspace_id = w.id) AS projects,
+    (SELECT count(*) FROM read_experiments.experiments e JOIN read_workspaces.projects p ON p.id = e.project_id
      WHERE p.workspace_id = w.id) AS experiments
-FROM read_v1.workspaces w LEFT JOIN read_v1.users u ON u.id = w.owner_id"""
+FROM read_workspaces.workspaces w LEFT JOIN read_identity.users u ON u.id = w.owner_id"""
 
-WORKSPACES_COUNTED = "SELECT count(*) FROM read_v1.workspaces w LEFT JOIN read_v1.users u ON u.id = w.owner_id"
+WORKSPACES_COUNTED = (
+    "SELECT count(*) FROM read_workspaces.workspaces w LEFT JOIN read_identity.users u ON u.id = w.owner_id"
+)
 
 PROJECTS = f"""SELECT p.*, coalesce(u.username, '') AS owner, w.name AS workspace, e.*
-FROM read_v1.projects p JOIN read_v1.workspaces w ON w.id = p.workspace_id
-LEFT JOIN read_v1.users u ON u.id = p.owner_id
+FROM read_workspaces.projects p JOIN read_workspaces.workspaces w ON w.id = p.workspace_id
+LEFT JOIN read_identity.users u ON u.id = p.owner_id
 CROSS JOIN LATERAL (
     SELECT count(*) AS experiments,
            count(*) FILTER (WHERE e.ended_at IS NULL AND e.state <> '{ExperimentState.PAUSED}') AS active,
-           coalesce(sum(e.trials), 0) AS runs, max(e.started_at) AS last_started_at
-    FROM read_v1.experiments e WHERE e.project_id = p.id) e"""
+           coalesce(sum(d.trials), 0) AS runs, max(e.started_at) AS last_started_at
+    FROM read_experiments.experiments e LEFT JOIN read_trials.standings d ON d.experiment_id = e.id
+    WHERE e.project_id = p.id) e"""
 
-PROJECTS_COUNTED = "SELECT count(*) FROM read_v1.projects p LEFT JOIN read_v1.users u ON u.id = p.owner_id"
+PROJECTS_COUNTED = (
+    "SELECT count(*) FROM read_workspaces.projects p LEFT JOIN read_identity.users u ON u.id = p.owner_id"
+)
 
 WORKSPACE_COLUMNS = {SortWorkspacesBy.NAME: "w.name"}
 """What lists are sorted by, other than the id."""

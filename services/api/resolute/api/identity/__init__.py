@@ -1,0 +1,1 @@
+"""Users, and the settings that the web app keeps for them."""

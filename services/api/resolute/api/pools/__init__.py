@@ -1,0 +1,1 @@
+"""Resource pools: their agents and the slots of the agents."""

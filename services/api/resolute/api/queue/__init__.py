@@ -1,0 +1,1 @@
+"""The queue of each pool: the places of its jobs."""

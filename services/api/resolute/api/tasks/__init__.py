@@ -1,0 +1,1 @@
+"""Tasks: their allocations, and the parts of each allocation on the agents."""

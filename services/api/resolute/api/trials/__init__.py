@@ -1,0 +1,1 @@
+"""Trials, their runs, their validations, and which trial of an experiment is the best."""
