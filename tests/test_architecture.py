@@ -269,7 +269,7 @@ def test_the_agent_knows_no_runtime_by_name() -> None:
             spelled = node.value if isinstance(node, ast.Constant) else getattr(node, "attr", getattr(node, "id", ""))
             assert spelled not in RUNTIMES, f"{file.name}:{getattr(node, 'lineno', '')} names the runtime {spelled}"
             named = isinstance(spelled, str) and spelled.startswith(tuple(f"{name}_" for name in RUNTIMES))
-            assert not named, f"{file.name}:{getattr(node, 'lineno', '')} reads {spelled}, a setting of one runtime"
+            assert not named, f"{file.name}:{getattr(node, 'lineno', '')} reads {spelled!r}, a setting of one runtime"
 
 
 def _agent_modules_of(stems: set[str]) -> set[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from resolute.bus import link
 from resolute.bus.nats import NatsBus
 from resolute.deploy import certificates
 from resolute.proto.errors import InvalidConfig, Unavailable
@@ -60,6 +61,13 @@ async def test_the_bus_is_there_and_is_there_again_when_nats_was_killed(signed: 
     await bus.close()
 
 
+@pytest.fixture
+def closes_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection on which the two sides never agreed is not waited for when it is closed."""
+    monkeypatch.setattr(link, "CLOSE_S", 0.2)
+
+
+@pytest.mark.usefixtures("closes_soon")
 async def test_a_server_signed_by_another_is_not_spoken_to(server: Nats, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -68,6 +76,7 @@ async def test_a_server_signed_by_another_is_not_spoken_to(server: Nats, tmp_pat
         await NatsBus.open(server.url, authority=other / certificates.AUTHORITY, timeout_s=4)
 
 
+@pytest.mark.usefixtures("closes_soon")
 async def test_a_server_that_says_it_has_no_tls_is_not_spoken_to(signed: Path, nats_url: str) -> None:
     with pytest.raises(Unavailable):
         await NatsBus.open(nats_url, authority=signed / certificates.AUTHORITY, timeout_s=1)

@@ -68,7 +68,8 @@ def swap(place: Path, outside: Path) -> None:
 
 def swap_when_checked(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """Once the path was found to stay inside, the task puts something else there."""
-    found, asked = _directory.real, []
+    found = _directory.real  # type: ignore[attr-defined]  # the name that the module itself uses
+    asked: list[Path] = []
 
     def real(place: Path) -> Path:
         answer = found(place)

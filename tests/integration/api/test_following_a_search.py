@@ -16,7 +16,7 @@ from resolute.proto.experiment import (
     TrialTargetSet,
     TrialValidated,
 )
-from resolute.proto.pool import PreemptAllocation
+from resolute.proto.pool import PreemptAllocation, StartTask
 from tests.integration.api.running import PATIENCE_S
 from tests.integration.api.test_measuring_reports import read_back, report
 from tests.integration.api.whole import POOL, whole
@@ -41,6 +41,11 @@ resources: {slots_per_trial: 1}
 """
 
 REQUEST = "11111111-1111-4111-8111-111111111111"
+
+
+def trial_of(order: StartTask) -> int:
+    assert order.spec.trial_id is not None
+    return order.spec.trial_id
 
 
 def operation(trial_id: int, after: int = 0, timeout_s: int = 0) -> str:
@@ -103,7 +108,7 @@ async def test_a_trial_that_waits_for_its_target_hears_of_it_at_once(
         order, trial = await cluster.task(agent)
         took_s = list[float]()
         for done, length in ((0, 5), (5, 10), (10, 15)):
-            waiting = asyncio.create_task(trial.get(operation(order.spec.trial_id, after=done, timeout_s=60)))
+            waiting = asyncio.create_task(trial.get(operation(trial_of(order), after=done, timeout_s=60)))
             await asyncio.sleep(0.1)
             assert not waiting.done(), "nobody has said yet how far it shall train"
             asked_at = time.perf_counter()
@@ -175,11 +180,11 @@ async def test_a_trial_speaks_for_itself_only(postgres_dsn: str, nats_url: str, 
         await cluster.submit()
         one, trial = await cluster.task(agent)
         other, _ = await cluster.task(agent)
-        assert (await trial.call("GET", operation(other.spec.trial_id))).status == 403
-        assert (await trial.call("POST", *completed(other.spec.trial_id, 100))).status == 403
-        assert (await cluster.nobody.call("GET", operation(one.spec.trial_id))).status == 401
-        assert (await cluster.user.call("POST", *completed(one.spec.trial_id, 100))).status == 403
-        await trial.post(*completed(one.spec.trial_id, 100))
+        assert (await trial.call("GET", operation(trial_of(other)))).status == 403
+        assert (await trial.call("POST", *completed(trial_of(other), 100))).status == 403
+        assert (await cluster.nobody.call("GET", operation(trial_of(one)))).status == 401
+        assert (await cluster.user.call("POST", *completed(trial_of(one), 100))).status == 403
+        await trial.post(*completed(trial_of(one), 100))
         assert [reached.trial_id for reached in await cluster.told(TrialTargetReached)] == [one.spec.trial_id]
 
 
@@ -190,7 +195,7 @@ async def test_a_search_by_time_is_told_the_time_of_each_validation(
         agent = await cluster.agent()
         await cluster.submit(config=TIMED)
         order, trial = await cluster.task(agent)
-        number = order.spec.trial_id
+        number = trial_of(order)
         path = f"/api/v1/trials/{number}/metrics"
         await trial.post(path, told_by(number, report(40, loss=0.5, epochs=1.5)))
         assert [(told.steps_completed, told.metric, told.time) for told in await cluster.told(TrialValidated)] == [
@@ -208,7 +213,7 @@ async def test_a_validation_that_trials_cannot_be_compared_by_is_refused_and_say
         agent = await cluster.agent(slots=2)
         await cluster.submit(config=TIMED)
         order, trial = await cluster.task(agent)
-        number = order.spec.trial_id
+        number = trial_of(order)
         path = f"/api/v1/trials/{number}/metrics"
         for metrics, said in (
             (

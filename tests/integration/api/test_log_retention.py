@@ -17,7 +17,6 @@ from resolute.api.measures.removals import Due, Removals
 from resolute.config.retention import RetentionPolicy
 from resolute.proto.errors import Unavailable
 from resolute.proto.experiment import TrialEnded, TrialLogRemoved
-from resolute.proto.message import Recorded
 from resolute.proto.pool import LogLine
 from tests.integration.api.running import Client, Running, running
 from tests.integration.api.test_experiments import submit
@@ -58,7 +57,7 @@ class Retained:
         said = [LogLine(task_id, f"{task_id}.1", 0, n, self.now, "INFO", "stdout", f"line {n}") for n in range(lines)]
         await self.cluster.gateway.logs.add(said)
 
-    async def recorded(self, kind: type[Any]) -> list[Recorded]:
+    async def recorded(self, kind: type[Any]) -> list[Any]:
         return [r for r in await self.cluster.log.read_all(0, 10_000) if isinstance(r.event, kind)]
 
     async def texts(self, trial_id: int, **query: Any) -> list[str]:

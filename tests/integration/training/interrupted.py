@@ -34,7 +34,7 @@ if __name__ == "__main__":
     notes = model.Notes()
     with pytorch.init(aggregation_frequency=3) as context:
         trial = Slow(context, {"clip": 0.05, "schedule": True})
-        trial.build_callbacks = lambda: {"notes": notes}
+        trial.build_callbacks = lambda: {"notes": notes}  # type: ignore[method-assign]
         pytorch.Trainer(trial, context).fit(
             max_length=pytorch.Batch(60),
             reporting_period=pytorch.Batch(1),

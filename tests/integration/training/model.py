@@ -126,7 +126,7 @@ def fit(scenario: dict[str, Any], latest_checkpoint: str | None = None, batches:
         aggregation_frequency=scenario.get("aggregation_frequency", 1),
     ) as context:
         trial = Trial(context, scenario)
-        trial.build_callbacks = lambda: {"notes": notes}
+        trial.build_callbacks = lambda: {"notes": notes}  # type: ignore[method-assign]
         pytorch.Trainer(trial, context).fit(
             max_length=pytorch.Batch(batches),
             reporting_period=pytorch.Batch(1),

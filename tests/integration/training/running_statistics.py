@@ -67,7 +67,7 @@ def run(kind: type[Trial], path: pathlib.Path) -> None:
     notes = Notes()
     with pytorch.init(exp_conf={}, distributed=_backend.from_environment()) as context:
         trial = kind(context)
-        trial.build_callbacks = lambda: {"notes": notes}
+        trial.build_callbacks = lambda: {"notes": notes}  # type: ignore[method-assign]
         pytorch.Trainer(trial, context).fit(
             max_length=pytorch.Batch(6), validation_period=pytorch.Batch(2), checkpoint_policy="none"
         )

@@ -23,7 +23,13 @@ def step(story: PoolStory, dice: random.Random, number: int) -> PoolInput:
     """Something that fits the moment more often than not."""
     alive = list(story.pool.allocations.values())
     if not alive or dice.random() < 0.3:
-        return dice.choice([hello("a1"), hello("a2"), ExpireLease("a2", 30), asks(f"t{number}", dice.randint(0, 5))])
+        first: list[PoolInput] = [
+            hello("a1"),
+            hello("a2"),
+            ExpireLease("a2", 30),
+            asks(f"t{number}", dice.randint(0, 5)),
+        ]
+        return dice.choice(first)
     chosen = dice.choice(alive)
     rank = dice.randrange(max(1, len(chosen.shares)))
     wishes: list[PoolInput] = [

@@ -111,6 +111,7 @@ def test_whatever_happens_limits_are_kept_and_nothing_needed_is_stopped(
 def test_a_workload_that_stays_as_it_is_finds_a_pool_that_does_too(
     pool: ResourcePool, script: list[tuple[str, float]]
 ) -> None:
+    assert pool.provider is not None
     cloud = play(Cloud(pool), script)
     cloud.failing = ""
     cloud.pass_by(3 * IDLE_S).settle(10)

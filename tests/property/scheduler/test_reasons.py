@@ -138,6 +138,7 @@ def test_no_job_keeps_more_than_its_limit_where_anybody_may_be_asked_to_go(
             if isinstance(event, PreemptionRequested) and event.rule == "max_slots":
                 job = story.pool.jobs[story.pool.allocations[event.allocation_id].request.job_id]
                 slots = story.pool.allocations[event.allocation_id].request.slots
+                assert job.max_slots is not None
                 assert job.slots_held - job.slots_going + slots > job.max_slots, "no more are asked than hold too much"
 
 

@@ -270,7 +270,7 @@ async def test_what_is_ordered_is_started_reported_and_its_end_too(tmp_path: Pat
 
 async def test_a_start_that_is_refused_since_processes_died_of_its_report_is_reported_until_it_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """The others of its gang wait for it."""
     monkeypatch.setattr(task, "START_AGAIN_S", 0.01)
     async with scene(tmp_path) as s:
@@ -284,7 +284,7 @@ async def test_a_start_that_is_refused_since_processes_died_of_its_report_is_rep
         assert set(s.refused_news) == {"started"}
 
 
-async def test_a_task_whose_start_is_refused_to_its_end_has_its_end_reported_all_the_same(tmp_path: Path):
+async def test_a_task_whose_start_is_refused_to_its_end_has_its_end_reported_all_the_same(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         s.set_aside = "started"
         await s.order(AgentOrders(start=(start("r1", 0),)))
@@ -294,7 +294,7 @@ async def test_a_task_whose_start_is_refused_to_its_end_has_its_end_reported_all
         await s.until(lambda: s.runtime.forgotten == ["r1"])
 
 
-async def test_an_end_that_is_refused_since_processes_died_of_its_report_is_reported_again(tmp_path: Path):
+async def test_an_end_that_is_refused_since_processes_died_of_its_report_is_reported_again(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         await s.order(AgentOrders(start=(start("r1", 0),)))
         await s.until(lambda: s.reports == [("r1", "started", None)])
@@ -306,7 +306,7 @@ async def test_an_end_that_is_refused_since_processes_died_of_its_report_is_repo
         await s.until(lambda: s.reports[1:] == [("r1", "exited", 3)])
 
 
-async def test_an_order_given_twice_or_late_starts_nothing_more(tmp_path: Path):
+async def test_an_order_given_twice_or_late_starts_nothing_more(tmp_path: Path) -> None:
     async with scene(tmp_path) as s:
         order = AgentOrders(start=(start("r1", 0),))
         await s.order(order)

@@ -70,7 +70,10 @@ class Pretence(Engine):
         self.on_start(name)
 
     def remove(self, name: str) -> None:
-        self._do("remove", name, lambda: self.there.pop(name, None) and None)
+        self._do("remove", name, lambda: self._take_away(name))
+
+    def _take_away(self, name: str) -> None:
+        self.there.pop(name, None)
 
     def put(self, name: str, folder: str, archive: bytes) -> None:
         self._do("put", name, lambda: None)

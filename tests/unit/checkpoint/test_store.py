@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -155,7 +156,11 @@ async def test_files_that_somebody_else_removed_are_noticed_when_one_asks_to_loo
 
 async def test_a_storage_that_is_not_mounted_takes_no_checkpoint_away(cluster: Cluster) -> None:
     await cluster.saved(A)
-    for away in (lambda: shutil.rmtree(cluster.folder(A)), lambda: cluster.folder(A).parent.rmdir()):
+    losses: list[Callable[[], None]] = [
+        lambda: shutil.rmtree(cluster.folder(A)),
+        lambda: cluster.folder(A).parent.rmdir(),
+    ]
+    for away in losses:
         away()
         with pytest.raises(Refused, match=f"cannot look for the files of checkpoint {A}"):
             await cluster.ask(RefreshCheckpoints(7, (A,)))

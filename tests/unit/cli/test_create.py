@@ -164,8 +164,14 @@ def test_what_the_master_finds_wrong_is_shown(
 
 
 def test_following_waits_for_the_first_trial_and_prints_its_log(
-    created: Any, det: Callable[..., Any], model: Path, stream: Callable[..., Any], experiment: Callable[..., Any]
+    created: Any,
+    det: Callable[..., Any],
+    model: Path,
+    stream: Callable[..., Any],
+    experiment: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(experiment_create, "_END_S", 0.1)  # the experiment goes on
     trials: Iterator[Any] = iter([[], [{"id": 12}, {"id": 11}]])
     created.on("GET /api/v1/experiments/7/trials", lambda asked: {"trials": next(trials)})
     created.on("GET /api/v1/experiments/7", {"experiment": experiment()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import shutil
 import socket
 from collections import namedtuple
@@ -48,7 +49,7 @@ def test_of_two_clusters_that_start_at_once_each_draws_a_port_of_its_own(
 ) -> None:
     """Neither server listens yet, and both clusters try the same ports in the same order."""
     monkeypatch.setattr(drawn_ports, "FILE", tmp_path / "drawn")
-    monkeypatch.setattr(checks.random, "sample", lambda ports, count: list(ports)[:count])
+    monkeypatch.setattr(random, "sample", lambda ports, count: list(ports)[:count])
     monkeypatch.setattr(checks, "_bound", lambda port: port)  # each is free to a probe
     first, second = checks.free_port(), checks.free_port()
     assert first != second

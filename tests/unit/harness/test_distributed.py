@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import subprocess
@@ -19,6 +20,10 @@ from determined import core
 from tests.ports import free_port
 
 Act = Callable[[core.DistributedContext], Any]
+
+
+def gathered(number: int, context: core.DistributedContext) -> Any:
+    return context.allgather(number)
 
 
 def on_ranks(size: int, act: Act, *, machines: int = 1, port: int | None = None, force_tcp: bool = False) -> list[Any]:
@@ -76,7 +81,7 @@ def test_every_rank_hears_what_it_should(layout: dict[str, Any]) -> None:
 def test_contexts_follow_one_another_on_the_same_port() -> None:
     port = free_port()
     for number in range(5):
-        answers = on_ranks(3, lambda context, n=number: context.allgather(n), port=port, force_tcp=bool(number % 2))
+        answers = on_ranks(3, functools.partial(gathered, number), port=port, force_tcp=bool(number % 2))
         assert answers == [[number] * 3] * 3
 
 

@@ -6,8 +6,9 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,12 @@ def test_nor_is_a_script_that_is_not_there_when_it_would_run_alone(
 
 def test_autohorovod_is_horovod_with_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[list[str]] = []
-    monkeypatch.setattr(horovod, "main", lambda words: heard.append(list(words)) or 0)
+
+    def main(words: Iterable[str]) -> int:
+        heard.append(list(words))
+        return 0
+
+    monkeypatch.setattr(horovod, "main", main)
     autohorovod.main(["--autotune", "--", "--trial", "m:T"])
     autohorovod.main(["python3", "t.py"])
     assert heard == [
@@ -87,7 +93,7 @@ def test_autohorovod_is_horovod_with_its_flag(monkeypatch: pytest.MonkeyPatch) -
         ["--", "--autohorovod", "python3", "t.py"],
     ]
     job = parse("horovod", heard[0], (horovod.AUTO,))
-    assert (job.overrides, job.trial, job.flags) == (("--autotune",), "m:T", {"--autohorovod"})
+    assert (job.overrides, job.trial, set(job.flags)) == (("--autotune",), "m:T", {"--autohorovod"})
 
 
 def test_a_script_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +107,7 @@ def test_a_script_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest
         assert missing(("sh", "-c", line)) is None
 
 
-def gang(*slots: int, me: int = 0, config: dict | None = None) -> Gang:
+def gang(*slots: int, me: int = 0, config: dict[str, Any] | None = None) -> Gang:
     """Of containers on hosts 10.0.0.1, 10.0.0.2, ..."""
     places = [Place(f"agent-{n}", count, "eth0", f"10.0.0.{n + 1}") for n, count in enumerate(slots)]
     trial = _info.TrialInfo(1, 1, 1, {}, config or {}, 0, 1, False, None)

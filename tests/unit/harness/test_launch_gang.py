@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
@@ -26,6 +27,16 @@ from determined.launch._verdict import verdict as first_of
 from determined.launch._workers import Worker, Workers, wrapped
 
 LO, ETH, DOCKER = Candidate("lo", "127.0.0.1"), Candidate("eth0", "10.0.0.1"), Candidate("docker0", "172.17.0.1")
+
+NO_INFO: Any = None
+"""In place of what a cluster says of a task, where nothing is asked of it."""
+
+
+def said(case: Case, now: float) -> Verdict:
+    """There has to be one."""
+    verdict = case.verdict(now)
+    assert verdict is not None
+    return verdict
 
 
 @hypothesis.given(st.lists(st.integers(1, 8), min_size=1, max_size=12))
@@ -94,7 +105,7 @@ def test_an_address_where_another_container_answers_does_not_count(monkeypatch: 
 
 
 def test_a_held_port_is_there_for_the_worker_and_for_nobody_else() -> None:
-    gang = Gang(0, [Place("agent-0", 2, "lo", "127.0.0.1")], {}, None)
+    gang = Gang(0, [Place("agent-0", 2, "lo", "127.0.0.1")], {}, NO_INFO)
     port = gang.hold_port()
     with socket.create_server(("127.0.0.1", port)) as server:  # with SO_REUSEADDR, as every server here
         assert server.getsockname()[1] == port
@@ -169,7 +180,7 @@ def test_messages_come_whole_and_in_order_and_a_hang_up_is_noticed() -> None:
 def test_the_chief_hears_every_launcher_that_has_something_to_say() -> None:
     pairs = {container: socket.socketpair() for container in (1, 2, 3)}
     places = [Place(f"agent-{container}", 1, "lo", "127.0.0.1") for container in range(4)]
-    gang = Gang(0, places, {container: Link(mine) for container, (mine, _) in pairs.items()}, None)
+    gang = Gang(0, places, {container: Link(mine) for container, (mine, _) in pairs.items()}, NO_INFO)
     others = {container: Link(theirs) for container, (_, theirs) in pairs.items()}
     chief = Chief(gang)
     now = time.monotonic()
@@ -186,8 +197,8 @@ def test_the_chief_hears_every_launcher_that_has_something_to_say() -> None:
 def test_a_launcher_tells_the_chief_how_many_of_its_ranks_still_run() -> None:
     here, there = map(Link, socket.socketpair())
     places = [Place(f"agent-{container}", 4, "lo", "127.0.0.1") for container in range(2)]
-    chief = Chief(Gang(0, places, {1: here}, None))
-    member = Member(Gang(1, places, {0: there}, None))
+    chief = Chief(Gang(0, places, {1: here}, NO_INFO))
+    member = Member(Gang(1, places, {0: there}, NO_INFO))
     chief.running(1, 10.0)
     chief.failed(failure(0, 10.0, "RuntimeError: Connection reset by peer"), 10.0)
     chief.running(0, 10.0)
@@ -234,7 +245,7 @@ def test_the_chief_listens_a_moment_for_the_one_that_came_first() -> None:
     case.failed(ECHO, 10.2)
     assert case.verdict(11.0) is None, "all that is known is an echo: something must have happened before"
     case.failed(BOOM, 11.1)
-    assert case.verdict(11.1).line.endswith("ValueError: boom")
+    assert said(case, 11.1).line.endswith("ValueError: boom")
 
 
 def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end() -> None:
@@ -244,7 +255,7 @@ def test_the_chief_listens_longer_while_the_rank_that_failed_may_yet_have_to_end
         case.failed(failure(rank, 10.0, "ConnectionError: rank 2 has gone"), 10.0)
     assert case.verdict(10.0 + ECHO_S - 0.1) is None
     case.failed(failure(2, 9.9, "ValueError: boom"), 10.0 + ECHO_S - 0.1)
-    assert case.verdict(10.0 + ECHO_S - 0.1).line.endswith("ValueError: boom")
+    assert said(case, 10.0 + ECHO_S - 0.1).line.endswith("ValueError: boom")
 
 
 def test_the_chief_does_not_wait_for_more_once_every_rank_has_ended() -> None:
@@ -256,7 +267,7 @@ def test_the_chief_does_not_wait_for_more_once_every_rank_has_ended() -> None:
     assert case.verdict(11.0) is None
     for container in (0, 1):
         case.running(container, 0)
-    assert case.verdict(11.0).line.startswith("ERROR: rank 0 ")
+    assert said(case, 11.0).line.startswith("ERROR: rank 0 ")
 
 
 def test_the_failure_of_a_launcher_is_no_ranks_end() -> None:
@@ -268,7 +279,7 @@ def test_the_failure_of_a_launcher_is_no_ranks_end() -> None:
     assert case.verdict(10.0 + ECHO_S - 0.1) is None
     case.failed(BOOM, 11.0)
     case.running(0, 0)
-    assert case.verdict(11.0).line.endswith("ValueError: boom")
+    assert said(case, 11.0).line.endswith("ValueError: boom")
 
 
 def test_a_gang_ends_well_when_every_container_has() -> None:
@@ -291,15 +302,15 @@ def test_workers_that_were_asked_to_end_did_not_fail() -> None:
     case = Case(2)
     case.failed(failure(0, 10.0, code=143), 10.0)
     case.stopped("agent-1")
-    assert case.verdict(10.0).line.startswith("INFO: the workers end")
-    assert case.verdict(10.0).code == 143
+    assert said(case, 10.0).line.startswith("INFO: the workers end")
+    assert said(case, 10.0).code == 143
 
 
 def test_a_failure_is_told_although_the_cluster_stops_the_rest_of_the_gang_at_once() -> None:
     case = Case(2)
     case.failed(BOOM, 10.0)
     case.stopped("agent-0")
-    assert case.verdict(10.0).line.endswith("ValueError: boom")
+    assert said(case, 10.0).line.endswith("ValueError: boom")
 
 
 TRACEBACK = """Traceback (most recent call last):

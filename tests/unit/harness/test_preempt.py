@@ -133,7 +133,9 @@ def test_a_trial_that_is_stopped_and_whose_slots_are_wanted_acknowledges_that(
         context.train.report_validation_metrics(2, {"loss": 0.5})
         assert context.preempt.should_preempt(auto_ack=False)
         master.preempt()
-        until(lambda: context.preempt._watcher.preempted)
+        watcher = context.preempt._watcher
+        assert watcher is not None
+        until(lambda: watcher.preempted)
         context.preempt.acknowledge_preemption_signal()
     assert len(master.posted("/ack_preemption")) == 1
 

@@ -39,7 +39,8 @@ def on_two_slots(mine: list[Any]) -> list[list[Any]]:
 
 def test_a_reducer_sees_every_slot() -> None:
     context = _PyTorchReducerContext(on_two_slots)
-    total = context.wrap_reducer(Total(), name="total")
+    total = Total()
+    context.wrap_reducer(total, name="total")
     total.values += [1, 2]
     assert context.reduce_metrics(for_training=True) == {"total": 33}
     context.reset_reducers()
@@ -48,7 +49,7 @@ def test_a_reducer_sees_every_slot() -> None:
 
 def test_a_function_gets_all_values_in_the_order_of_the_data() -> None:
     context = _PyTorchReducerContext(lambda mine: [mine, [["b", "d"]]])
-    values = context.wrap_reducer("".join, name="word")
+    values: Any = context.wrap_reducer("".join, name="word")
     for letter in "ace":
         values.update(letter)
     assert context.reduce_metrics(for_training=False) == {"word": "abcde"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def test_skipping_leaves_the_length_of_the_whole() -> None:
     skipped = samplers.SkipBatchSampler(batches_of(10, 2), 3)
     assert len(skipped) == 5
     assert list(skipped) == [[6, 7], [8, 9]]
-    assert list(samplers.SkipSampler(SequentialSampler(range(4)), 3)) == [3]
+    numbers: Any = SequentialSampler(range(4))
+    assert list(samplers.SkipSampler(numbers, 3)) == [3]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -108,7 +110,7 @@ def test_arguments_that_exclude_one_another_are_refused() -> None:
     with pytest.raises(ValueError, match="batch_size"):
         pytorch.DataLoader(dataset, batch_size=None)
 
-    class Endless(IterableDataset):
+    class Endless(IterableDataset[int]):
         def __iter__(self) -> Iterator[int]:
             return itertools.count()
 
@@ -119,7 +121,7 @@ def test_arguments_that_exclude_one_another_are_refused() -> None:
 def test_nested_batches_move_as_they_are() -> None:
     warned: set[type] = set()
     data = {"x": [np.ones(2), torch.ones(2)], "name": "kept"}
-    moved = pytorch.to_device(data, torch.device("cpu"), warned)
+    moved: Any = pytorch.to_device(data, torch.device("cpu"), warned)
     assert isinstance(moved["x"][0], torch.Tensor)
     assert moved["name"] == "kept"
     assert warned == {str}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from determined import core, errors
+from determined.common import api
 from determined.core import _searcher
 from determined.core._searcher import parse_max_length
 from tests.unit.harness.conftest import Master
@@ -218,7 +219,7 @@ def test_off_the_cluster_there_is_one_operation() -> None:
 def test_all_ranks_go_through_the_same_operations(on_cluster: Callable[..., Master]) -> None:
     master = on_cluster()
     master.targets = [1, 4]
-    session = core._context.api.Session(master.url, "t")
+    session = api.Session(master.url, "t")
     seen: dict[int, list[int]] = {0: [], 1: []}
 
     def rank(number: int) -> None:

@@ -21,7 +21,7 @@ class Workload:
     policy: Policy
     agents: Mapping[str, int]
     story: PoolStory = field(init=False)
-    wishes: dict[str, object] = field(default_factory=dict)
+    wishes: dict[str, tuple[int, dict[str, object]]] = field(default_factory=dict)
     """What was asked for, by allocation, to ask for it again."""
     order: deque[str] = field(default_factory=deque)
     """Allocations in the order in which they were given slots."""
@@ -56,7 +56,7 @@ class Workload:
             self.preemptions += 1
             self.story.when(AcknowledgePreemption("default", going))
             self._exit(going)
-            slots, asked = self.wishes[going]  # type: ignore[misc]
+            slots, asked = self.wishes[going]
             self._ask(slots, asked)
         raise AssertionError(f"it never comes to rest: {self.held()}")
 

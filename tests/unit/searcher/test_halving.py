@@ -353,7 +353,9 @@ def test_a_trial_whose_metric_is_no_number_stops_even_as_the_first(
 ) -> None:
     search = stopping(smaller_is_better=smaller_is_better)
     search.reaches(1, 10, metric).then((StopTrial, 1), (CreateTrial, 4))
-    assert "its metric at rung 0 (at 10) is not a finite number, and no such trial trains on" in search.asked[0].why
+    stopped = search.asked[0]
+    assert isinstance(stopped, StopTrial)
+    assert "its metric at rung 0 (at 10) is not a finite number, and no such trial trains on" in stopped.why
     search.reaches(2, 10, 0.7).then((TrainTo, 2))  # and stands in the way of no other
 
 

@@ -79,7 +79,7 @@ async def test_an_outage_leaves_nothing_running_behind_and_is_told() -> None:
     async def no_database(*arguments: object) -> None:
         raise Unavailable("the database is away")
 
-    log.set_aside = no_database  # type: ignore[method-assign]
+    log.set_aside = no_database  # type: ignore[method-assign, assignment]
     with pytest.raises(Unavailable):
         await Reactions("reader", log, react, about).handle(await happen(log, [1, 2, 3]))
     assert ended == [2, 3]

@@ -47,7 +47,7 @@ class Turns:
 
 async def test_many_events_are_encoded_and_read_back_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     encoding, decoding = Turns(), Turns()
-    encode, event_from_json = append_requests.encode, codec.event_from_json
+    encode, event_from_json = append_requests.encode, codec.event_from_json  # type: ignore[attr-defined]
 
     def encode_part(events: Sequence[Event]) -> list[tuple[codec.Encoded, Event]]:
         for _ in events:

@@ -27,7 +27,7 @@ TIDY_S = 60.0
 
 
 class Agent:
-    try_again_after_s = (0.5, 2.0, 10.0)
+    try_again_after_s: tuple[float, ...] = (0.5, 2.0, 10.0)
     """The pauses before the agent again watches a task, after an exception while it did so."""
 
     def __init__(
