@@ -81,7 +81,7 @@ class PutThing(Request):
     thing_id: InPath[Annotated[int, whole(least=0)]]
     weights: InQuery[Annotated[tuple[Weight, ...], items(2)]] = ()
     dry_run: InQuery[Flag | None] = None
-    body: InBody[Thing] = Thing()
+    body: InBody[Thing]
 
 
 class Shown(Message, wire_name="testShown"):
@@ -310,11 +310,26 @@ def test_a_request_says_where_each_field_is() -> None:
 
 def test_one_name_of_the_wire_is_one_message() -> None:
     class Other(Message, wire_name="testPart"):
-        pass
+        size_bytes: int
 
     class Both(Message):
         part: Part
         other: Other
 
-    with pytest.raises(TypeError, match="testPart is declared twice"):
+    with pytest.raises(TypeError, match="testPart is declared in two ways"):
         declared.messages_within([Both])
+
+
+def test_a_message_never_shows_its_values_to_a_traceback() -> None:
+    class SignIn(Input):
+        password: Annotated[str, text(99)] = ""
+
+    class Answer(Message):
+        token: str
+
+    assert "secret" not in f"{SignIn(password='secret')!r} {Answer(token='secret')!r} {SignIn(password='secret')}"
+
+
+def test_an_answer_that_lacks_a_field_or_has_another_is_a_bug() -> None:
+    with pytest.raises(TypeError, match="Shown: expected"):
+        Shown(thing=Thing(), ratio=1)  # type: ignore[call-arg]

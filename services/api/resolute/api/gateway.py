@@ -243,6 +243,7 @@ class Gateway:
         named = access.Named(path, query, body)
         granted = await self._looked_twice(partial(access.check, self.read, route, principal, rights, named))
         call = Call(self, request, path, {}, read, granted, principal or NOBODY)
+        del body, named  # a password may be in them, and a traceback may show it
         return await self._looked_twice(partial(declared.handle, call, asked), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:

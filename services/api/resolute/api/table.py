@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from resolute.api import log_routes, metric_routes, search_routes, task_routes
 from resolute.api.handlers import ROUTES as HANDLERS
+from resolute.api.identity.routes import ROUTES as IDENTITY
 from resolute.api.routing import Route
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
@@ -11,6 +12,7 @@ ROUTES: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     *metric_routes.ROUTES,
     *HANDLERS,
+    *IDENTITY,
     *WORKSPACES,
     *log_routes.ROUTES,
     *task_routes.ROUTES,

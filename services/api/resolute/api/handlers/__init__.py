@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from resolute.api.handlers import (
-    auth,
     checkpoints,
     cluster,
     continuing,
@@ -23,7 +22,6 @@ from resolute.api.handlers import (
     trial_logs,
     trials,
     usage,
-    users,
     work,
 )
 from resolute.api.routing import Route
@@ -33,8 +31,6 @@ ROUTES: tuple[Route, ...] = (
     *master_logs.ROUTES,
     *monitoring.ROUTES,
     *history.ROUTES,
-    *auth.ROUTES,
-    *users.ROUTES,
     *create.ROUTES,
     *continuing.ROUTES,
     *custom_search.ROUTES,

@@ -10,7 +10,7 @@ import asyncpg
 import orjson
 
 from resolute.api.call import Call
-from resolute.api.views.users import agent_user_of
+from resolute.api.identity.shown import agent_user_of, queries_of
 from resolute.config import ClusterDefaults
 from resolute.proto.errors import NotFound, refuse
 from resolute.proto.experiment import AgentUser
@@ -52,7 +52,8 @@ class Place:
         found = self.row["agent_user_group"] if self.row is not None else None
         if found and (group := orjson.loads(found)):
             return AgentUser(group["agentUser"], group["agentUid"], group["agentGroup"], group["agentGid"])
-        return await agent_user_of(call.gateway.read, call.principal.user_id, call.gateway.settings.default_task)
+        user = await queries_of(call).user(call.principal.user_id)
+        return agent_user_of(user, call.gateway.settings.default_task)
 
 
 CLUSTERS = Place(None)

@@ -44,12 +44,14 @@ def messages_within(roots: Iterable[type[Written]]) -> dict[str, dict[str, Any]]
 
 
 def classes_within(roots: Iterable[type[Written]]) -> dict[str, type[Any]]:
-    """The same as classes: messages, and subclasses of `WireEnum`."""
+    """The same as classes: messages, and subclasses of `WireEnum`. One class for requests and one for answers may have
+    the same name, where they declare the same."""
     found: dict[str, type[Any]] = {}
     for root in roots:
         for named in _named(root):
-            if found.setdefault(named.wire_name, named) is not named:
-                raise TypeError(f"{named.wire_name} is declared twice: {found[named.wire_name]} and {named}")
+            other = found.setdefault(named.wire_name, named)
+            if other is not named and _declared(other) != _declared(named):
+                raise TypeError(f"{named.wire_name} is declared in two ways, by {other} and by {named}")
     return found
 
 
@@ -76,7 +78,7 @@ def _named(kind: type[Written]) -> Iterator[type[Any]]:
 def _in_type(hint: Any) -> Iterator[type[Any]]:
     found = taken_apart(hint)
     for mark in found.marks:
-        if isinstance(mark, Unparsed):
+        if isinstance(mark, Unparsed) and mark.documented is not None:
             yield from _named(mark.documented)
     for element in typing.get_args(found.bare):
         if element is not ...:

@@ -44,7 +44,12 @@ class Written(BaseModel):
     """Something with fields that the wire has a form for."""
 
     model_config = ConfigDict(
-        frozen=True, extra="ignore", alias_generator=wire.camel, validate_by_name=True, validate_by_alias=True
+        frozen=True,
+        extra="ignore",
+        alias_generator=wire.camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,  # a validator takes a millisecond to build, there are hundreds, and answers need none
     )
     wire_name: ClassVar[str] = ""
     """Its name in the OpenAPI documents, which Determined's clients know."""
@@ -58,6 +63,10 @@ class Written(BaseModel):
     def wire_field(cls, field: str) -> str:
         """What a field is called on the wire, as errors name it."""
         return cls.model_fields[field].alias or field
+
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        """None: a password may be among the fields, and a traceback may show this."""
+        return []
 
     def __wire__(self) -> dict[str, Any]:
         """The object that goes onto the wire; messages within it are written when their turn comes."""
@@ -174,14 +183,16 @@ class Unparsed(Declared):
     """Marks a body that the operation reads by a decoder of its own: the field holds the `RequestBody` as it came.
     `documented` says what the body is."""
 
-    documented: type[Written]
+    documented: type[Written] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.any_schema()
 
 
-def unparsed(documented: type[Written]) -> Unparsed:
-    """`body: InBody[Annotated[RequestBody, unparsed(Reports)]]`"""
+def unparsed(documented: type[Written] | Declared) -> Unparsed:
+    """`body: InBody[Annotated[RequestBody, unparsed(Reports)]]`, or `unparsed(text(4096))` for a bare value."""
+    if isinstance(documented, Declared):
+        return Unparsed(documented.kind)
     return Unparsed(bounded(documented.wire_name), documented)
 
 
@@ -230,6 +241,7 @@ def place_of(request: type[Request], field: str) -> Place:
 
 @cache
 def parts_of(request: type[Request]) -> Parts:
+    request.model_rebuild()
     found: dict[str, list[Parameter]] = {"path": [], "query": [], "body": []}
     for name, hint in hints_of(request).items():
         parameter = Parameter(name, request.wire_field(name), kind_of(hint), is_required(request, name))

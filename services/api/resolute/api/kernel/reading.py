@@ -28,6 +28,7 @@ async def read_request(
     kind: type[AnyRequest], path: Mapping[str, str], query: Mapping[str, Sequence[str]], body: RequestBody
 ) -> AnyRequest:
     """The request as a message of this kind. Raises InvalidConfig. Large bodies are read off the event loop."""
+    parts_of(kind)  # makes its validator, once, on this thread
     if len(body.raw) <= AT_ONCE_BYTES and body.upload is None:
         return read(kind, path, query, _document(kind, body))
     if body.upload is not None:
@@ -44,8 +45,8 @@ def read(
     for parameter in parts.query:
         if texts := [text for text in query.get(parameter.name, ()) if text]:
             given[parameter.name] = texts if parameter.kind.element is not None else texts[-1]
-    if parts.body is not None and document is not NOTHING:
-        given[parts.body.name] = document
+    if parts.body is not None and (document is not NOTHING or parts.body.required):
+        given[parts.body.name] = {} if document is NOTHING else document
     try:
         return kind.model_validate(given, by_alias=True, by_name=False)
     except ValidationError as error:

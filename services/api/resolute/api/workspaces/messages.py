@@ -193,7 +193,7 @@ class NewWorkspace(Input, wire_name="v1PostWorkspaceRequest"):
 
 
 class PostWorkspace(Request):
-    body: InBody[NewWorkspace] = NewWorkspace()
+    body: InBody[NewWorkspace]
 
 
 class NewWorkspaceAnswer(Message, wire_name="v1PostWorkspaceResponse"):
@@ -224,7 +224,7 @@ class WorkspaceChange(Input, wire_name="v1PatchWorkspace"):
 
 class PatchWorkspace(Request):
     id: InPath[Id]
-    body: InBody[WorkspaceChange] = WorkspaceChange()
+    body: InBody[WorkspaceChange]
 
 
 class ChangedWorkspaceAnswer(NewWorkspaceAnswer, wire_name="v1PatchWorkspaceResponse"):
@@ -241,7 +241,7 @@ class NewProject(Input, wire_name="v1PostProjectRequest"):
 
 class PostProject(Request):
     workspace_id: InPath[Id]
-    body: InBody[NewProject] = NewProject()
+    body: InBody[NewProject]
 
 
 class NewProjectAnswer(ProjectAnswer, wire_name="v1PostProjectResponse"):

@@ -1,8 +1,7 @@
-"""Logging in and out, and the question who one is."""
+"""The operations about sessions: logging in and out, and the question who one is."""
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -11,21 +10,29 @@ from resolute.api import devices, passwords, wire
 from resolute.api.call import Call
 from resolute.api.client_address import client_address, counted_as, is_in, parsed
 from resolute.api.edge import origins
+from resolute.api.identity.messages import (
+    CurrentUser,
+    CurrentUserAnswer,
+    GetMe,
+    LegacyMe,
+    LegacyMeAnswer,
+    Login,
+    LoginAnswer,
+    Logout,
+    MeAnswer,
+)
+from resolute.api.identity.shown import queries_of, user_of
+from resolute.api.kernel.messages import Empty
 from resolute.api.logins import Claim
-from resolute.api.routing import ANYONE, SIGNED_IN, Route
-from resolute.api.views.users import user_json, user_of
 from resolute.api.wire import WireError
 from resolute.proto.identity import CloseSessions, OpenSession
 from resolute.service.addresses import is_loopback
 
-BY_NAME = """SELECT id, username, admin, active, display_name, remote, agent_user_group, last_auth_at, modified_at
-FROM read_identity.users WHERE username = $1"""
 
-
-async def login(call: Call) -> web.StreamResponse:
+async def login(call: Call, request: Login) -> web.StreamResponse:
     """A token for whoever knows the password; also set as the cookie `auth`."""
-    username = str(call.body.get("username") or "")
-    form = passwords.client_form(str(call.body.get("password") or ""), hashed=bool(call.body.get("isHashed")))
+    username = request.body.username
+    form = passwords.client_form(request.body.password, hashed=request.body.is_hashed)
     cookie = call.request.cookies.get(devices.COOKIE, "")
     account = await call.gateway.logins.account(Claim(username, form, _address(call), call.principal, cookie))
     if not form and not _called_by_its_own_name(call):
@@ -71,7 +78,7 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
     opened_at = gateway.context.now()
     token, expires_at = await gateway.sessions.open(user_id, session_id, opened_at)
     await call.send(OpenSession(user_id, session_id, opened_at, expires_at), cause=call.cause_of(username))
-    response = wire.json_response({"token": token, "user": await user_of(gateway.read, user_id)})
+    response = wire.json_response(LoginAnswer(token=token, user=await user_of(call, user_id)))
     lifetime = gateway.settings.session_lifetime_days * 86400
     trusted = gateway.settings.trusted_proxies
     secure = origins.asked(call.request, trusted).secure
@@ -89,36 +96,29 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
     return response
 
 
-async def logout(call: Call) -> web.StreamResponse:
+async def logout(call: Call, request: Logout) -> web.StreamResponse:
     """End the session that asks."""
     session_id = call.principal.session_id
     if session_id is not None:
         await call.gateway.sessions.close(session_id)
         await call.send(CloseSessions(call.principal.user_id, (session_id,)))
-    response = wire.json_response({})
+    response = wire.json_response(Empty())
     response.del_cookie("auth", path="/")
     return response
 
 
-async def me(call: Call) -> dict[str, Any]:
+async def current_user(call: Call, request: CurrentUser) -> CurrentUserAnswer:
     """Who one is."""
-    return {"user": await user_of(call.gateway.read, call.principal.user_id)}
+    return CurrentUserAnswer(user=await user_of(call, call.principal.user_id))
 
 
-async def legacy_me(call: Call) -> dict[str, Any]:
+async def me(call: Call, request: GetMe) -> MeAnswer:
+    """Who one is."""
+    return MeAnswer(user=await user_of(call, call.principal.user_id))
+
+
+async def legacy_me(call: Call, request: LegacyMe) -> LegacyMeAnswer:
     """Who one is, for older clients."""
-    row = await call.gateway.read.row(BY_NAME, call.principal.username)
+    row = await queries_of(call).user_named(call.principal.username)
     assert row is not None  # a session's user was joined with this very table
-    user = user_json(row)
-    return {"id": user["id"], "username": user["username"], "admin": user["admin"], "active": user["active"]}
-
-
-ONE = SIGNED_IN.oneself()
-
-ROUTES = (
-    Route("Login", "POST", "/api/v1/auth/login", login, ANYONE),
-    Route("Logout", "POST", "/api/v1/auth/logout", logout, ONE),
-    Route("CurrentUser", "GET", "/api/v1/auth/user", me, ONE),
-    Route("GetMe", "GET", "/api/v1/me", me, ONE),
-    Route("LegacyMe", "GET", "/users/me", legacy_me, ONE),
-)
+    return LegacyMeAnswer(id=row.id, username=row.username, admin=row.admin, active=row.active)
