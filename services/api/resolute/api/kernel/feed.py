@@ -17,7 +17,7 @@ from prometheus_client import Counter
 
 from resolute.api.database import outages
 from resolute.api.kernel.fold import Refusal
-from resolute.api.kernel.tables import SliceTables
+from resolute.api.kernel.tables import Kept, SliceTables
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Recorded
@@ -31,10 +31,9 @@ DURABLY = "BEGIN"
 SOON_DURABLY = "BEGIN; SET LOCAL synchronous_commit = off"
 """For tables that nobody reads yet: what a power cut takes away grows again."""
 
-KEPT_ROWS = 5_000
-"""So many rows of a slice stay in memory between two batches, at most."""
+KEPT = Kept(rows=1_000, bytes=2**21)
 
-KEPT_ROWS_GROWING = 100_000
+KEPT_GROWING = Kept(rows=100_000, bytes=2**25)
 
 
 class NotShown(Unavailable):
@@ -60,7 +59,7 @@ class Feed:
         self._pool, self._log = pool, log
         self.tables = sorted(tables, key=lambda one: one.schema)  # gateways lock in one order, and never each other out
         self._begin = SOON_DURABLY if growing else DURABLY
-        self._kept_rows = KEPT_ROWS_GROWING if growing else KEPT_ROWS
+        self._kept = KEPT_GROWING if growing else KEPT
 
     @property
     def position(self) -> int:
@@ -74,10 +73,6 @@ class Feed:
 
     def add(self, tables: Iterable[SliceTables]) -> None:
         self.tables = sorted([*self.tables, *tables], key=lambda one: one.schema)
-
-    def without(self, tables: Iterable[SliceTables]) -> None:
-        taken = set(tables)
-        self.tables = [one for one in self.tables if one not in taken]
 
     async def handle(self, events: Sequence[Recorded]) -> None:
         """Show what is new in `events`, which follow each other without a gap.
@@ -166,7 +161,7 @@ class Feed:
         finally:
             for one in group:
                 if moved:
-                    one.written(fresh[-1].position, self._kept_rows)
+                    one.written(fresh[-1].position, self._kept)
                 else:
                     one.forget()
         return moved

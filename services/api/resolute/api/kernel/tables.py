@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,15 @@ PROGRESS = """CREATE TABLE {schema}.progress (
     grown uuid NOT NULL DEFAULT gen_random_uuid()  -- another whenever the tables were made anew
 ) WITH (fillfactor = 20);
 INSERT INTO {schema}.progress (position) VALUES (0)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How much of a slice stays in memory between two batches, at most."""
+
+    rows: int
+    bytes: int
+    """Of what was written, as JSON: a checkpoint may list many thousand files. In memory it is several times that."""
 
 
 class SliceTables:
@@ -59,12 +69,13 @@ class SliceTables:
     def forget(self) -> None:
         """Forget all rows in memory, and what was folded and is not written."""
         self.rows = CachedRows(self.projection.tables, whole=bool(self.grown) and self.position == 0)
+        self._written_bytes = 0
 
-    def written(self, position: int, kept_rows: int) -> None:
+    def written(self, position: int, kept: Kept) -> None:
         """What was folded is in the tables now, which stand at `position`."""
         self.position = position
         self.rows.written()
-        if len(self.rows) > kept_rows:
+        if len(self.rows) > kept.rows or self._written_bytes > kept.bytes:
             self.forget()
 
     def ddl(self) -> str:
@@ -100,7 +111,7 @@ class SliceTables:
         changes = self.rows.changes()
         for stored in self._in_postgres:
             if changed := changes.get(stored.table):
-                await stored.write(connection, changed)
+                self._written_bytes += await stored.write(connection, changed)
 
 
 class TableInPostgres:
@@ -144,12 +155,16 @@ class TableInPostgres:
     def _readers(self) -> Sequence[Callable[[Any], Any] | None]:
         return [_reader(column) for column in self.table.columns]
 
-    async def write(self, connection: asyncpg.Connection, changed: Mapping[Key, Any]) -> None:
+    async def write(self, connection: asyncpg.Connection, changed: Mapping[Key, Any]) -> int:
+        """How many bytes were written."""
         removed = [key for key, row in changed.items() if row is None]
         if removed:
             await connection.execute(self._remove, *_by_column(removed))
-        if len(removed) < len(changed):
-            await connection.execute(self._upsert, self._encoded(row for row in changed.values() if row is not None))
+        if len(removed) == len(changed):
+            return 0
+        encoded = self._encoded(row for row in changed.values() if row is not None)
+        await connection.execute(self._upsert, encoded)
+        return len(encoded)
 
     def _encoded(self, rows: Iterable[Any]) -> str:
         written = [self._written(row) for row in rows]
