@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from resolute.api.kernel.cache import memory_rows
+from resolute.api.kernel.feed import TablesLost
 from resolute.api.kernel.fold import fold
 from resolute.api.kernel.growth import FEW, grow
 from resolute.api.kernel.readmodel import Growing, ReadModel
@@ -226,8 +227,74 @@ async def test_old_tables_that_no_gateway_brings_forward_are_not_answered_from_f
         await append(log, *(joined(f"agent-{n}") for n in range(FEW + 200)))
         await old.catch_up()
         new = await prepared(pool, log, tmp_path, 2, 1)
+        await new.reached(await append(log, joined("late")))
+        assert not new.answerable.is_set()
         with pytest.raises(Growing):
-            await new.reached(await append(log, joined("late")))
+            await visitors(new)
+        await grow(new)
+        assert len(await visitors(new)) == FEW + 201
+
+
+async def test_a_gateway_that_was_restarted_does_not_answer_from_old_tables_that_show_less(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log = MemoryEventLog()
+    async with database(postgres_dsn) as pool:
+        await prepared(pool, log, tmp_path)
+        await append(log, joined("a"))
+        new = await prepared(pool, log, tmp_path, 2, 1)
+        await grow(new)
+        assert await visitors(new) == ["a"]
+        await append(log, joined("b"))
+        restarted = await prepared(pool, log, tmp_path, 2, 1)  # the old tables show nothing yet
+        with pytest.raises(Growing):
+            await visitors(restarted)
+        await grow(restarted)
+        assert await visitors(restarted) == ["a", "b"]
+
+
+async def test_tables_are_not_replaced_while_somebody_reads_them_and_readers_do_not_wait_for_that(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log = MemoryEventLog()
+    async with database(postgres_dsn) as pool:
+        read = await prepared(pool, log, tmp_path)
+        await append(log, joined("a"), joined("b", "nowhere"))
+        await read.catch_up()
+        [(consumer, position, _)] = log.aside
+        await log.ask_again(consumer, position)
+        async with pool.acquire() as backup:
+            transaction = backup.transaction()
+            await transaction.start()
+            await backup.fetch("SELECT * FROM read_toy_v1.houses")
+            again = asyncio.create_task(read.again())
+            for _ in range(20):
+                async with asyncio.timeout(30):
+                    assert await visitors(read) == ["a"]
+                await asyncio.sleep(0.02)
+            assert not again.done()
+            await transaction.rollback()
+        await again
+        assert await visitors(read) == ["a"]
+        await read.reached(await append(log, joined("c")))
+        assert await visitors(read) == ["a", "c"]
+
+
+async def test_a_question_to_tables_that_were_lost_does_not_take_those_away_that_were_made_since(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log = MemoryEventLog()
+    async with database(postgres_dsn) as pool:
+        read = await prepared(pool, log, tmp_path)
+        await append(log, joined("a"))
+        await read.catch_up()
+        with pytest.raises(TablesLost), read.noticing_loss():
+            await read.drop()
+            await read.prepare()
+            await grow(read)
+            raise TablesLost("noticed late")
+        assert not read.lost.is_set()
+        assert await visitors(read) == ["a"]
 
 
 async def test_a_question_that_waits_while_answers_move_over_is_answered_from_the_new_tables(

@@ -71,9 +71,10 @@ class LagWatch:
 
     async def _too_far_behind(self) -> str:
         """Why the gateway is not ready; empty when its tables are near enough to the log."""
-        head, shown = await self._log.head(), self._read.shown
-        if shown < head:
-            shown = await self._read.position()  # another gateway may have brought the tables further
+        head = await self._log.head()
+        # Another gateway may have brought the tables further; and tables that were made anew are noticed here, when no
+        # event and no question makes this gateway notice them.
+        shown = await self._read.position()
         behind_s = self._lag.look(self._now_s(), head, shown)
         _BEHIND.set(behind_s)
         if behind_s <= self._behind_max_s:

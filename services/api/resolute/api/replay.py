@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from resolute.api import audit
 from resolute.api.asking import Asking, asking, chosen, paths_of
 from resolute.api.gateway import Gateway
-from resolute.api.kernel.growth import grow
+from resolute.api.kernel.growth import FEW, grow
 from resolute.api.kernel.readmodel import Progress
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
@@ -139,8 +139,10 @@ async def compare(
         await rebuilt.prepare()
         await grow(rebuilt, grown)
         await in_use.prepare()
-        if growing := [one.schema for one in in_use.growing]:
+        head = await log.head()
+        if growing := [one.schema for one in in_use.growing if head - one.position > FEW]:
             raise Unavailable(f"{', '.join(growing)}: still growing from the log; try again when a gateway is ready")
+        await grow(in_use)
         async with (
             asking(Gateway(context, settings, pool, in_use)) as shown,
             asking(Gateway(context, settings, pool, rebuilt)) as anew,

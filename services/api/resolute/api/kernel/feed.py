@@ -135,8 +135,14 @@ class Feed:
             rows = await self._pool.fetch(" UNION ALL ".join(one_each))
         return {schema: (position, grown) for schema, position, grown in rows}
 
-    async def _shown(self, group: Sequence[SliceTables], fresh: Sequence[Recorded]) -> bool:
-        """Whether `fresh` was written: it is not when another gateway moved one of the tables meanwhile."""
+    async def _shown(
+        self, group: Sequence[SliceTables], fresh: Sequence[Recorded], *, tried_alone: bool = False
+    ) -> bool:
+        """Whether `fresh` was written: it is not when another gateway moved one of the tables meanwhile.
+
+        Where the database refuses the rows of many events, fewer are tried, until one event of one slice is left. When
+        that one fails twice, it is set aside.
+        """
         try:
             return await self._written(group, fresh)
         except Unavailable:
@@ -146,6 +152,8 @@ class Feed:
                 return await self._shown(group, fresh[: len(fresh) // 2])  # `handle` goes on behind them
             if len(group) > 1:
                 return await self._shown(group[:1], fresh)
+            if not tried_alone:
+                return await self._shown(group, fresh, tried_alone=True)
             await self._set_aside(group[0], Refusal(fresh[0], error))
             return await self._written(group, fresh, skip=True)
 
@@ -192,7 +200,8 @@ class Feed:
             kind=type(recorded.event).__name__,
             exc_info=refusal.error,
         )
-        await self._log.set_aside(tables.asides, recorded.position, repr(refusal.error))
+        if tables.asides:
+            await self._log.set_aside(tables.asides, recorded.position, repr(refusal.error))
         tables.refused.add(recorded.position)
         UNSHOWN.labels(tables.projection.slice).inc()
 
@@ -218,10 +227,14 @@ def known_errors() -> Iterator[None]:
 
 
 async def caught_up(feed: Feed, log: EventLog, position: int, page: int, turn: asyncio.Lock) -> None:
-    """Return once the tables of the feed show everything up to `position`. `turn`: held while one page is shown."""
+    """Return once the tables of the feed show everything up to `position`. `turn`: held while one page is shown.
+
+    Raises Unavailable while the database is away, and where the log ends before that position.
+    """
     while feed.shown < position:
         async with turn:
             if feed.shown < position:
                 events = await log.read_next(feed.position, page)
-                if events:
-                    await feed.handle(events)
+                if not events:
+                    raise Unavailable(f"the log ends before position {position}: it has lost events that were shown")
+                await feed.handle(events)

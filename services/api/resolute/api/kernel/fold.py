@@ -9,6 +9,10 @@ from resolute.api.kernel.cache import CachedRows, Missing, Wanted
 from resolute.api.kernel.rows import Project
 from resolute.proto.message import Recorded
 
+FORESEEN_CHANGES = 1_000
+"""How many changes of rows may be made, and undone again, to find out what later events want. An experiment that is
+deleted takes many thousand rows with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -51,6 +55,8 @@ def _foreseen(project: Project, rows: CachedRows, events: Iterable[Recorded]) ->
     start = rows.mark()
     for recorded in events:
         mark = rows.mark()
+        if mark - start > FORESEEN_CHANGES:
+            break
         try:
             project(recorded, rows)
         except Missing as missing:

@@ -62,7 +62,6 @@ async def _grown(read: ReadModel, tables: Sequence[SliceTables], note: Note) -> 
         upcoming.cancel()
     for one in tables:
         await settle(read.pool, one)
-    await read.joined(Feed(read.pool, read.log, tables))
     slices = [one.schema for one in tables]
     log_.info("tables have grown", schemas=slices, events=head - first, took_s=time.monotonic() - began)
 

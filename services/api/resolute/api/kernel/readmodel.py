@@ -177,11 +177,12 @@ class ReadModel:
         self._tell_how_it_stands()
 
     async def _lent(self, tables: SliceTables, head: int) -> Borrowed | None:
-        """The latest earlier version that its queries can read, if gateways still bring it forward."""
+        """The latest earlier version that its queries can read, if gateways still bring it forward, and if it shows no
+        less than the tables themselves, from which a gateway may have answered before it was restarted."""
         for version in sorted(tables.projection.also_reads, reverse=True):
             schema = schema_of(tables.projection.slice, version) + self._suffix
             position = await self._position_of(schema)
-            if position is not None and head - position < BORROWED_BEHIND:
+            if position is not None and position >= tables.position and head - position < BORROWED_BEHIND:
                 return Borrowed(schema, position)
         return None
 
@@ -204,12 +205,15 @@ class ReadModel:
 
     async def joined(self, feed: Feed) -> None:
         """From now on these tables, which have grown, follow the log with the others, and answers come from them."""
-        lent = [one for tables in feed.tables if (one := self._borrowed.get(tables.projection.slice))]
+        names = sorted(tables.projection.slice for tables in feed.tables)
+        lent = [self._borrowed[name] for name in names if name in self._borrowed]
         async with _all_closed(lent):
             for one in lent:
                 one.position = max(one.position, await self._position_of(one.schema) or 0)
-            needed = max([await self.log.head(), *(one.position for one in lent)])
             async with self._turn:
+                # Whoever was told within this turn that answers show a position reads these tables afterwards.
+                shown = (one.shown for one in self._following.tables)
+                needed = max([await self.log.head(), *shown, *(one.position for one in lent)])
                 await caught_up(feed, self.log, needed, PAGE, asyncio.Lock())
                 for tables in feed.tables:
                     tables.forget()  # while they grew, far more rows were kept in memory
@@ -241,7 +245,7 @@ class ReadModel:
         """Where the tables stand that answers come from. Raises TablesLost when they are growing anew."""
         with self.noticing_loss():
             await self._following.look()
-        for one in self._borrowed.values():
+        for one in list(self._borrowed.values()):  # some may be given back meanwhile
             one.position = max(one.position, await self._position_of(one.schema) or 0)
         return self.shown
 
@@ -265,14 +269,18 @@ class ReadModel:
             await self._others_reach(position)
 
     async def _others_reach(self, position: int) -> None:
-        """Wait for the gateways that bring the borrowed tables forward."""
+        """Wait for the gateways that bring the borrowed tables forward. Tables that none brings forward are given up:
+        from then on, questions about their slices are refused until the slices' own tables have grown."""
         try:
             async with asyncio.timeout(LOOKED_FOR_S):
                 while await self.position() < position:  # noqa: ASYNC110  (another process brings them there)
                     await asyncio.sleep(LOOK_EVERY_S)
         except TimeoutError:
-            slices = ", ".join(sorted(self._borrowed))
-            raise Growing(slices, self.growth) from None
+            for name, one in list(self._borrowed.items()):
+                if one.position < position:
+                    del self._borrowed[name]
+            self._statements.clear()
+            self._tell_how_it_stands()
 
     async def catch_up(self) -> None:
         """Show everything the log holds now, and make sure that the tables still do."""
@@ -281,10 +289,13 @@ class ReadModel:
 
     @contextmanager
     def noticing_loss(self) -> Iterator[None]:
-        """Within this, tables that turn out to be missing set `lost`."""
+        """Tables that turn out to be missing within this context are no longer answered from, and `lost` is set."""
+        following = self._following
         try:
             yield
         except TablesLost:
+            if self._following is not following:
+                raise  # `prepare` has made the tables anew since
             self._following = Feed(self.pool, self.log)
             self._statements.clear()
             self.answerable.clear()

@@ -23,6 +23,10 @@ PAGE = 2_000
 
 ANEW = "_anew"
 
+LOCK_TIMEOUT_MS = 200
+
+TRY_EVERY_S = 0.2
+
 SETTLE = "UPDATE {schema}.progress SET position = position"
 
 
@@ -58,8 +62,7 @@ async def regrown(
         feed = Feed(pool, log, [anew], growing=True)
         await caught_up(feed, log, await log.head(), PAGE, asyncio.Lock())
         await settle(pool, anew)
-        async with turn:
-            await _replaced(pool, log, tables, anew, feed)
+        await _replaced(pool, log, tables, anew, feed, turn)
         for position in set(asked) - anew.refused:
             await log.settle(tables.asides, position)
         log_.info("the tables of a slice were grown anew", schema=tables.schema, asked_for=list(asked))
@@ -73,15 +76,40 @@ async def _made(pool: asyncpg.Pool, anew: SliceTables) -> None:
     anew.forget()
 
 
-async def _replaced(pool: asyncpg.Pool, log: EventLog, tables: SliceTables, anew: SliceTables, feed: Feed) -> None:
+async def _replaced(
+    pool: asyncpg.Pool, log: EventLog, tables: SliceTables, anew: SliceTables, feed: Feed, turn: asyncio.Lock
+) -> None:
+    """Put the new tables in the place of the others, as soon as nobody uses those for a moment.
+
+    Whoever asks for a lock on tables makes all later readers wait behind it. So it is asked for briefly and for all
+    tables at once, and again after a pause: a backup may read them for an hour.
+    """
     while True:
-        with known_errors():
-            async with pool.acquire() as connection, connection.transaction():
-                shown: int = await connection.fetchval(f"SELECT position FROM {tables.schema}.progress FOR UPDATE")
-                if shown <= anew.position:
+        await caught_up(feed, log, await log.head(), PAGE, asyncio.Lock())
+        async with turn:
+            if await _swapped(pool, tables, anew):
+                tables.position, tables.grown = anew.position, anew.grown
+                tables.forget()
+                return
+        await asyncio.sleep(TRY_EVERY_S)
+
+
+async def _swapped(pool: asyncpg.Pool, tables: SliceTables, anew: SliceTables) -> bool:
+    """Whether the new tables have taken the place of the others: not while those are in use, or show more."""
+    names = ", ".join(
+        f"{tables.schema}.{name}" for name in ("progress", *(one.name for one in tables.projection.tables))
+    )
+    with known_errors():
+        async with pool.acquire() as connection:
+            try:
+                async with connection.transaction():
+                    await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_MS}ms'")
+                    await connection.execute(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE")
+                    shown: int = await connection.fetchval(f"SELECT position FROM {tables.schema}.progress")
+                    if shown > anew.position:
+                        return False
                     await connection.execute(f"DROP SCHEMA {tables.schema} CASCADE")
                     await connection.execute(f"ALTER SCHEMA {anew.schema} RENAME TO {tables.schema}")
-                    break
-        await caught_up(feed, log, shown, PAGE, asyncio.Lock())  # another gateway went on meanwhile
-    tables.position, tables.grown = anew.position, anew.grown
-    tables.forget()
+            except asyncpg.LockNotAvailableError:
+                return False
+    return True

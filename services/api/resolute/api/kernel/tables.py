@@ -48,10 +48,11 @@ class SliceTables:
 
     def __init__(self, projection: Projection, suffix: str = "", asides: str = "") -> None:
         """`suffix`: what the schema's name ends in, for tables beside those that answers come from. `asides`: the name
-        under which events are set aside that cannot be shown, if not the schema's."""
+        under which events are set aside that cannot be shown: of the usual tables the schema's; of tables beside them
+        none, if it is not given, so that such events are only noted in the gateway's own log."""
         self.projection = projection
         self.schema = projection.schema + suffix
-        self.asides = asides or self.schema
+        self.asides = asides or ("" if suffix else self.schema)
         self.position = 0
         self.seen = 0
         self.grown = ""
@@ -171,7 +172,7 @@ class TableInPostgres:
         try:
             return orjson.dumps(written).decode()
         except TypeError:  # a whole number beyond 64 bits, in a document that a person wrote
-            return to_json(written).decode()
+            return to_json(written, inf_nan_mode="null").decode()
 
     def _written(self, row: Any) -> Any:
         """What JSON has no word for goes as text, which the columns read."""

@@ -21,9 +21,10 @@ log_ = structlog.get_logger()
 IN_USE = """INSERT INTO api.read_models (schema, position, used_at) VALUES ($1, $2, now())
 ON CONFLICT (schema) DO UPDATE SET position = EXCLUDED.position, used_at = now()"""
 
-# Before slices had versions of their own, all tables stood in one schema, `read_v4`.
+# Before slices had versions of their own, all tables stood in one schema, `read_v4`. Tables that were grown beside
+# others are left behind by a process that was killed.
 OTHERS = """SELECT nspname FROM pg_namespace
-WHERE nspname ~ '^read_([a-z_]+_)?v[0-9]+$' AND nspname <> ALL($1::text[]) ORDER BY nspname"""
+WHERE nspname ~ '^read_([a-z_]+_)?v[0-9]+(_anew|_replay)?$' AND nspname <> ALL($1::text[]) ORDER BY nspname"""
 
 # Tables that have come further, or show all there is, may have a gateway.
 LOOKED_AT = """INSERT INTO api.read_models AS known (schema, position, used_at) VALUES ($1, $2, now())
