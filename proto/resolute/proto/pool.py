@@ -347,6 +347,8 @@ class JobMoved(PoolEvent):
     """That of the neighbour, which the job adopts."""
     experiment_id: int | None = None
     """See JobReference. None in events of releases that recorded none."""
+    priority_before: int | None = None
+    """The priority that the job had. None in events of releases that recorded none."""
 
 
 NUMBERED = (AllocationRequested, SlotsAssigned)

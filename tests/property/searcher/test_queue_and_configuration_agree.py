@@ -119,3 +119,20 @@ def test_a_job_that_is_moved_adopts_the_priority_of_its_neighbour_in_its_configu
     made.ask(MoveJob("default", made.experiment.job_id, behind_of="n1"))
     made.follow()
     assert len(made.log) == before, "it stands there already"
+
+
+def test_a_priority_that_was_set_after_a_move_is_not_undone_when_the_move_is_handled_late_or_again() -> None:
+    made = cluster()
+    made.decide(EditExperiment(EXPERIMENT, {"priority": 1}))
+    while made.follow():
+        pass
+    made.ask(MoveJob("default", made.experiment.job_id, behind_of="n1"))
+    made.decide(EditExperiment(EXPERIMENT, {"priority": 5}))
+    while made.follow():
+        pass
+    assert made.priorities == (5, 5)
+    [moved] = (event for event in made.log if isinstance(event, JobMoved))
+    made.decide(moved)
+    while made.follow():
+        pass
+    assert made.priorities == (5, 5)

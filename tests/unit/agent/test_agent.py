@@ -36,6 +36,7 @@ from resolute.proto.pool import (
     StopTask,
     TaskReport,
 )
+from resolute.service import poison_guard
 from tests.unit.agent.test_environment import SITE, SPEC
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -655,3 +656,7 @@ async def test_a_task_that_prints_now_and_then_is_not_looked_at_for_every_line(t
         printed += [f"line {number}" for number in range(150, 153)]
         s.runtime.end("r1")
         await s.until(lambda: s.texts() == printed)
+
+
+def test_a_refused_report_of_a_start_comes_again_while_a_scheduler_that_died_of_it_still_notes_what_it_does() -> None:
+    assert 3 * task.START_AGAIN_MOST_S < poison_guard.CAREFUL_S

@@ -59,7 +59,8 @@ def move(pool: Pool, command: MoveJob, policy_name: str) -> JobMoved | None:
             f"move {neighbour_id} first, next to any other job",
         )
     place = _decimal(numerator, decimals)
-    return JobMoved(command.job_id, neighbour_id, side, place, priority, **_reference(pool, command.job_id))
+    reference = _reference(pool, command.job_id)
+    return JobMoved(command.job_id, neighbour_id, side, place, priority, **reference, priority_before=job.priority)
 
 
 def _reference(pool: Pool, job_id: str) -> JobReference:

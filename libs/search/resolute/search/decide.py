@@ -92,8 +92,8 @@ def _on_notification(notification: Notification, experiment: Experiment, ids: Tr
             return reports.checkpointed(experiment, notification)
         case CheckpointDeletionRequested(uuid=uuid) | CheckpointFilesRemoved(uuid=uuid):
             return reports.checkpoint_lost(experiment, uuid)
-        case JobMoved(priority=priority):
-            return user_commands.adopt_priority(experiment, priority)
+        case JobMoved():
+            return user_commands.adopt_priority(experiment, notification)
         case CloseTrial():
             return reports.close_trial(experiment, notification, ids)
         case CoverTarget():

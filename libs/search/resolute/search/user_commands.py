@@ -21,6 +21,7 @@ from resolute.proto.experiment import (
     SearchBracket,
 )
 from resolute.proto.message import Event, Object
+from resolute.proto.pool import JobMoved
 from resolute.proto.queue import JobSetting
 from resolute.proto.states import GONE, RUNNING, StopAs, TrialState, is_finished, is_stopping
 from resolute.proto.states import ExperimentState as State
@@ -153,11 +154,18 @@ def edit(experiment: Experiment, changes: Object) -> list[Event]:
     return [ExperimentEdited(changes), *_leaving(experiment, changes.get("resource_pool"))] if changes else []
 
 
-def adopt_priority(experiment: Experiment, priority: int) -> list[Event]:
-    """The job was moved in its pool's queue, and has the priority of its neighbour: the configuration says so too."""
-    if experiment.state in (State.ABSENT, *GONE) or experiment.settings.priority == priority:
+def adopt_priority(experiment: Experiment, moved: JobMoved) -> list[Event]:
+    """The job was moved in its pool's queue, and has the priority of its neighbour: the configuration says so too.
+
+    The move may have been recorded a while ago, or be handled for a second time. Where the configuration has another
+    priority than the job had before the move, somebody has edited it since: that counts, and the queue follows it.
+    """
+    configured = experiment.settings.priority
+    if experiment.state in (State.ABSENT, *GONE) or configured == moved.priority:
         return []
-    return edit(experiment, {JobSetting.PRIORITY.value: priority})
+    if moved.priority_before is not None and configured not in (None, moved.priority_before):
+        return []
+    return edit(experiment, {JobSetting.PRIORITY.value: moved.priority})
 
 
 def add_label(experiment: Experiment, label: str) -> list[Event]:

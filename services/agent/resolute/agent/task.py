@@ -45,8 +45,10 @@ loses."""
 TRICKLE_BYTES = 8192
 """Output of fewer bytes than this counts as a little."""
 
-START_AGAIN_S, START_AGAIN_MOST_S = 5.0, 60.0
-"""The first and the longest pause before a report of a start that was refused is sent again."""
+START_AGAIN_S, START_AGAIN_MOST_S = 5.0, 15.0
+"""The first and the longest pause before a report of a start that was refused is sent again. The longest is well below
+the minute for which a scheduler that has just started notes what it does before it does it (`poison_guard.CAREFUL_S`):
+a report of which schedulers die is then refused by all of them."""
 
 CANNOT_START = 125
 """The exit code of a task that never ran, as container engines have it."""

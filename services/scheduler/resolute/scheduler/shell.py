@@ -136,6 +136,7 @@ class Scheduler:
         differs = settings is not None and settings != state.settings
         if differs or (state.removed is not None) == is_named:
             wish = ConfigurePools(pool_name, names, settings)
+            log_.warning("the configuration changes a pool", pool=pool_name, named=is_named, settings_differ=differs)
             cause = Cause(f"configured/{uuid4()}", actor=CONFIGURATION)
             await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
         self._rules_of(pool_name, await self._pools.state(_stream(pool_name)))

@@ -33,19 +33,22 @@ LOOK_AGAIN_S = 0.25
 
 async def reached(call: Call, experiment_id: int, job_id: str, setting: JobSetting) -> None:
     """Return when the queue and the configuration agree. Raises Unavailable where that takes too long."""
+    try:
+        async with asyncio.timeout(FOLLOWED_WITHIN_S):
+            await _until_they_agree(call, experiment_id, job_id, setting)
+    except TimeoutError:
+        raise Unavailable(
+            f"the {setting} of experiment {experiment_id} was changed, and the queue does not go by it yet: the "
+            "scheduler or the searcher does not answer; the change takes effect when it does"
+        ) from None
+
+
+async def _until_they_agree(call: Call, experiment_id: int, job_id: str, setting: JobSetting) -> None:
     gateway, about = call.gateway, (signals.job(job_id), signals.configuration(experiment_id))
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + FOLLOWED_WITHIN_S
     while True:
         heard = gateway.signals.heard(*about)
         await gateway.read.catch_up()
         if await gateway.read.value(SETTINGS[setting], experiment_id):
             return
-        left = deadline - loop.time()
-        if left <= 0:
-            raise Unavailable(
-                f"the {setting} of experiment {experiment_id} was changed, and the queue does not go by it yet: the "
-                "scheduler or the searcher does not answer; the change takes effect when it does"
-            )
         if gateway.signals.heard(*about) == heard:
-            await gateway.signals.wait(*about, timeout_s=min(left, LOOK_AGAIN_S))
+            await gateway.signals.wait(*about, timeout_s=LOOK_AGAIN_S)

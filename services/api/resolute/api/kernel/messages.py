@@ -46,6 +46,7 @@ class Written(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="ignore",
+        hide_input_in_errors=True,  # a password may be among it
         alias_generator=wire.camel,
         validate_by_name=True,
         validate_by_alias=True,
