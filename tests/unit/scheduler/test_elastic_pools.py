@@ -6,6 +6,7 @@ import pytest
 
 from resolute.proto.pool import (
     AgentDisabled,
+    AgentJoined,
     AgentLost,
     AllocationExited,
     CheckFit,
@@ -296,6 +297,14 @@ def test_fewer_allowed_than_there_are_means_the_busy_ones_finish_first() -> None
             pool.finish(allocation)
     pool.settle()
     assert len(pool.running) == 1
+
+
+def test_an_instance_goes_on_serving_when_its_agent_restarts_with_a_slot_less() -> None:
+    pool = cloud(min_instances=1, instance_slots=2).settle()
+    (serving,) = pool.in_state(State.SERVING)
+    pool.story.when(hello(serving.agent_id, 1))
+    assert isinstance(pool.story.latest[0], AgentJoined)
+    assert [instance.number for instance in pool.in_state(State.SERVING)] == [serving.number]
 
 
 def test_an_agent_that_comes_back_does_not_save_an_instance_that_is_leaving() -> None:
