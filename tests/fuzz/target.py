@@ -26,6 +26,7 @@ import asyncpg
 import orjson
 import structlog
 
+from resolute.api.kernel.growth import grow
 from resolute.api.places import PLACES, place_of
 from resolute.api.routing import Caller
 from resolute.api.shell import connect
@@ -100,6 +101,7 @@ class Target:
         named = [(one.kind, value) for one in access.subjects for value in one.values(path, document)]
         shown = read_model(self._pool, self._cluster.log)
         await shown.prepare()
+        await grow(shown)
         owners = {(await place_of(shown, kind, value)).owner_id for kind, value in named if kind in PLACES}
         return owners == {USER}
 
