@@ -57,7 +57,7 @@ class Feed:
         self, pool: asyncpg.Pool, log: EventLog, tables: Iterable[SliceTables] = (), *, growing: bool = False
     ) -> None:
         self._pool, self._log = pool, log
-        self.tables = sorted(tables, key=lambda one: one.schema)  # gateways lock in one order, and never each other out
+        self.tables = sorted(tables, key=lambda one: one.schema)  # all gateways lock in this order: no deadlock
         self._begin = SOON_DURABLY if growing else DURABLY
         self._kept = KEPT_GROWING if growing else KEPT
 
@@ -90,7 +90,7 @@ class Feed:
         return [one for one in self.tables if one.position == behind] if behind < end else []
 
     def _fresh(self, group: Sequence[SliceTables], events: Sequence[Recorded]) -> list[Recorded]:
-        """What the group does not show yet, up to where the next ones stand: from there they go together."""
+        """What the group does not show yet, up to where the next tables stand, which then join the group."""
         begin = group[0].position
         end = min((one.position for one in self.tables if one.position > begin), default=events[-1].position)
         fresh = [recorded for recorded in events if begin < recorded.position <= end]
@@ -106,7 +106,7 @@ class Feed:
     async def look(self) -> None:
         """Find out how far the tables are. Raises TablesLost when they show less than they did: they grow anew."""
         tables = list(self.tables)
-        before = [one.shown for one in tables]  # what is shown while the question travels comes on top
+        before = [one.shown for one in tables]  # this process may show more by the time of the answer
         found = await self._found(tables)
         for one, known in zip(tables, before, strict=True):
             position, _ = found[one.schema]
@@ -149,7 +149,7 @@ class Feed:
             raise
         except Exception as error:  # noqa: BLE001  (whatever it is, most events are not to blame)
             if len(fresh) > 1:
-                return await self._shown(group, fresh[: len(fresh) // 2])  # `handle` goes on behind them
+                return await self._shown(group, fresh[: len(fresh) // 2])  # `handle` shows the rest afterwards
             if len(group) > 1:
                 return await self._shown(group[:1], fresh)
             if not tried_alone:
@@ -176,7 +176,7 @@ class Feed:
 
     async def _commit(self, connection: asyncpg.Connection, group: Sequence[SliceTables], to: int) -> bool:
         try:
-            # One journey: the transaction begins with the statement that locks the positions.
+            # Both statements are sent at once: BEGIN, and the statement that locks the positions.
             if await connection.execute(f"{self._begin}; {_advance(group, to)}") != f"SELECT {len(group)}":
                 await connection.execute("ROLLBACK")
                 return False

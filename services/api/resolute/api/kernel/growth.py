@@ -19,7 +19,7 @@ from resolute.api.kernel.tables import SliceTables
 log_ = structlog.get_logger()
 
 FEW = 1_000
-"""Tables that are no more events behind the log than this are brought forward at once, without any of this."""
+"""Tables that are no more events behind the log than this are brought forward at once, not in large steps."""
 
 LOOK_EVERY_S = 0.2
 

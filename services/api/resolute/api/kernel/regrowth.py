@@ -32,7 +32,7 @@ SETTLE = "UPDATE {schema}.progress SET position = position"
 
 @asynccontextmanager
 async def alone(pool: asyncpg.Pool, works: Sequence[str]) -> AsyncIterator[list[str]]:
-    """Those of these works that this process alone does, while within. The locks go with their connection."""
+    """Yields those of the named works that no other process does. The locks are released when the context is left."""
     with known_errors():
         async with pool.acquire() as connection:
             try:
