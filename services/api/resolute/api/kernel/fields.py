@@ -11,6 +11,7 @@ A field of a request says how large its value may be: `Annotated[str, text(255)]
 | `Annotated[bytes, base64(n)]` | base64 text |
 | `float` | a number; NaN and the infinities are text |
 | `JsonObject`, `AnyJson` | a document of the user's own, left as it is |
+| `StoredObject` | the same in answers, as text that the database holds |
 | `X | None` | null in answers; in requests null, or left out |
 | `OrAbsent[X]` | left out of an answer when it is None |
 """
@@ -28,6 +29,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 
+import orjson
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -123,6 +125,8 @@ Instant: TypeAlias = Annotated[datetime | None, Declared(bounded("string(date-ti
 """An instant with any offset; an empty text is none."""
 JsonObject: TypeAlias = Annotated[Mapping[str, Any], Declared(bounded("object"))]
 """A document of the user's own, left as it is."""
+StoredObject: TypeAlias = Annotated[orjson.Fragment, Declared(bounded("object"))]
+"""In answers: a document of the user's own that the database holds as text, and that goes out without being parsed."""
 AnyJson: TypeAlias = Annotated[Any, Declared(bounded("any"))]
 """Any JSON value, left as it is."""
 
