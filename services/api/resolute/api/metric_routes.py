@@ -17,7 +17,7 @@ from resolute.api.call import Call
 from resolute.api.lookup import TrialRef
 from resolute.api.measures.metrics import MetricRow, Point, Stored
 from resolute.api.routing import SIGNED_IN, TASK, Handler, Route
-from resolute.api.task_routes import run_of
+from resolute.api.tasks.runs import run_of
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import ReportValidation, ValidationTaken
 

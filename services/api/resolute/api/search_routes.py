@@ -6,10 +6,11 @@ from typing import Any
 
 from resolute.api import lookup, signals, wire
 from resolute.api.call import Call
+from resolute.api.kernel.long_polls import changed_since, deadline_in, newest_position
 from resolute.api.lookup import Aim
 from resolute.api.metric_routes import searcher_metric
 from resolute.api.routing import SIGNED_IN, TASK, Route
-from resolute.api.task_routes import OWN_TRIAL, heard_of, news_of, poll_deadline, run_of
+from resolute.api.tasks.runs import OWN_TRIAL, run_of
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import CompleteOperation
 
@@ -19,15 +20,16 @@ async def operation(call: Call) -> dict[str, Any]:
 
     `finished`: there is nothing more to train. `preempt`: the run must give its slots back.
     """
-    trial_id, after, deadline = call.int("trialId"), call.query.number("after"), poll_deadline(call)
+    trial_id, after = call.int("trialId"), call.query.number("after")
+    deadline = deadline_in(call.query.number("timeoutSeconds"))
     aim = await lookup.aim(call.gateway, trial_id)
     while True:
         about = (signals.trial(trial_id), aim.allocation_id)
-        heard = await heard_of(call, *about)
+        seen = await newest_position(call, *about)
         aim = await lookup.aim(call.gateway, trial_id)
         if aim.beyond(after) or aim.finished or aim.preempting:
             return _view(aim)
-        if not await news_of(call, *about, heard=heard, deadline=deadline):
+        if not await changed_since(call, seen, *about, deadline=deadline):
             return _view(aim)
 
 

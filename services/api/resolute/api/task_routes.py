@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 from typing import Any
 
 import orjson
@@ -13,9 +11,11 @@ from resolute.api import lookup
 from resolute.api.blobs import Content
 from resolute.api.body_kinds import CHECKPOINT_FILES, SHARE
 from resolute.api.call import Call
+from resolute.api.kernel.long_polls import changed_since, deadline_in, newest_position
 from resolute.api.measures.gathering import PEERS_MAX, UUID_MAX
 from resolute.api.measures.metrics import json_text
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
+from resolute.api.tasks.runs import OWN_TRIAL, run_of
 from resolute.api.views.trials import metadata_of
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig, NotFound, refuse
@@ -23,7 +23,6 @@ from resolute.proto.experiment import ChangeTrialMetadata, ReportEarlyExit
 from resolute.proto.pool import AcknowledgePreemption
 from resolute.proto.states import EarlyExit
 
-LONGEST_POLL_S = 600
 RENDEZVOUS_S = 600
 
 
@@ -42,9 +41,9 @@ async def context_directory(call: Call) -> dict[str, Any] | web.StreamResponse:
 async def rendezvous(call: Call) -> dict[str, Any]:
     """Wait until every share of the allocation runs; then tell each the others' addresses, in rank order."""
     allocation_id, resources_id = call.path["allocationId"], call.path["resourcesId"]
-    deadline = _now() + RENDEZVOUS_S
+    deadline = deadline_in(RENDEZVOUS_S)
     while True:
-        heard = await heard_of(call, allocation_id)
+        seen = await newest_position(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id, resources_id)
         if resources_id not in allocation.resources:
             raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
@@ -59,7 +58,7 @@ async def rendezvous(call: Call) -> dict[str, Any]:
                     "slots": [share.slots for share in shares],
                 }
             }
-        if not await news_of(call, allocation_id, heard=heard, deadline=deadline):
+        if not await changed_since(call, seen, allocation_id, deadline=deadline):
             raise refuse(f"meet in allocation {allocation_id}", f"not all of it started within {RENDEZVOUS_S} s")
 
 
@@ -116,15 +115,15 @@ async def preemption_signal(call: Call) -> dict[str, Any]:
     A run that is given up meanwhile is refused like any other call of it, so that its task ends at once.
     """
     allocation_id = call.path["allocationId"]
-    deadline = poll_deadline(call)
+    deadline = deadline_in(call.query.number("timeoutSeconds"))
     while True:
-        heard = await heard_of(call, allocation_id)
+        seen = await newest_position(call, allocation_id)
         allocation = await lookup.allocation(call.gateway, allocation_id)
         if allocation.ended:
             await call.check_still_believed()
         if allocation.preempting or allocation.ended:
             return {"preempt": True}
-        if not await news_of(call, allocation_id, heard=heard, deadline=deadline):
+        if not await changed_since(call, seen, allocation_id, deadline=deadline):
             return {"preempt": False}
 
 
@@ -132,37 +131,6 @@ async def acknowledge_preemption(call: Call) -> dict[str, Any]:
     allocation = await lookup.allocation(call.gateway, call.path["allocationId"])
     await call.send(AcknowledgePreemption(allocation.pool, allocation.allocation_id))
     return {}
-
-
-def poll_deadline(call: Call) -> float:
-    """Until when a long-poll waits: so many seconds as it says, by default none."""
-    timeout_s = call.query.number("timeoutSeconds")
-    if not 0 <= timeout_s <= LONGEST_POLL_S:
-        raise InvalidConfig(f"timeoutSeconds: expected 0 to {LONGEST_POLL_S}; found {timeout_s}")
-    return _now() + timeout_s
-
-
-async def heard_of(call: Call, *about: str) -> int:
-    """The newest news of these allocations and trials; the read model shows it."""
-    heard = call.gateway.signals.heard(*about)
-    await call.gateway.read.reached(heard)
-    return heard
-
-
-async def news_of(call: Call, *about: str, heard: int, deadline: float) -> bool:
-    """Wait until `deadline` for news beyond `heard`. Now and then it answers yes without any: what the bus lost, the
-    read model will have learnt."""
-    left = deadline - _now()
-    if left <= 0:
-        return False
-    if call.gateway.signals.heard(*about) == heard:
-        await call.gateway.signals.wait(*about, timeout_s=min(left, 5.0))
-    await call.check_still_allowed()
-    return True
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 # ---------------------------------------------------------------- what a trial says
@@ -265,15 +233,6 @@ async def report_checkpoint(call: Call) -> dict[str, Any]:
     return {}
 
 
-def run_of(allocation_id: str) -> int:
-    """The run's number: the last part of `<task id>.<run>`; 0 where there is none, as off the cluster."""
-    found = _RUN.search(allocation_id)
-    return int(found[1]) if found else 0
-
-
-_RUN = re.compile(r"\.([0-9]{1,9})$", re.ASCII)
-
-
 def _steps(metadata: Any) -> int:
     steps = metadata.get("steps_completed") if isinstance(metadata, dict) else None
     if not isinstance(steps, int) or isinstance(steps, bool) or not 0 <= steps < 2**31:
@@ -309,7 +268,6 @@ async def patch_checkpoints(call: Call) -> dict[str, Any]:
 
 
 API = "/api/v1"
-OWN_TRIAL = TASK.to("experiment.edit").about("trial", "trialId")
 OWN_ALLOCATION = TASK.to("task.edit").about("allocation", "allocationId")
 ALLOCATION = f"{API}/allocations/{{allocationId}}"
 

@@ -13,8 +13,8 @@ import orjson
 
 from resolute.api import signals, wire
 from resolute.api.call import Call
+from resolute.api.kernel.long_polls import changed_since, deadline_in, newest_position
 from resolute.api.routing import OWNERS, SIGNED_IN, Route
-from resolute.api.task_routes import heard_of, news_of, poll_deadline
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import PostOperations
 from resolute.proto.states import End
@@ -23,12 +23,13 @@ from resolute.proto.states import End
 async def get_searcher_events(call: Call) -> dict[str, Any]:
     """What happened in a custom search and was not answered yet. Waits up to timeoutSeconds for the first of it;
     `after` leaves out what the client has seen."""
-    experiment_id, after, deadline = call.int("experimentId"), call.query.number("after"), poll_deadline(call)
+    experiment_id, after = call.int("experimentId"), call.query.number("after")
+    deadline = deadline_in(call.query.number("timeoutSeconds"))
     about = signals.experiment(experiment_id)
     while True:
-        heard = await heard_of(call, about)
+        seen = await newest_position(call, about)
         events = await call.gateway.search_events.pending(experiment_id, after)
-        if events or not await news_of(call, about, heard=heard, deadline=deadline):
+        if events or not await changed_since(call, seen, about, deadline=deadline):
             return {"searcherEvents": events}
 
 
