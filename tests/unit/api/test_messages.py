@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
 import orjson
 import pytest
 
 from resolute.api import wire
 from resolute.api.kernel import declared, kinds, reading
+from resolute.api.kernel.decoding import Decoded
 from resolute.api.kernel.descriptions import description_of, descriptions_of
 from resolute.api.kernel.fields import (
     INT64,
@@ -254,6 +256,73 @@ def test_a_body_that_an_operation_decodes_itself_is_documented_all_the_same() ->
     assert reading.read(Reports, {}, {}, raw).body is raw
     assert declared.body_of(Reports) == "testThing"
     assert "testPart" in declared.messages_within([Reports])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Decoded):
+    """Reads a body as metrics and log lines are read: without a message for each element."""
+
+    documented: ClassVar[Any] = Thing
+    names: tuple[str, ...]
+
+    @classmethod
+    def decoded(cls, document: Any) -> Self:
+        if "parts" not in document:
+            raise InvalidConfig("parts[0].partName: expected text")
+        return cls(tuple(part["partName"] for part in document["parts"]))
+
+    def named(self) -> Any:
+        return {"parts": [{"partName": name} for name in dict.fromkeys(self.names)]}
+
+
+class PostBatch(Request):
+    body: InBody[Batch]
+
+
+class BareBatch(Batch):
+    documented: ClassVar[Any] = Annotated[tuple[Part, ...], items(9)]
+
+    @classmethod
+    def decoded(cls, document: Any) -> Self:
+        return cls(tuple(part["partName"] for part in document))
+
+
+class PostBareBatch(Request):
+    body: InBody[BareBatch]
+
+
+async def test_a_body_that_its_class_reads_is_read_before_access_is_decided_and_says_what_it_names() -> None:
+    raw = b'{"parts": [{"part_name": "a"}, {"partName": "b"}, {"partName": "a"}]}'
+    found = await reading.read_request(PostBatch, {}, {}, RequestBody(raw))
+    assert found.body.names == ("a", "b", "a")
+    assert named_in(found) == ({}, {"parts": [{"partName": "a"}, {"partName": "b"}]})
+    assert PostBatch(body=found.body).body is found.body, "a test may build the request"
+    large = b'{"parts": [{"partName": "%s"}]}' % (b"c" * 70_000)
+    assert (await reading.read_request(PostBatch, {}, {}, RequestBody(large))).body.names == ("c" * 70_000,)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"", r"^parts\[0\].partName: expected text$"),
+        (b"[]", "^the body must be a JSON object; found list"),
+        (b"{", "^the body is no JSON"),
+    ],
+)
+async def test_what_does_not_fit_a_body_that_its_class_reads_is_refused_in_the_words_of_the_class(
+    raw: bytes, said: str
+) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        await reading.read_request(PostBatch, {}, {}, RequestBody(raw))
+
+
+async def test_a_body_that_its_class_reads_is_declared_like_any_other() -> None:
+    assert declared.body_of(PostBatch) == "testThing"
+    assert declared.body_of(PostBareBatch) == "[testPart]<..9>"
+    assert {"testThing", "testPart"} <= set(declared.messages_within([PostBatch]))
+    assert "testPart" in declared.messages_within([PostBareBatch])
+    bare = await reading.read_request(PostBareBatch, {}, {}, RequestBody(b'[{"part_name": "a"}]'))
+    assert bare.body.names == ("a",)
 
 
 def test_a_body_may_be_a_bare_value() -> None:

@@ -87,6 +87,8 @@ def _in_type(hint: Any) -> Iterator[type[Any]]:
         yield found.bare
     elif isinstance(found.bare, type) and issubclass(found.bare, Written):
         yield from _named(found.bare)
+    elif (documented := getattr(found.bare, "documented", None)) is not None:
+        yield from _in_type(documented)
 
 
 def written(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:

@@ -209,6 +209,8 @@ def kind_of(hint: Any) -> Kind:
         return bounded("list", least, most, kind_of(arguments[0]))
     if origin is not None and issubclass(origin, Mapping):
         return bounded("map", least, most, kind_of(arguments[1]))
+    if (documented := getattr(found.bare, "documented", None)) is not None:
+        return kind_of(documented)
     if (wire_name := getattr(found.bare, "wire_name", "")) or found.bare in _PLAIN_TYPES:
         return bounded(wire_name or _PLAIN_TYPES[found.bare])
     raise TypeError(f"the wire has no form for {hint!r}: see resolute.api.kernel.fields")
@@ -223,4 +225,4 @@ def is_bounded(hint: Any) -> bool:
     if typing.get_origin(found.bare) in (tuple, Mapping):
         elements = [one for one in typing.get_args(found.bare) if one is not ...]
         return bool(declared) and is_bounded(elements[-1])
-    return hasattr(found.bare, "wire_name")
+    return hasattr(found.bare, "wire_name") or hasattr(found.bare, "documented")

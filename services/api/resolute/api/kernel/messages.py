@@ -30,6 +30,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from resolute.api import wire
 from resolute.api.kernel import values
+from resolute.api.kernel.decoding import Decoded
 from resolute.api.kernel.fields import Absent, Declared, Required, is_bounded, kind_of, said, taken_apart
 from resolute.api.kernel.kinds import Kind, bounded
 
@@ -259,7 +260,8 @@ def is_required(message: type[Written], field: str) -> bool:
 
 def named_in(request: Request) -> tuple[dict[str, str], Any]:
     """The parameters of the path, as text, and what the body sets, by their names on the wire: for the decision whether
-    the request may come in. Fields of the body that are null or left out are not there."""
+    the request may come in. Fields of the body that are null or left out are not there; a body that its class reads
+    says itself what it names."""
     parts = parts_of(type(request))
     path = {one.name: str(getattr(request, one.field)) for one in parts.path}
     return path, {} if parts.body is None else _given(getattr(request, parts.body.field))
@@ -268,6 +270,8 @@ def named_in(request: Request) -> tuple[dict[str, str], Any]:
 def _given(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_given(one) for one in value]
+    if isinstance(value, Decoded):
+        return value.named()
     return given_in(value) if isinstance(value, Written) else value
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from resolute.api import wire
 from resolute.api.kernel.fields import UNFIT, taken_apart
-from resolute.api.kernel.messages import Input, Parts, Request, Unparsed, hints_of, parts_of
+from resolute.api.kernel.messages import Parts, Request, Unparsed, Written, hints_of, parts_of
 from resolute.api.request_body import AT_ONCE_BYTES, RequestBody
 from resolute.proto.errors import InvalidConfig
 
@@ -60,7 +60,8 @@ def _document(kind: type[Request], body: RequestBody) -> Any:
         hint = taken_apart(hints_of(kind)[declared.field])
         if hint.has(Unparsed):
             return body
-        if not (isinstance(hint.bare, type) and issubclass(hint.bare, Input)):
+        documented = getattr(hint.bare, "documented", hint.bare)
+        if not (isinstance(documented, type) and issubclass(documented, Written)):
             return wire.normalised(wire.loads(body.raw)) if body.raw.strip() else NOTHING
     return body.object()
 
