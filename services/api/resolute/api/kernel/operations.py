@@ -37,7 +37,7 @@ def stream(
     name: str,
     method: str,
     path: str,
-    handler: Callable[[Call, Asked], AsyncIterator[Answered]],
+    handler: Callable[[Call, Asked], Awaitable[AsyncIterator[Answered]]],
     access: Access,
     *,
     request: type[Asked],
@@ -45,10 +45,12 @@ def stream(
     tag: str,
     body: BodyKind = ORDINARY,
 ) -> Route:
-    """A route that answers with one line for each message of its handler, as they come."""
+    """A route that answers with one line for each message that its handler's iterator gives, as they come. What the
+    request names is looked up by the handler before it answers the iterator: if it is not found, the gateway brings its
+    tables up to date and calls the handler again, as for any other route."""
 
     async def handle(call: Call, asked: Asked) -> web.StreamResponse:
-        return await call.stream(handler(call, asked))
+        return await call.stream(await handler(call, asked))
 
     declaration = Declaration(request, response, tag, handle, stream=True)
     return _route(name, method, path, handler, access, body, declaration)
