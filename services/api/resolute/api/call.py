@@ -24,6 +24,7 @@ from resolute.service import Patience
 
 if TYPE_CHECKING:
     from resolute.api.gateway import Gateway
+    from resolute.api.kernel.messages import Request
 
 log_ = structlog.get_logger()
 
@@ -81,6 +82,8 @@ class Call:
     granted: access.Granted
     principal: Principal = NOBODY
     query: Query = field(default_factory=lambda: Query({}))
+    message: Request | None = field(default=None, repr=False)
+    """What the handler is given, for operations that have messages; None once the handler has let go of it."""
     sent: bool = False
     """Whether a command was sent on its way, or the body is gone: the handler cannot be called once more."""
 
@@ -167,8 +170,9 @@ class Call:
         return reply
 
     def forget_body(self) -> None:
-        """For a handler that has read the body and now waits: what nobody needs any more is not kept meanwhile."""
-        self.body, self.sent = {}, True
+        """For a handler that has read the request and now waits, perhaps together with a thousand others: the body, as
+        it came and as a message, is not kept meanwhile. The handler deletes its own name for the message too."""
+        self.body, self.message, self.sent = {}, None, True
         self.read.forget()
 
     async def send_bytes(self, body: bytes) -> web.StreamResponse:

@@ -242,9 +242,11 @@ class Gateway:
         path, body = named_in(asked)
         named = access.Named(path, query, body)
         granted = await self._looked_twice(partial(access.check, self.read, route, principal, rights, named))
-        call = Call(self, request, path, {}, read, granted, principal or NOBODY)
-        del body, named  # a password may be in them, and a traceback may show it
-        return await self._looked_twice(partial(declared.handle, call, asked), lambda: not call.sent)
+        call = Call(self, request, path, {}, read, granted, principal or NOBODY, message=asked)
+        # The call alone keeps the message, so that a handler that waits can let go of it. A password may be in what the
+        # body names, and a traceback may show that.
+        del asked, body, named
+        return await self._looked_twice(lambda: declared.handle(call, call.message), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
         """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks
