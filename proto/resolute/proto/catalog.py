@@ -1,7 +1,14 @@
-"""Importing this registers every message there is, in `EVENTS` and `COMMANDS`."""
+"""Importing this registers every message there is, in `EVENTS` and `COMMANDS`: it imports each module of messages."""
 
 from __future__ import annotations
 
-from resolute.proto import checkpoint, experiment, identity, pool, secrets
+import pkgutil
+from importlib import import_module
 
-MODULES = (experiment, pool, checkpoint, identity, secrets)
+import resolute.proto
+
+MODULES = tuple(
+    import_module(f"resolute.proto.{found.name}")
+    for found in pkgutil.iter_modules(resolute.proto.__path__)
+    if found.name != "catalog"
+)

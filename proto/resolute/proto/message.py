@@ -27,6 +27,9 @@ class Event:
     __slots__ = ()
     schema_version: ClassVar[int] = 1
     category: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+    """How `resolute log show` tells it to people, with the names of fields in braces: `model {model_id} was archived`.
+    Empty where the sentence needs more than that: then `resolute.eventlog.sentences` makes it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 
 from resolute.eventlog.chain import Row
 from resolute.eventlog.formatting import brief
+from resolute.proto.message import EVENTS
 from resolute.proto.states import AfterStop, RunOutcome, StopHow
 
 Data = Mapping[str, Any]
@@ -14,12 +15,21 @@ Say = Callable[[Data], str]
 
 
 def sentence(row: Row, data: Data) -> str:
-    """What `row` records. An event that is not in `WORDS` is shown by its name and its fields."""
-    say = WORDS.get(row.type)
+    """What `row` records: by `WORDS`, or by the sentence of the event's class. Any other event is shown by its name and
+    its fields."""
+    say = WORDS.get(row.type) or _own_words(row.type)
     try:
         return say(data) if say is not None else _plainly(row, data)
     except KeyError:  # another release recorded other fields
         return _plainly(row, data)
+
+
+def _own_words(event: str) -> Say | None:
+    known = EVENTS.get(event)
+    if known is None or not known.sentence:
+        return None
+    template = known.sentence
+    return lambda d: template.format_map({**d, **({"changes": _changes(d)} if "changes" in d else {})})
 
 
 def _plainly(row: Row, data: Data) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from resolute.checkpoint.registry import Checkpoint, Registry, State
 from resolute.checkpoint.retention import Policy, kept
@@ -36,8 +38,36 @@ Metrics = Mapping[tuple[int, int], float | None]
 _GOING = frozenset({State.DELETING, State.DELETED})
 
 
-def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics) -> list[Event]:
-    """`metrics` matters to retention alone."""
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """Why a checkpoint must not be deleted now."""
+
+    reason: str
+    """Such as `trials of experiment 7 begin from it`."""
+    try_this: str
+
+
+Uses = Mapping[str, InUse]
+"""By UUID, the checkpoints that something outside of their experiment needs."""
+
+
+NONE: Uses = MappingProxyType({})
+
+
+def begun_from(registry: Registry) -> Uses:
+    """The checkpoints from which trials of other experiments begin."""
+    return {
+        uuid: InUse(
+            f"trials of experiment {', '.join(map(str, sorted(holders)))} begin from it",
+            "wait until that has ended, or cancel it first",
+        )
+        for uuid, holders in registry.holders.items()
+    }
+
+
+def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics, in_use: Uses = NONE) -> list[Event]:
+    """`metrics` matter to retention alone. `in_use`: what is needed besides `begun_from`."""
+    in_use = {**in_use, **begun_from(registry)}
     match command:
         case AnnounceCheckpoint():
             return _announce(command, registry.get(command.uuid))
@@ -47,30 +77,32 @@ def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics) -> 
             found = _whole(registry, uuid, "change the metadata of")
             return [CheckpointMetadataChanged(uuid, metadata)] if metadata != found.metadata else []
         case DeleteCheckpoints(uuids=uuids):
-            return [event for uuid in dict.fromkeys(uuids) for event in _delete(command, uuid, registry)]
+            return [event for uuid in dict.fromkeys(uuids) for event in _delete(command, uuid, registry, in_use)]
         case NoteFilesRemoved(uuid=uuid, resources=left):
             return _note(uuid, left, registry)
         case ApplyRetention():
-            return _retain(command, registry, metrics)
+            return _retain(command, registry, metrics, in_use)
         case HoldCheckpoint(uuid=uuid, by=by):
             held = by in registry.holders.get(uuid, ()) or registry.get(uuid).state is not State.COMPLETED
             return [] if held else [CheckpointHeld(uuid, by)]
         case ReleaseCheckpoint(uuid=uuid, by=by):
             return [CheckpointReleased(uuid, by)] if by in registry.holders.get(uuid, ()) else []
         case DeleteExperimentCheckpoints():
-            for uuid in registry.holders:
-                _check_free(registry, uuid)
+            for uuid in registry.present():
+                _check_free(uuid, in_use)
             return [CheckpointDeletionRequested(uuid, "its experiment is deleted") for uuid in registry.present()]
     raise NotFound(f"the checkpoint store does not decide {type(command).__name__}")
 
 
-def to_delete(command: ApplyRetention, registry: Registry, metrics: Metrics) -> tuple[list[str], list[str]]:
+def to_delete(
+    command: ApplyRetention, registry: Registry, metrics: Metrics, in_use: Uses = NONE
+) -> tuple[list[str], list[str]]:
     """What the policy keeps and what it lets go. Checkpoints that were cut off go: nobody can resume from them. Those
-    that trials of other experiments begin from stay beside what the policy keeps."""
+    that are in use stay beside what the policy keeps."""
     policy = Policy(
         command.save_experiment_best, command.save_trial_best, command.save_trial_latest, command.smaller_is_better
     )
-    chosen = {*kept(registry.candidates(metrics), policy), *registry.holders}
+    chosen = {*kept(registry.candidates(metrics), policy), *registry.holders, *in_use}
     going = [
         uuid for uuid in registry.present() if uuid not in chosen and registry.get(uuid).state is not State.DELETING
     ]
@@ -119,7 +151,7 @@ def _complete(command: CompleteCheckpoint, found: Checkpoint) -> list[Event]:
     ]
 
 
-def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry) -> Sequence[Event]:
+def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry, in_use: Uses) -> Sequence[Event]:
     """A request that is under way is made again: the first may have met a disk that was away."""
     found = registry.get(uuid)
     match found.state:
@@ -129,18 +161,13 @@ def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry) -> Sequen
             raise _refused("delete", uuid, found, "wait until it is complete, or delete its experiment")
         case State.DELETED:
             return ()
-    _check_free(registry, uuid)
+    _check_free(uuid, in_use)
     return (CheckpointDeletionRequested(uuid, command.reason, command.globs),)
 
 
-def _check_free(registry: Registry, uuid: str) -> None:
-    if holders := registry.holders.get(uuid):
-        who = ", ".join(map(str, sorted(holders)))
-        raise refuse(
-            f"delete checkpoint {uuid}",
-            f"trials of experiment {who} begin from it",
-            "wait until that has ended, or cancel it first",
-        )
+def _check_free(uuid: str, in_use: Uses) -> None:
+    if use := in_use.get(uuid):
+        raise refuse(f"delete checkpoint {uuid}", use.reason, use.try_this)
 
 
 def _note(uuid: str, left: dict[str, int], registry: Registry) -> list[Event]:
@@ -159,10 +186,10 @@ def _note(uuid: str, left: dict[str, int], registry: Registry) -> list[Event]:
     return [] if same else [CheckpointFilesRemoved(uuid, left)]
 
 
-def _retain(command: ApplyRetention, registry: Registry, metrics: Metrics) -> list[Event]:
+def _retain(command: ApplyRetention, registry: Registry, metrics: Metrics, in_use: Uses) -> list[Event]:
     if command.preview or not registry.checkpoints:
         return []
-    keeping, going = to_delete(command, registry, metrics)
+    keeping, going = to_delete(command, registry, metrics, in_use)
     if not going and tuple(keeping) == registry.kept:
         return []
     requests = [CheckpointDeletionRequested(uuid, "retention at the end of its experiment") for uuid in going]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from resolute.directory.part import USERS_KEPT, Part
+from resolute.proto import streams
 from resolute.proto.identity import ChangePassword, CloseSessions, OpenSession, SessionClosed, SessionOpened
 from resolute.proto.message import Event
 
@@ -67,3 +69,15 @@ def _forget_expired(sessions: Sessions, now: datetime) -> None:
 
 def _state(sessions: Sessions, session_id: int) -> State:
     return State.OPEN if session_id in sessions.open else State.ABSENT
+
+
+PART = Part(
+    commands=frozenset({OpenSession, CloseSessions}),
+    stream_of=lambda command: streams.USER.stream(command.user_id),
+    initial=Sessions,
+    decide=decide,
+    evolve=evolve,
+    ids={},
+    keep=USERS_KEPT,
+)
+"""Of ChangePassword the shell asks this part first, then the users."""

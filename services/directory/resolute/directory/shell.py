@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 from resolute.directory import sessions, user_settings, users, workspaces
-from resolute.directory.sessions import Sessions
-from resolute.directory.user_settings import Settings
+from resolute.directory.part import Part
 from resolute.directory.users import Users
-from resolute.directory.workspaces import Workspaces
 from resolute.eventlog import Appended, EventLog
-from resolute.proto import streams
 from resolute.proto.errors import NotFound, Unavailable
-from resolute.proto.identity import (
-    ActivateUsers,
-    ChangePassword,
-    ChangeUser,
-    ChangeUserSettings,
-    ChangeWorkspace,
-    CloseSessions,
-    CreateProject,
-    CreateUser,
-    CreateWorkspace,
-    OpenSession,
-    ProjectCreated,
-    ResetUserSettings,
-    UserCreated,
-    WorkspaceCreated,
-)
-from resolute.proto.message import Cause, Command, Event, Object, Reply
+from resolute.proto.identity import ActivateUsers, ChangePassword
+from resolute.proto.message import Cause, Command, Event, Reply
 from resolute.service import Aggregates, Context, Patience, serve_commands
 
 NAME = "directory"
 
 SEED = Cause("seed", actor="system", correlation_id="seed")
 
-USERS_KEPT = 100
-"""Of so many users the sessions and the settings stay folded; of others they are read from the log when they are asked
-for."""
+PARTS: tuple[Part[Any], ...] = (users.PART, sessions.PART, user_settings.PART, workspaces.PART)
+"""All that the directory decides about."""
 
 
 async def serve(context: Context) -> None:
@@ -62,16 +45,15 @@ async def _seeded(directory: Directory) -> None:
 
 
 class Directory:
-    def __init__(self, log: EventLog) -> None:
-        self._users = Aggregates(log, Users, users.evolve)
-        self._sessions = Aggregates(log, Sessions, sessions.evolve, keep=USERS_KEPT)
-        self._settings = Aggregates(log, Settings, user_settings.evolve, keep=USERS_KEPT)
-        self._workspaces = Aggregates(log, Workspaces, workspaces.evolve)
+    def __init__(self, log: EventLog, parts: Sequence[Part[Any]] = PARTS) -> None:
+        self._parts = {command: part for part in parts for command in part.commands}
+        self._states = {part: Aggregates(log, part.initial, part.evolve, keep=part.keep) for part in parts}
 
     async def seed(self) -> None:
         """Make the first users and the first workspace with its project, unless they were made before."""
-        await self._users.execute(streams.USER_DIRECTORY, users.seed, SEED)
-        await self._workspaces.execute(streams.WORKSPACE_DIRECTORY, workspaces.seed, SEED)
+        for part, states in self._states.items():
+            if part.seed is not None:
+                await states.execute(part.seed.stream, part.seed.decide, SEED)
 
     async def handle(self, command: Command, cause: Cause) -> Reply:
         """Raises InvalidConfig, NotFound and Refused, as the decisions do."""
@@ -80,24 +62,16 @@ class Directory:
                 return await self._activate(command, cause)
             case ChangePassword():
                 return await self._change_password(command, cause)
-            case CreateUser() | ChangeUser():
-                return _reply(
-                    await self._users.execute(streams.USER_DIRECTORY, lambda found: users.decide(command, found), cause)
-                )
-            case OpenSession() | CloseSessions():
-                return _reply(await self._on_sessions(command, cause))
-            case ChangeUserSettings() | ResetUserSettings():
-                stream = streams.SETTINGS.stream(command.user_id)
-                return _reply(
-                    await self._settings.execute(stream, lambda found: user_settings.decide(command, found), cause)
-                )
-            case CreateWorkspace() | ChangeWorkspace() | CreateProject():
-                return _reply(
-                    await self._workspaces.execute(
-                        streams.WORKSPACE_DIRECTORY, lambda found: workspaces.decide(command, found), cause
-                    )
-                )
-        raise NotFound(f"the directory does not decide {type(command).__name__}")
+        if (part := self._parts.get(type(command))) is None:
+            raise NotFound(f"the directory does not decide {type(command).__name__}")
+        outcome = await self._decided(part, command, cause)
+        made = part.made(outcome.events[0].event) if outcome.events else {}
+        return Reply(outcome.position, made)
+
+    async def _decided(self, part: Part[Any], command: Command, cause: Cause) -> Appended:
+        return await self._states[part].execute(
+            part.stream_of(command), lambda state: part.decide(command, state), cause
+        )
 
     async def _activate(self, command: ActivateUsers, cause: Cause) -> Reply:
         refused: dict[int, str] = {}
@@ -107,31 +81,11 @@ class Directory:
             events, refused = users.activate(command, found)
             return events
 
-        outcome = await self._users.execute(streams.USER_DIRECTORY, decide, cause)
+        outcome = await self._states[users.PART].execute(users.PART.stream_of(command), decide, cause)
         return Reply(outcome.position, {"refused": {str(user_id): why for user_id, why in refused.items()}})
 
     async def _change_password(self, command: ChangePassword, cause: Cause) -> Reply:
         """The sessions first: the same command comes again when this process dies in between."""
-        closed = await self._on_sessions(command, cause.then("sessions"))
-        changed = await self._users.execute(streams.USER_DIRECTORY, lambda found: users.decide(command, found), cause)
+        closed = await self._decided(sessions.PART, command, cause.then("sessions"))
+        changed = await self._decided(users.PART, command, cause)
         return Reply(max(closed.position, changed.position))
-
-    async def _on_sessions(self, command: sessions.SessionCommand, cause: Cause) -> Appended:
-        stream = streams.USER.stream(command.user_id)
-        return await self._sessions.execute(stream, lambda found: sessions.decide(command, found), cause)
-
-
-def _reply(outcome: Appended) -> Reply:
-    return Reply(outcome.position, _made(outcome.events[0].event) if outcome.events else {})
-
-
-def _made(event: Event) -> Object:
-    """The id of what was created, for the caller who asked for it."""
-    match event:
-        case UserCreated(user_id=user_id):
-            return {"user_id": user_id}
-        case WorkspaceCreated(workspace_id=workspace_id):
-            return {"workspace_id": workspace_id}
-        case ProjectCreated(project_id=project_id):
-            return {"project_id": project_id}
-    return {}

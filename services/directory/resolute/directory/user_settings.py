@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
 
+from resolute.directory.part import USERS_KEPT, Part
+from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.identity import (
     ChangeUserSettings,
@@ -105,3 +107,14 @@ def _place(setting: UserSetting) -> Place:
 
 def _kept(setting: UserSetting, *, carried_over: bool) -> Kept:
     return Kept(sha256(setting.value.encode()).hexdigest(), carried_over)
+
+
+PART = Part(
+    commands=frozenset({ChangeUserSettings, ResetUserSettings}),
+    stream_of=lambda command: streams.SETTINGS.stream(command.user_id),
+    initial=Settings,
+    decide=decide,
+    evolve=evolve,
+    ids={},
+    keep=USERS_KEPT,
+)

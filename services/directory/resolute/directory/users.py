@@ -14,6 +14,8 @@ from functools import reduce
 from typing import Any
 
 from resolute.config.agent_user import check_agent_user
+from resolute.directory.part import Part, Seed
+from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound, ResoluteError, refuse
 from resolute.proto.identity import (
     ActivateUsers,
@@ -172,3 +174,14 @@ def _learn(users: Users, event: Event) -> None:
             users.by_id[user_id] = User(user_id, username, admin, active, display_name, remote)
         case UserChanged(user_id=user_id, changes=changes):
             users.by_id[user_id] = replace(users.by_id[user_id], **changes)
+
+
+PART = Part(
+    commands=frozenset({CreateUser, ChangeUser, ActivateUsers, ChangePassword}),
+    stream_of=lambda command: streams.USER_DIRECTORY,
+    initial=Users,
+    decide=decide,
+    evolve=evolve,
+    ids={UserCreated: "user_id"},
+    seed=Seed(streams.USER_DIRECTORY, seed),
+)

@@ -12,6 +12,8 @@ from enum import Enum
 from typing import Any
 
 from resolute.config.agent_user import check_agent_user
+from resolute.directory.part import Part, Seed
+from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound, refuse
 from resolute.proto.identity import (
     ChangeWorkspace,
@@ -159,3 +161,14 @@ def _learn(workspaces: Workspaces, event: Event) -> None:
             workspaces.settings.setdefault(workspace_id, {}).update(settings)
         case ProjectCreated(project_id=project_id, workspace_id=workspace_id, name=name):
             workspaces.projects[project_id] = (workspace_id, name)
+
+
+PART = Part(
+    commands=frozenset({CreateWorkspace, ChangeWorkspace, CreateProject}),
+    stream_of=lambda command: streams.WORKSPACE_DIRECTORY,
+    initial=Workspaces,
+    decide=decide,
+    evolve=evolve,
+    ids={WorkspaceCreated: "workspace_id", ProjectCreated: "project_id"},
+    seed=Seed(streams.WORKSPACE_DIRECTORY, seed),
+)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 from argparse import SUPPRESS, Action, ArgumentParser
+from importlib import import_module
 from typing import Any
 
-from resolute.cli.surface.cluster import AGENTS, JOBS, MASTER, RESOURCE_POOLS, RESOURCES, SLOTS, TASKS, VERSION
-from resolute.cli.surface.deploy import DEPLOY
-from resolute.cli.surface.experiment import EXPERIMENTS
-from resolute.cli.surface.history import LOG, REPLAY
-from resolute.cli.surface.people import USERS
-from resolute.cli.surface.searching import PREVIEW, SEARCH
-from resolute.cli.surface.secrets import SECRETS
-from resolute.cli.surface.training import CHECKPOINTS, TRIALS
 from resolute.cli.tree import Command, arg
 
 
@@ -32,31 +26,16 @@ _WHO_AND_WHERE = (
     _VERSION,
 )
 
-DET = Command(
-    "det",
-    "Train deep-learning models on a cluster.",
-    args=_WHO_AND_WHERE,
-    commands=(
-        AGENTS,
-        CHECKPOINTS,
-        DEPLOY,
-        EXPERIMENTS,
-        JOBS,
-        MASTER,
-        PREVIEW,
-        RESOURCE_POOLS,
-        RESOURCES,
-        SLOTS,
-        TASKS,
-        TRIALS,
-        USERS,
-        VERSION,
-    ),
-)
+
+def _words(program: str) -> tuple[Command, ...]:
+    """What the modules of this package add to a program (`OF_DET`, `OF_RESOLUTE`), by name."""
+    modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+    found: list[Command] = [command for module in modules for command in getattr(module, program, ())]
+    return tuple(sorted(found, key=lambda command: command.name))
+
+
+DET = Command("det", "Train deep-learning models on a cluster.", args=_WHO_AND_WHERE, commands=_words("OF_DET"))
 
 RESOLUTE = Command(
-    "resolute",
-    "Look into what a cluster remembers.",
-    args=_WHO_AND_WHERE,
-    commands=(LOG, REPLAY, SEARCH, SECRETS),
+    "resolute", "Look into what a cluster remembers.", args=_WHO_AND_WHERE, commands=_words("OF_RESOLUTE")
 )

@@ -194,3 +194,5 @@ MASTER = Command(
 )
 
 VERSION = Command("version", "show version information", run="master:version")
+
+OF_DET = (AGENTS, JOBS, MASTER, RESOURCE_POOLS, RESOURCES, SLOTS, TASKS, VERSION)

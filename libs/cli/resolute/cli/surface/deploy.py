@@ -146,3 +146,5 @@ DEPLOY = Command(
     ),
     commands=(_LOCAL,),
 )
+
+OF_DET = (DEPLOY,)

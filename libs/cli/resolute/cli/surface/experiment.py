@@ -203,3 +203,5 @@ EXPERIMENTS = Command(
     default="list",
     commands=(_CREATE, _CONTINUE, *_LISTS, _DESCRIBE, _CONFIG, _LOGS, *_VERBS, _DOWNLOAD, _LABEL, _SET),
 )
+
+OF_DET = (EXPERIMENTS,)

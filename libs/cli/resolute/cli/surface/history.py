@@ -123,3 +123,5 @@ REPLAY = Command(
         CLUSTER_NAME,
     ),
 )
+
+OF_RESOLUTE = (LOG, REPLAY)

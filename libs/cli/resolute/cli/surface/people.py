@@ -85,3 +85,5 @@ USERS = Command(
         ),
     ),
 )
+
+OF_DET = (USERS,)

@@ -31,3 +31,6 @@ SEARCH = Command(
         ),
     ),
 )
+
+OF_DET = (PREVIEW,)
+OF_RESOLUTE = (SEARCH,)

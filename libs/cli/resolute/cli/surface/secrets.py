@@ -35,3 +35,5 @@ SECRETS = Command(
         ),
     ),
 )
+
+OF_RESOLUTE = (SECRETS,)

@@ -101,3 +101,5 @@ CHECKPOINTS = Command(
         ),
     ),
 )
+
+OF_DET = (CHECKPOINTS, TRIALS)
