@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from resolute.api.experiments import filters
 from resolute.api.shown_states import AllocationState, Phase, ShareState, sql_list
-from resolute.api.views import checkpoints, experiments, trials
+from resolute.api.views import checkpoints, trials
 from resolute.proto.message import EVENTS
 from resolute.proto.states import (
     FINISHED,
@@ -117,7 +118,7 @@ def test_files_are_where_a_checkpoint_was_completed_and_not_deleted() -> None:
 @pytest.mark.parametrize(
     ("wire", "accepted"),
     [
-        ("experimentv1State", experiments.STATES),
+        ("experimentv1State", filters.STATES),
         ("trialv1State", trials.STATES),
         ("checkpointv1State", checkpoints.STATES),
     ],

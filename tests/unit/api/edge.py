@@ -7,14 +7,14 @@ from typing import Any
 
 from resolute.api import bodies
 from resolute.api.kernel import reading
-from resolute.api.kernel.messages import Request
+from resolute.api.kernel.messages import Request, parts_of
 from resolute.api.table import ROUTES
 
 REQUESTS: Mapping[str, type[Request]] = {
     route.operation: route.declared.request for route in ROUTES if route.declared is not None
 }
 
-A_PATH = {"id": "1", "workspaceId": "1", "userId": "1", "username": "someone"}
+A_PATH = {parameter.name: "1" for request in REQUESTS.values() for parameter in parts_of(request).path}
 """A value for each parameter that paths have."""
 
 

@@ -98,10 +98,21 @@ def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
         "filters": {"states": ["STATE_ACTIVE", "STATE_PAUSED", "STATE_ERROR"]},
     }
     assert bodies.read_path("GetTrial", {"trialId": "007"}) == {"trialId": "7"}
-    query = {"states": ["ACTIVE", "", "3"], "limit": ["-1"], "unheard": ["x"]}
-    assert bodies.read_query("GetExperiments", query) == {
-        "states": ["STATE_ACTIVE", "STATE_STOPPING_COMPLETED"],
+
+
+def test_what_a_query_says_is_of_the_declared_type() -> None:
+    query = {
+        "states": ["ACTIVE", "", "3"],
         "limit": ["-1"],
+        "unheard": ["x"],
+        "experimentIdFilter.notIn": ["1", "02"],
+        "experimentIdFilter.gt": [""],
+    }
+    read = read_query("GetExperiments", query)
+    assert read.model_dump(exclude_unset=True) == {
+        "states": ("STATE_ACTIVE", "STATE_STOPPING_COMPLETED"),
+        "limit": -1,
+        "experiment_id_filter__not_in": (1, 2),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from resolute.api.views.shown import shown_both, shown_config
+from resolute.api.experiments.configurations import both_without_secrets, without_secrets
 from resolute.config import ClusterDefaults, Slots, parse_experiment, slots_of
 from resolute.config.experiment import ExperimentConfig
 from resolute.proto.errors import InvalidConfig
@@ -63,9 +63,9 @@ def test_a_range_that_makes_no_sense_is_refused_with_its_field(
 
 def test_clients_that_know_numbers_see_the_largest() -> None:
     document = '{"name": "x", "resources": {"slots_per_trial": {"max": 4, "min": 2}, "max_slots": null}}'
-    shown = orjson.loads(orjson.dumps(shown_config(document)))
+    shown = orjson.loads(orjson.dumps(without_secrets(document)))
     assert shown == {"name": "x", "resources": {"slots_per_trial": 4, "max_slots": None}}
-    config, text = shown_both(document, "slots_per_trial: {min: 2, max: 4}")
+    config, text = both_without_secrets(document, "slots_per_trial: {min: 2, max: 4}")
     assert (orjson.loads(orjson.dumps(config)), text) == (shown, "slots_per_trial: {min: 2, max: 4}")
     plain = '{"resources": {"slots_per_trial": 4}}'
-    assert orjson.dumps(shown_config(plain)).decode() == plain, "it goes out as it is"
+    assert orjson.dumps(without_secrets(plain)).decode() == plain, "it goes out as it is"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resolute.api import log_routes, metric_routes, search_routes, task_routes
+from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.identity.routes import ROUTES as IDENTITY
 from resolute.api.routing import Route
@@ -12,6 +13,7 @@ ROUTES: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     *metric_routes.ROUTES,
     *HANDLERS,
+    *EXPERIMENTS,
     *IDENTITY,
     *WORKSPACES,
     *log_routes.ROUTES,

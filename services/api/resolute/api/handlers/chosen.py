@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.call import Call
+from resolute.api.experiments.filters import STATES
 from resolute.api.scope import Scope
-from resolute.api.views.experiments import COUNT, STATES, TEXTS, kept_as, narrow
+from resolute.api.views.experiments import COUNT, TEXTS, kept_as, narrow
 from resolute.api.views.listing import OF_PROJECT, Where, state_names
 from resolute.proto.states import FINISHED, RUNNING, STOPPING
 

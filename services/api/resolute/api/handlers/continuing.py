@@ -9,11 +9,11 @@ import orjson
 
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
+from resolute.api.experiments.presenting import experiment_for
 from resolute.api.experiments.projection import CONFIG_PATHS
 from resolute.api.handlers.admission import check_resources
 from resolute.api.handlers.create import launch_warnings
 from resolute.api.handlers.placing import defaults_at
-from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, Route
 from resolute.api.views.experiments import row_of
 from resolute.config import MASK, changed, load_yaml, override, secrets_of, value_at

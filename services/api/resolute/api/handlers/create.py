@@ -10,9 +10,9 @@ import orjson
 
 from resolute.api.body_kinds import SUBMISSION
 from resolute.api.call import Call
+from resolute.api.experiments.presenting import experiment_for
 from resolute.api.handlers.admission import admitted
 from resolute.api.handlers.placing import defaults_at, place_of
-from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import INHERITS_SECRETS, SIGNED_IN, Owned, Route
 from resolute.api.uploads import Packed
 from resolute.api.views.shown import for_wire
@@ -101,7 +101,7 @@ async def create_experiment(call: Call) -> dict[str, Any]:
     async with call.gateway.vault.unless_refused(sealed):
         reply = await call.send(command)
     experiment = await experiment_for(call, int(reply.data["experiment_id"]))
-    return {"experiment": experiment, "config": experiment["config"], **warnings}
+    return {"experiment": experiment, "config": experiment.config, **warnings}
 
 
 async def secrets_before(call: Call, parent: Parent | None) -> dict[str, Any]:

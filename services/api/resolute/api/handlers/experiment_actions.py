@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from resolute.api.call import Call
+from resolute.api.experiments.presenting import experiment_for
 from resolute.api.handlers.admission import check_fit, check_pool
 from resolute.api.handlers.chosen import MeantFor, chosen
-from resolute.api.handlers.shown_secrets import experiment_for
 from resolute.api.routing import OWNERS, SIGNED_IN, Access, Handler, Owned, Route
 from resolute.api.views.experiments import row_of
 from resolute.api.wire import camel, whole

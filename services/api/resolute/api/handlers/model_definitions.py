@@ -14,12 +14,13 @@ from aiohttp import web
 from resolute.api.blobs import Content
 from resolute.api.call import Call
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.views.experiments import row_of
 from resolute.api.wire import timestamp
 from resolute.config.context import ContextFile, of_tgz
 from resolute.proto.errors import InvalidConfig, NotFound
 
 DIRECTORY = 53
+
+SUBMITTED = "SELECT id, name, model_definition FROM read_experiments.experiments WHERE id = $1"
 
 
 async def get_model_def(call: Call) -> web.StreamResponse:
@@ -63,7 +64,9 @@ async def download_model_def_file(call: Call) -> web.StreamResponse:
 
 async def _row(call: Call) -> asyncpg.Record:
     """The experiment, which has a model definition. Raises NotFound for one that has none."""
-    row = await row_of(call.gateway.read, call.int("experimentId"))
+    row = await call.gateway.read.row(SUBMITTED, call.int("experimentId"))
+    if row is None:
+        raise NotFound(f"experiment {call.int('experimentId')} not found")
     if row["model_definition"] is None:
         raise NotFound(f"experiment {row['id']} was submitted without a model definition")
     return row

@@ -111,39 +111,34 @@ async def listed_in(
 
 
 async def listed_by_key(
-    call: Call, select: str, source: str, where: Where, order: str, *, key: str, default_limit: int = 0
-) -> tuple[Sequence[asyncpg.Record], wire.Page]:
-    """As `listed`, for rows that cost something to put together: the page's keys are found first, in `source`, which
+    tables: Tables, select: str, source: str, where: Where, order: str, window: Window, *, key: str
+) -> Listed[asyncpg.Record]:
+    """As `listed_in`, for rows that cost something to put together: the page's keys are found first, in `source`, which
     must know all that `where` and `order` name; then `select` makes the rows of that page and no others."""
-    read = call.gateway.read
-    offset, limit = call.query.number("offset"), call.query.number("limit") or default_limit
-    if 0 <= offset < 2**31 and 0 < limit < 2**31:
+    found, page = await _keys(tables, source, where, order, window, key)
+    if not found:
+        return Listed([], page)
+    rows = {row["id"]: row for row in await tables.rows(f"{select} WHERE {key} = ANY($1)", found)}
+    return Listed([rows[one] for one in found if one in rows], page)
+
+
+async def _keys(
+    tables: Tables, source: str, where: Where, order: str, window: Window, key: str
+) -> tuple[Sequence[int], wire.Page]:
+    if 0 <= window.offset < 2**31 and 0 < window.limit < 2**31:
         # Whoever looks for something has every row looked at: once is enough, for the page and for the total.
-        window = f" OFFSET {offset} LIMIT {limit}"
         total = "count(*) OVER ()" if where.clauses else f"(SELECT count(*) {source})"
-        found = await read.rows(
-            f"SELECT {key} AS key, {total} AS total {source}{where.sql}{order}{window}", *where.args
+        part = f" OFFSET {window.offset} LIMIT {window.limit}"
+        found = await tables.rows(
+            f"SELECT {key} AS key, {total} AS total {source}{where.sql}{order}{part}", *where.args
         )
         if found:
-            page = wire.page_of(found[0]["total"], offset=offset, limit=limit)
-            return await _by_key(call, select, key, [row["key"] for row in found]), page
-    page = await _page(call, f"SELECT count(*) {source}", where, default_limit)
+            return [row["key"] for row in found], window.of(found[0]["total"])
+    page = window.of(int(await tables.value(f"SELECT count(*) {source}{where.sql}", *where.args)))
     if page.start == page.end:
         return [], page
-    found = await read.rows(f"SELECT {key} AS key {source}{where.sql}{order}{_window(page)}", *where.args)
-    return await _by_key(call, select, key, [row["key"] for row in found]), page
-
-
-async def _by_key(call: Call, select: str, key: str, keys: Sequence[int]) -> Sequence[asyncpg.Record]:
-    rows = {row["id"]: row for row in await call.gateway.read.rows(f"{select} WHERE {key} = ANY($1)", keys)}
-    return [rows[one] for one in keys if one in rows]
-
-
-async def _page(call: Call, count: str, where: Where, default_limit: int) -> wire.Page:
-    total = int(await call.gateway.read.value(count + where.sql, *where.args))
-    return wire.page_of(
-        total, offset=call.query.number("offset"), limit=call.query.number("limit"), default_limit=default_limit
-    )
+    found = await tables.rows(f"SELECT {key} AS key {source}{where.sql}{order}{_window(page)}", *where.args)
+    return [row["key"] for row in found], page
 
 
 def _window(page: wire.Page) -> str:

@@ -1,66 +1,9 @@
-"""Configurations as people may see them: secrets hidden, and in the words that Determined's clients know."""
+"""The names by which modules outside of slices know how configurations are shown."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import Any, TypeAlias
+from resolute.api.experiments.configurations import both_without_secrets, for_wire, without_secrets
 
-import orjson
+__all__ = ["for_wire", "shown_both", "shown_config"]
 
-from resolute.config import MASK, masked, masked_yaml, slots_of
-from resolute.service.sealing import PREFIX, SEALED
-
-Shown: TypeAlias = tuple[orjson.Fragment, str]
-"""A configuration, and the text as which it was submitted."""
-
-HAS_VARIABLES = re.compile(r'"environment_variables": *+(?:\[|{[^}]*\[)"')
-"""Environment variables that are set."""
-
-SET = re.compile(
-    r'"(?:secrets|access_key|secret_key|connection_string|credential|registry_auth|pachyderm)": *+(?!null|{})'
-    rf"|{HAS_VARIABLES.pattern}"
-)
-"""A field that may hold a secret, and is set. Most configurations have none, and then they need no walking.
-(`*+` gives no space back: with one given back, ` null` is not `null`, and every field counts as set.)"""
-
-RANGE = re.compile(r'"slots_per_trial": *+{')
-"""A number of slots that is not one."""
-
-REMEMBERED = 1000
-"""Configurations that need reading, as shown: a list shows the same ones again and again."""
-
-
-def shown_config(document: str) -> orjson.Fragment:
-    """The configuration in `document`, as it goes out: most need no reading on the way.
-
-    Where one secret of it is sealed, all are: they are masked without reading it."""
-    if PREFIX in document:
-        document, plain = SEALED.sub(MASK, document), False
-    else:
-        plain = SET.search(document) is not None
-    return orjson.Fragment(_as_shown(document) if plain or RANGE.search(document) else document)
-
-
-def shown_both(document: str, text: str) -> Shown:
-    """The configuration, and `text`, as which it was submitted. The text may be older than sealing, and then plain,
-    although the configuration is sealed: its experiment was continued since."""
-    if PREFIX in text:
-        return shown_config(document), SEALED.sub(MASK, text)
-    return shown_config(document), _masked_yaml(text) if SET.search(document) else text
-
-
-@lru_cache(REMEMBERED)
-def _as_shown(document: str) -> bytes:
-    return orjson.dumps(for_wire(masked(orjson.loads(document))))
-
-
-def for_wire(config: dict[str, Any]) -> dict[str, Any]:
-    """`slots_per_trial` is a number there, of a range the largest; the text as submitted has the range."""
-    resources = config.get("resources") or {}
-    return {**config, "resources": {**resources, "slots_per_trial": slots_of(resources).most}} if resources else config
-
-
-@lru_cache(REMEMBERED)
-def _masked_yaml(text: str) -> str:
-    return masked_yaml(text)
+shown_config, shown_both = without_secrets, both_without_secrets
