@@ -66,6 +66,8 @@ from tests.unit.api.edge import read_body, read_query
         ("PostWorkspace", {"clusterQuotaPairs": {"a": "b"}}, "clusterQuotaPairs.a: expected a whole number from"),
         ("PostWorkspace", {"clusterQuotaPairs": {"\0": 1}}, "clusterQuotaPairs: expected text without the character"),
         ("PatchWorkspace", [1], "body: expected an object; found [1]"),
+        ("DisableAgent", {"drain": "yes"}, "drain: expected true or false; found 'yes'"),
+        ("DisableSlot", {"slotId": "x" * 256}, "slotId: expected at most 255 characters; found 256"),
         ("PostProject", {"workspaceId": "x"}, "workspaceId: expected a whole number from 0 to 2147483647; found 'x'"),
         ("ReportTrialProgress", {"progress": float("nan")}, "progress: expected a number from 0 to 1"),
     ],

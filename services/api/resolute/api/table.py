@@ -6,6 +6,7 @@ from resolute.api import log_routes, metric_routes, search_routes, task_routes
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.identity.routes import ROUTES as IDENTITY
+from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
@@ -16,6 +17,7 @@ ROUTES: tuple[Route, ...] = (
     *EXPERIMENTS,
     *IDENTITY,
     *WORKSPACES,
+    *POOLS,
     *log_routes.ROUTES,
     *task_routes.ROUTES,
     *search_routes.ROUTES,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from resolute.api.handlers import (
     checkpoints,
-    cluster,
     continuing,
     create,
     custom_search,
@@ -42,7 +41,6 @@ ROUTES: tuple[Route, ...] = (
     *trial_logs.ROUTES,
     *checkpoints.ROUTES,
     *downloads.ROUTES,
-    *cluster.ROUTES,
     *work.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,

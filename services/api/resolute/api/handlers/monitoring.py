@@ -11,9 +11,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from resolute.api import metrics_targets, wire
 from resolute.api.call import Call
+from resolute.api.pools.queries import AGENTS, POOLS
 from resolute.api.routing import MONITOR, SIGNED_IN, Route
 from resolute.api.views import state_metrics
-from resolute.api.views.pools import AGENTS, POOLS
 
 TEXT = {"Content-Type": CONTENT_TYPE_LATEST}
 

@@ -8,10 +8,10 @@ from typing import Any
 from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.handlers.queue_changes import applied, read_changes
+from resolute.api.pools.queries import POOLS
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.api.views.jobs import COUNT, WAITED, job_json, selecting
 from resolute.api.views.listing import OF_EXPERIMENT, Where, state_names
-from resolute.api.views.pools import POOLS, stats_json
 from resolute.api.views.queue_order import policies
 
 STATES = ("QUEUED", "SCHEDULED", "SCHEDULED_BACKFILLED")
@@ -58,7 +58,7 @@ async def get_queue_stats(call: Call) -> dict[str, Any]:
         "results": [
             {
                 "resourcePool": row["name"],
-                "stats": stats_json(row),
+                "stats": {"queuedCount": row["queued"], "scheduledCount": row["scheduled"]},
                 "aggregates": [
                     {"periodStart": day["day"], "seconds": day["seconds"]}
                     for day in waited

@@ -7,9 +7,10 @@ from typing import Any
 import asyncpg
 
 from resolute.api.call import Call
+from resolute.api.pools.queries import SLOTS
 from resolute.api.routing import SIGNED_IN, TASK, Route
 from resolute.api.views.listing import OF_EXPERIMENT, Where
-from resolute.api.views.pools import SLOTS, allocation_json, summary_json, task_json
+from resolute.api.views.pools import allocation_json, summary_json, task_json
 from resolute.proto.errors import NotFound
 
 ALLOCATIONS = "SELECT * FROM read_tasks.allocations"

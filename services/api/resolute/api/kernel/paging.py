@@ -36,7 +36,7 @@ def cut(rows: Sequence[Row], window: Window) -> Listed[Row]:
     return Listed(wire.cut(rows, page), page)
 
 
-def ordered(rows: Iterable[Row], by: Callable[[Row], Any], tie: Callable[[Row], int], *, descending: bool) -> list[Row]:
+def ordered(rows: Iterable[Row], by: Callable[[Row], Any], tie: Callable[[Row], Any], *, descending: bool) -> list[Row]:
     """In the order of a list in Postgres: by a column, then by the tie; rows whose column is None come last."""
     alike = sorted(rows, key=tie, reverse=descending)
     there = sorted((row for row in alike if by(row) is not None), key=by, reverse=descending)
