@@ -22,11 +22,14 @@ from pydantic import SecretStr
 
 from resolute import codec
 from resolute.api import gateway as api
-from resolute.api import metric_routes, search_routes, task_routes, task_tokens
+from resolute.api import metric_routes, task_routes, task_tokens
 from resolute.api.call import Call
 from resolute.api.freshness import Freshness
+from resolute.api.kernel.ports import Ports
 from resolute.api.measures.metrics import MetricRow
 from resolute.api.routing import SIGNED_IN, Principal, Route
+from resolute.api.searches import queries as searches
+from resolute.api.searches import routes as search_routes
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.task_tokens import TaskTokens
@@ -37,7 +40,7 @@ from resolute.proto.message import Command, Reply
 from resolute.service import Context, Follower
 from tests.simulation import clock
 from tests.simulation.processes import Process, alive
-from tests.simulation.reading import Reading, lookups
+from tests.simulation.reading import Reading, Searches, lookups
 
 TRY_AGAIN_S = 0.5
 PEOPLE = {"ada": Principal(1, "ada", admin=True)}
@@ -150,6 +153,7 @@ class Gateway(api.Gateway):
         self.read: Any = Reading(context)
         self.sessions: Any = _Sessions()
         read: Any = self.read
+        self.ports = Ports(read, {searches.QUERIES: Searches(read)})
         self.uploads = Uploads()
         self.signals = Signals()
         self.freshness = Freshness(read, clock.elapsed_s)

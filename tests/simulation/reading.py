@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from resolute.api import lookup
-from resolute.api.lookup import Aim, AllocationRef, Share, TrialRef
+from resolute.api.lookup import AllocationRef, Share, TrialRef
+from resolute.api.searches.queries import TrialTarget
 from resolute.config import SearcherConfig
 from resolute.proto.checkpoint import CheckpointAnnounced, CheckpointCompleted
 from resolute.proto.errors import NotFound
@@ -195,21 +196,29 @@ class Reading:
                 found.row |= {"ended_at": recorded.recorded_at, "given_up": given_up, "why": reason}
 
 
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """Implements `SearchQueries`."""
+
+    read: Reading
+
+    async def target(self, trial_id: int) -> TrialTarget | None:
+        one = self.read.trained.get(trial_id)
+        if one is None:
+            return None
+        allocated = self.read.allocations.get(one.allocation_id)
+        return TrialTarget(
+            length=one.target,
+            reached=one.reached,
+            finished=one.finished,
+            stop_asked=one.stop_asked,
+            preempting=allocated is not None and allocated.ref.preempting,
+            allocation_id=one.allocation_id,
+        )
+
+
 async def _trial(gateway: Any, trial_id: int) -> TrialRef:
     return await _found(gateway, lambda: gateway.read.trials.get(trial_id), f"trial {trial_id}")
-
-
-async def _aim(gateway: Any, trial_id: int) -> Aim:
-    one: Trained = await _found(gateway, lambda: gateway.read.trained.get(trial_id), f"trial {trial_id}")
-    allocated = gateway.read.allocations.get(one.allocation_id)
-    return Aim(
-        target=one.target,
-        reached=one.reached,
-        finished=one.finished,
-        stop_asked=one.stop_asked,
-        preempting=allocated is not None and allocated.ref.preempting,
-        allocation_id=one.allocation_id,
-    )
 
 
 async def _trial_of_task(gateway: Any, task_id: str) -> TrialRef:
@@ -242,7 +251,6 @@ def lookups() -> Iterator[None]:
     """Handlers that look something up in the tables find it in a `Reading`."""
     twins: dict[str, Any] = {
         "trial": _trial,
-        "aim": _aim,
         "trial_of_task": _trial_of_task,
         "_allocation_ref": _allocation_ref,
     }

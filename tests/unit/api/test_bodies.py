@@ -70,6 +70,11 @@ from tests.unit.api.edge import read_body, read_query
         ("DisableSlot", {"slotId": "x" * 256}, "slotId: expected at most 255 characters; found 256"),
         ("PostProject", {"workspaceId": "x"}, "workspaceId: expected a whole number from 0 to 2147483647; found 'x'"),
         ("ReportTrialProgress", {"progress": float("nan")}, "progress: expected a number from 0 to 1"),
+        ("CompleteTrialSearcherValidation", {"op": {"length": -1}}, "op.length: expected a whole number from 0 to"),
+        ("CompleteTrialSearcherValidation", {"op": [1]}, "op: expected an object; found [1]"),
+        ("PostSearcherOperations", {"searcherOperations": [7]}, "searcherOperations[0]: expected an object; found 7"),
+        ("PostSearcherOperations", {"searcherOperations": [{}] * 10_001}, "searcherOperations: expected at most 10000"),
+        ("PostSearcherOperations", {"triggeredByEvent": {"id": "x"}}, "triggeredByEvent.id: expected a whole number"),
     ],
 )
 def test_what_is_wrong_is_named(operation: str, body: Any, told: str) -> None:

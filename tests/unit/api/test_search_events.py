@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from resolute.api.search_events import Conversation
+from resolute.api.searches.events import SearchHistory
 from resolute.proto.experiment import TrialCreated, TrialEarlyExitReported, TrialEnded
 from resolute.proto.message import Cause, Event, Recorded
 
 
 def told(*events: Event) -> list[dict[str, Any]]:
     """Of trial 1, after its creation."""
-    conversation = Conversation()
+    history = SearchHistory()
     for version, event in enumerate((TrialCreated(1, "first", "1.first", {}, 7), *events), 1):
         recorded = Recorded(
             version, "experiment-1", version, event, Cause(f"c-{version}"), datetime(2026, 1, 1, tzinfo=UTC)
         )
-        conversation.hear(recorded)
-    return [{k: v for k, v in event.items() if k != "id"} for event in list(conversation.pending.values())[1:]]
+        history.add(recorded)
+    return [{k: v for k, v in event.items() if k != "id"} for event in list(history.pending.values())[1:]]
 
 
 @pytest.mark.parametrize(

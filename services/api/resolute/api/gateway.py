@@ -38,7 +38,7 @@ from resolute.api.reactions import ForgetDeleted
 from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Declaration, Principal, Route, Verdict, decide
 from resolute.api.scope import AllEverywhere, Grants, Rights
-from resolute.api.search_events import SearchEvents
+from resolute.api.searches.events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals

@@ -53,26 +53,6 @@ class TrialRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
-    """How far a trial shall train, and whether its live run has more to do."""
-
-    target: int | None
-    """In all, in the unit of `searcher.max_length`; None where the search sets no targets."""
-    reached: bool
-    finished: bool
-    """There will be no further one."""
-    stop_asked: bool
-    """The search or a person wants its run to end: the slots are asked back any moment."""
-    preempting: bool
-    """They are asked back."""
-    allocation_id: str
-
-    def beyond(self, length: int) -> bool:
-        """Whether there is something for this run to train after `length`."""
-        return self.target is not None and self.target > length and not self.reached and not self.stop_asked
-
-
-@dataclass(frozen=True, slots=True)
 class Share:
     """An allocation's part on one agent."""
 
@@ -98,19 +78,6 @@ TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller
     e.searcher_type, f.config #>> '{searcher,time_metric}' AS time_metric, f.config -> 'checkpoint_storage' AS storage
 FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
 JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id WHERE """
-
-AIM = """SELECT t.target, t.target_reached, r.allocation_id,
-    a.preemption_deadline_at IS NOT NULL AS preempting,
-    coalesce(r.stop_asked, false) AS stop_asked,
-    t.ended_at IS NOT NULL OR r.ended_at IS NOT NULL
-        OR (t.target_reached AND t.target >= coalesce(f.config #>> '{searcher,max_length,batches}',
-            f.config #>> '{searcher,max_length,records}',
-            f.config #>> '{searcher,max_length,epochs}')::bigint) AS finished
-FROM read_trials.trials t
-JOIN read_experiments.experiment_configs f ON f.experiment_id = t.experiment_id
-LEFT JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
-LEFT JOIN read_tasks.allocations a ON a.allocation_id = r.allocation_id
-WHERE t.id = $1"""
 
 ALLOCATION = """SELECT allocation_id, pool, started_at, ended_at, preemption_deadline_at
 FROM read_tasks.allocations WHERE allocation_id = $1"""
@@ -190,21 +157,6 @@ async def _looked_up(gateway: Gateway, trial_id: int, known: KnownTrial | None) 
 
 def _deletion_heard(gateway: Gateway, ref: TrialRef) -> int:
     return gateway.signals.heard(signals.deletion(ref.experiment_id))
-
-
-async def aim(gateway: Gateway, trial_id: int) -> Aim:
-    """Raises NotFound."""
-    row = await _row(gateway, AIM, trial_id)
-    if row is None:
-        raise NotFound(f"trial {trial_id} not found")
-    return Aim(
-        target=row["target"],
-        reached=row["target_reached"],
-        finished=bool(row["finished"]),
-        stop_asked=row["stop_asked"],
-        preempting=bool(row["preempting"]),
-        allocation_id=row["allocation_id"] or "",
-    )
 
 
 async def trial_of_task(gateway: Gateway, task_id: str) -> TrialRef:

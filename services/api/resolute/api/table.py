@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from resolute.api import log_routes, metric_routes, search_routes, task_routes
+from resolute.api import log_routes, metric_routes, task_routes
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.identity.routes import ROUTES as IDENTITY
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
+from resolute.api.searches.routes import ROUTES as SEARCHES
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
 ROUTES: tuple[Route, ...] = (
@@ -20,5 +21,5 @@ ROUTES: tuple[Route, ...] = (
     *POOLS,
     *log_routes.ROUTES,
     *task_routes.ROUTES,
-    *search_routes.ROUTES,
+    *SEARCHES,
 )

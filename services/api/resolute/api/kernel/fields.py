@@ -117,7 +117,12 @@ def items(most: int, least: int | None = None) -> Declared:
     return _Elements(Kind("", least, most, explicit=True))
 
 
-INT64 = Declared(bounded("string(int64)"))
+def int64(least: int | None = None, most: int | None = None) -> Declared:
+    """A whole number of 64 bits; `least` and `most` make its range smaller."""
+    return Declared(bounded("string(int64)", least, most))
+
+
+INT64 = int64()
 """A whole number of 64 bits."""
 
 Flag: TypeAlias = Annotated[bool, Declared(bounded("bool"))]

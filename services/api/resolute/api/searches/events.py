@@ -1,7 +1,7 @@
-"""What the client of a custom search hears: the events of its experiment's stream, in the words of that conversation.
+"""The events that the client of a custom search answers, read from the stream of its experiment.
 
-An event's id is its version in the stream: it grows, and a client that comes back finds its place by it. What a
-client has answered it is not told again.
+The id of an event is its version in the stream: ids grow, and a client that comes back finds its place by them. An
+event that the client has answered is not shown again.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from resolute.proto.states import EarlyExit, End, ExperimentState
 
 PAGE = 5_000
 REMEMBERED = 100
-"""Searches whose place in the log is kept; another one is read from its beginning."""
+"""Searches whose events are kept in memory; the stream of any other is read from its beginning."""
 
 
 @dataclass(slots=True)
-class Conversation:
-    """One search, as far as it was read."""
+class SearchHistory:
+    """The events of one search, as far as its stream was read."""
 
     version: int = 0
     method: str = ""
     requests: dict[int, str] = field(default_factory=dict)
-    """The client's own names of trials."""
+    """The request ids of trials, by which the client names them."""
     gave_up: dict[int, str] = field(default_factory=dict)
-    """Why trials end early by their own word."""
-    pending: OrderedDict[int, dict[str, Any]] = field(default_factory=OrderedDict)
-    """What happened and was not answered yet, by id."""
+    """The reasons that trials gave for ending early."""
+    pending: OrderedDict[int, Mapping[str, Any]] = field(default_factory=OrderedDict)
+    """The events that no post has answered yet, by id."""
 
-    def hear(self, recorded: Recorded) -> None:
+    def add(self, recorded: Recorded) -> None:
         self.version, event = recorded.version, recorded.event
         match event:
             case ExperimentCreated(config=config):
@@ -60,10 +60,11 @@ class Conversation:
             case SearchOperationsPosted(answers=answers):
                 while self.pending and next(iter(self.pending)) <= answers:
                     self.pending.popitem(last=False)
-        if (told := self._told(event)) is not None:
-            self.pending[recorded.version] = {"id": recorded.version, **told}
+        if (shown := self._shown(event)) is not None:
+            self.pending[recorded.version] = {"id": recorded.version, **shown}
 
-    def _told(self, event: Event) -> dict[str, Any] | None:
+    def _shown(self, event: Event) -> Mapping[str, Any] | None:
+        """The event as the wire has it; None for one that clients are not shown."""
         match event:
             case ExperimentCreated():
                 return {"initialOperations": {}}
@@ -80,8 +81,8 @@ class Conversation:
                 return {"experimentInactive": {"experimentState": f"STATE_{outcome}"}}
         return None
 
-    def _ended(self, trial_id: int, outcome: str) -> dict[str, Any]:
-        """It was closed, or exited early: for the reason it gave itself, unless it failed or was canceled."""
+    def _ended(self, trial_id: int, outcome: str) -> Mapping[str, Any]:
+        """The trial was closed, or exited early: for the reason that it gave, unless it failed or was canceled."""
         reason = _EXITED.get(outcome) or self.gave_up.get(trial_id)
         if reason is None:
             return {"trialClosed": {"requestId": self.requests[trial_id]}}
@@ -94,34 +95,34 @@ _EXITED: Mapping[str, str] = {End.ERROR: "ERRORED", End.CANCELED: "USER_CANCELED
 class SearchEvents:
     def __init__(self, log: EventLog) -> None:
         self._log = log
-        self._known: OrderedDict[int, Conversation] = OrderedDict()
+        self._known: OrderedDict[int, SearchHistory] = OrderedDict()
 
-    async def pending(self, experiment_id: int, after: int) -> list[dict[str, Any]]:
-        """Those with an id above `after` that nobody answered, the oldest first.
+    async def pending(self, experiment_id: int, after: int) -> tuple[Mapping[str, Any], ...]:
+        """The events with an id above `after` that no post has answered, the oldest first.
 
         Raises NotFound; Refused for a search that needs no client.
         """
-        found = await self._conversation(experiment_id)
-        return [event for event_id, event in found.pending.items() if event_id > after]
+        found = await self._history(experiment_id)
+        return tuple(event for event_id, event in found.pending.items() if event_id > after)
 
     async def newest(self, experiment_id: int) -> int:
-        """The id of the newest event there is. Raises as `pending` does."""
-        return (await self._conversation(experiment_id)).version
+        """The id of the newest event. Raises as `pending` does."""
+        return (await self._history(experiment_id)).version
 
-    async def _conversation(self, experiment_id: int) -> Conversation:
-        found = self._known.setdefault(experiment_id, Conversation())
+    async def _history(self, experiment_id: int) -> SearchHistory:
+        found = self._known.setdefault(experiment_id, SearchHistory())
         self._known.move_to_end(experiment_id)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         await self._catch_up(experiment_id, found)
         return found
 
-    async def _catch_up(self, experiment_id: int, found: Conversation) -> None:
+    async def _catch_up(self, experiment_id: int, found: SearchHistory) -> None:
         stream = streams.EXPERIMENT.stream(experiment_id)
         while events := await self._log.read_stream(stream, found.version, PAGE):
             for recorded in events:
                 if recorded.version == found.version + 1:  # another call may have read the same meanwhile
-                    found.hear(recorded)
+                    found.add(recorded)
             if found.method != "custom":
                 break
         if found.version == 0:
