@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.views.jobs import job_of
 from resolute.api.wire import whole
 from resolute.proto.errors import NotFound
-
-_OF_EXPERIMENT = """SELECT e.owner_id, p.workspace_id FROM read_experiments.experiments e
-LEFT JOIN read_workspaces.projects p ON p.id = e.project_id WHERE e.id = """
-
-_OF_CHECKPOINT = f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1)"
-
-PLACES: Mapping[str, str] = {
-    "workspace": "SELECT owner_id, id AS workspace_id FROM read_workspaces.workspaces WHERE id = $1",
-    "project": "SELECT owner_id, workspace_id FROM read_workspaces.projects WHERE id = $1",
-    "experiment": f"{_OF_EXPERIMENT}$1",
-    "trial": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_trials.trials WHERE id = $1)",
-    "task": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1)",
-    "allocation": f"{_OF_EXPERIMENT}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1)",
-    "checkpoint": _OF_CHECKPOINT,
-    "readable checkpoint": _OF_CHECKPOINT,
-    "job": f"{_OF_EXPERIMENT}(SELECT id FROM read_experiments.experiments WHERE job_id = $1)",
-}
-"""What is of no experiment (a task that is no trial's) is in no workspace yet: only the scope of everything has it."""
-
-NUMBERED = frozenset({"workspace", "project", "experiment", "trial"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +35,14 @@ async def place_of(read: ReadModel, kind: str, value: str, seen: Callable[[Place
 
 
 async def _place(read: ReadModel, kind: str, name: int | str) -> Place | None:
-    row = await read.row(PLACES[kind], name)
+    row = await read.row(read.things[kind].place, name)
     return None if row is None else Place(row["owner_id"], row["workspace_id"])
 
 
 async def _key(read: ReadModel, kind: str, value: str) -> int | str:
     if kind == "job":
         return await job_of(read, value)
-    return whole(value, f"{kind} id") if kind in NUMBERED else value
+    return whole(value, f"{kind} id") if read.things[kind].numbered else value
 
 
 EXPERIMENT_OF = "SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1"

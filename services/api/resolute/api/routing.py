@@ -2,7 +2,7 @@
 
 An access lists the kinds of caller that may come in; its subjects, which are the things that the request names (and
 what a task or a user must own to count as its owner); how far the request reaches besides; and `permission`, what a
-role has to grant. The name of a permission is what is touched and how, `experiment.edit`, out of `PERMISSIONS`.
+role has to grant. The name of a permission is what is touched and how, `experiment.edit`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aiohttp import web
 
 from resolute.api import schemas
 from resolute.api.body_kinds import ORDINARY, BodyKind
-from resolute.api.scope import UNLIMITED, Rights, viewing
+from resolute.api.scope import UNLIMITED, Rights, Scope, viewing
 from resolute.api.subjects import Reach, Subject, found
 
 if TYPE_CHECKING:
@@ -27,21 +27,10 @@ if TYPE_CHECKING:
 Handler = Callable[["Call"], Awaitable[dict[str, Any] | web.StreamResponse]]
 
 
-PERMISSIONS = frozenset(
-    {
-        *("user.view", "user.create", "user.edit"),
-        *("workspace.view", "workspace.create", "workspace.edit", "workspace.host_user.edit"),
-        *("project.view", "project.create"),
-        *("experiment.view", "experiment.create", "experiment.edit", "experiment.delete"),
-        *("experiment.artifacts.view", "experiment.metadata.edit"),
-        *("checkpoint.view", "checkpoint.create", "checkpoint.edit"),
-        *("task.view", "task.edit"),
-        *("cluster.view", "cluster.edit", "cluster.config.view", "cluster.logs.view", "cluster.metrics.view"),
-        *("cluster.history.view", "cluster.usage.view"),
-    }
-)
-"""All there are. Artifacts are what code left behind or brought along: logs, files. The metadata of an experiment are
-its names, its labels and whether it is archived; to edit it is to steer what it does."""
+PERMISSION = re.compile(r"[a-z]+(_[a-z]+)*(\.[a-z]+(_[a-z]+)*)+")
+"""What is touched, and how: `experiment.edit`. Artifacts are what code left behind or brought along: logs, files. The
+metadata of an experiment are its names, its labels and whether it is archived; to edit it is to steer what it does.
+`table.PERMISSIONS` has all that there are."""
 
 
 class Caller(Enum):
@@ -183,7 +172,12 @@ class Principal:
     """Whether this is a monitoring system: it is no user, and is let in only where a route names it."""
 
 
-EVERY_RIGHT = Rights(dict.fromkeys(PERMISSIONS, UNLIMITED))
+class _Everywhere(dict[str, Scope]):
+    def __missing__(self, permission: str) -> Scope:
+        return UNLIMITED
+
+
+EVERY_RIGHT = Rights(_Everywhere())
 """Of every user, until roles grant less; and of tasks, which are held to what is their own instead."""
 
 
@@ -331,6 +325,8 @@ class Route:
     def __post_init__(self) -> None:
         assert self.access.reach is not None, f"{self.operation}: say what it is about (about, over_scope, outside …)"
         object.__setattr__(self, "permissions", self.access.permissions)
+        wrong = [name for name in self.permissions if not PERMISSION.fullmatch(name)]
+        assert not wrong, f"{self.operation}: {wrong} is no name of a permission, such as experiment.edit"
 
     @property
     def streams(self) -> bool:

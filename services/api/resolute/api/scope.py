@@ -36,7 +36,7 @@ class Grants(Protocol):
         ...
 
     async def held(self, user: Principal, permission: str) -> Held:
-        """Where `user` holds `permission`, which is one of `routing.PERMISSIONS`. What everybody may do, such as to see
+        """Where `user` holds `permission`, which is one of `table.PERMISSIONS`. What everybody may do, such as to see
         the agents (`cluster.view`), is held everywhere."""
         ...
 

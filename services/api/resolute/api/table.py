@@ -23,3 +23,6 @@ ROUTES: tuple[Route, ...] = (
     *task_routes.ROUTES,
     *SEARCHES,
 )
+
+PERMISSIONS = frozenset[str]().union(*(route.permissions for route in ROUTES))
+"""All that a role can grant."""

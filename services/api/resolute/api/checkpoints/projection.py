@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from resolute.api.kernel.rows import Document, Projection, Rows, Table
+from resolute.api.experiments.projection import WHOSE
+from resolute.api.kernel.rows import Document, Projection, Rows, Table, Thing
 from resolute.proto import streams
 from resolute.proto.checkpoint import (
     CheckpointAnnounced,
@@ -129,6 +130,8 @@ SHOWS: Mapping[type, Callable[[Any, Recorded, Rows], None]] = {
 }
 """How each type of event is shown; others change nothing here."""
 
+OF_EXPERIMENT = Thing(f"{WHOSE}(SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1)")
+
 PROJECTION = Projection(
     slice="checkpoints",
     version=1,
@@ -136,4 +139,8 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.CHECKPOINTS.name, streams.EXPERIMENT.name}),
     project=project,
+    things={
+        "checkpoint": OF_EXPERIMENT,
+        "readable checkpoint": OF_EXPERIMENT,
+    },
 )

@@ -9,7 +9,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from resolute.api.kernel.rows import Document, Projection, Rows, Table
+from resolute.api.kernel.rows import Document, Projection, Rows, Table, Thing
 from resolute.proto import streams
 from resolute.proto.experiment import (
     ExperimentActivated,
@@ -229,6 +229,11 @@ SHOWS: Mapping[type, Show] = {
 }
 """How each type of event is shown; others change nothing here."""
 
+WHOSE = """SELECT e.owner_id, p.workspace_id FROM read_experiments.experiments e
+LEFT JOIN read_workspaces.projects p ON p.id = e.project_id WHERE e.id = """
+"""Followed by the id of an experiment: its owner and its workspace. What is of no experiment (a task that is no
+trial's) is in no workspace yet: only the scope of everything has it."""
+
 PROJECTION = Projection(
     slice="experiments",
     version=1,
@@ -236,4 +241,8 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.EXPERIMENT.name}),
     project=project,
+    things={
+        "experiment": Thing(f"{WHOSE}$1", numbered=True),
+        "job": Thing(f"{WHOSE}(SELECT id FROM read_experiments.experiments WHERE job_id = $1)"),
+    },
 )

@@ -128,6 +128,8 @@ class ReadModel:
         """`suffix`: what the names of the schemas end in, for a read model that is grown beside the usual one."""
         self.pool, self.log, self._suffix = pool, log, suffix
         self._projections = tuple(projections)
+        self.things = {kind: thing for one in self._projections for kind, thing in one.things.items()}
+        """The kinds of things that requests name, of all slices."""
         self.tables = [SliceTables(projection, suffix) for projection in self._projections]
         self._following = Feed(pool, log)
         self._borrowed: dict[str, Borrowed] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import Enum
 from operator import attrgetter
@@ -133,6 +133,16 @@ class Rows(Protocol):
 Project: TypeAlias = Callable[[Recorded, Rows], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A kind of thing that requests name."""
+
+    place: str
+    """SQL: `owner_id` and `workspace_id` of the one that `$1` is the id of."""
+    numbered: bool = False
+    """Whether its ids are whole numbers."""
+
+
 @dataclass(frozen=True)
 class Projection:
     """What one slice makes of the log.
@@ -151,6 +161,8 @@ class Projection:
     """The kinds of streams whose events it folds."""
     project: Project
     also_reads: frozenset[int] = frozenset()
+    things: Mapping[str, Thing] = field(default_factory=dict)
+    """The kinds of things that its tables tell whose they are, and in which workspace."""
 
     @property
     def schema(self) -> str:

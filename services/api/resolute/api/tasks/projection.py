@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from resolute.api.kernel.rows import Projection, Rows
+from resolute.api.experiments.projection import WHOSE
+from resolute.api.kernel.rows import Projection, Rows, Thing
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.tasks.reasons import reason, reason_of
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS, Allocation, Placement
@@ -195,4 +196,7 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.POOL.name}),
     project=project,
+    things={
+        "allocation": Thing(f"{WHOSE}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1)"),
+    },
 )

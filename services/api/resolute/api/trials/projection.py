@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from resolute.api.kernel.rows import Projection, Rows
+from resolute.api.experiments.projection import WHOSE
+from resolute.api.kernel.rows import Projection, Rows, Thing
 from resolute.api.trials.ranking import best_trial, best_validation
 from resolute.api.trials.tables import RUNS, STANDINGS, TRIALS, VALIDATIONS, Run, Standing, Trial, Validation
 from resolute.proto import streams
@@ -259,4 +260,8 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.EXPERIMENT.name}),
     project=project,
+    things={
+        "trial": Thing(f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE id = $1)", numbered=True),
+        "task": Thing(f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1)"),
+    },
 )

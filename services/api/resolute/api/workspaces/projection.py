@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from resolute.api.kernel.rows import Document, Projection, Rows, Table
+from resolute.api.kernel.rows import Document, Projection, Rows, Table, Thing
 from resolute.proto import streams
 from resolute.proto.identity import ProjectCreated, WorkspaceChanged, WorkspaceCreated
 from resolute.proto.message import Event, Recorded
@@ -89,4 +89,10 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.WORKSPACE.name}),
     project=project,
+    things={
+        "workspace": Thing(
+            "SELECT owner_id, id AS workspace_id FROM read_workspaces.workspaces WHERE id = $1", numbered=True
+        ),
+        "project": Thing("SELECT owner_id, workspace_id FROM read_workspaces.projects WHERE id = $1", numbered=True),
+    },
 )
