@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolute.api.handlers.continuing import continuing
+from resolute.api.experiments.continuing import continuing
 from resolute.proto.errors import Refused
 from resolute.proto.experiment import (
     AddLabel,

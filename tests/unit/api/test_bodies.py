@@ -21,6 +21,21 @@ from tests.unit.api.edge import read_body, read_query
         ("PostUser", {"user": {"username": 5}}, "user.username: expected text; found 5"),
         ("CreateExperiment", {"modelDefinition": {"a": 1}}, "modelDefinition: expected a list"),
         ("CreateExperiment", {"modelDefinition": [{"path": []}]}, "modelDefinition[0].path: expected text"),
+        (
+            "CreateExperiment",
+            {"modelDefinition": [{"content": "é"}]},
+            "modelDefinition[0].content: expected base64",
+        ),
+        ("CreateExperiment", {"config": 5}, "config: expected text; found 5"),
+        ("ContinueExperiment", {"id": -1}, "id: expected a whole number from 0"),
+        ("MoveExperiment", {"destinationProjectId": -1}, "destinationProjectId: expected a whole number from 0"),
+        ("PutExperimentsRetainLogs", {"numDays": "ten"}, "numDays: expected a whole number"),
+        ("PatchExperiment", {"labels": ["a" * 256]}, "labels[0]: expected at most 255 characters; found 256"),
+        (
+            "PatchExperiment",
+            {"checkpointStorage": {"saveTrialBest": -1}},
+            "checkpointStorage.saveTrialBest: expected",
+        ),
         ("CreateExperiment", {"activate": "yes"}, "activate: expected true or false; found 'yes'"),
         (
             "CreateExperiment",
@@ -99,11 +114,9 @@ def test_what_clients_send_passes(operation: str, body: Any) -> None:
 
 def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
     body = {"projectId": "7", "experimentIds": [1.0, "2"], "filters": {"states": [1, "paused", "STATE_ERROR"]}, "x": 1}
-    assert bodies.read("KillExperiments", body) == {
-        "projectId": 7,
-        "experimentIds": [1, 2],
-        "filters": {"states": ["STATE_ACTIVE", "STATE_PAUSED", "STATE_ERROR"]},
-    }
+    read = read_body("KillExperiments", body).body
+    assert (read.project_id, read.experiment_ids) == (7, (1, 2))
+    assert read.filters.states == ("STATE_ACTIVE", "STATE_PAUSED", "STATE_ERROR")
     assert bodies.read_path("GetTrial", {"trialId": "007"}) == {"trialId": "7"}
 
 

@@ -12,30 +12,36 @@ from typing import Any
 
 import orjson
 
-from resolute.api import bodies
+from resolute.api.experiments.files import contents_of
+from resolute.api.experiments.submission_messages import CreateExperiment
+from resolute.api.kernel.messages import given_in
+from resolute.api.kernel.reading import read
 from resolute.api.request_body import parsed
-from resolute.config.context import digest, of_model_definition, to_tgz
+from resolute.config.context import ContextFile, digest, to_tgz
 from resolute.proto.errors import InvalidConfig
-
-OPERATION = "CreateExperiment"
 
 
 def pack(source: Path, archive: Path) -> dict[str, Any]:
     try:
-        body = bodies.read(OPERATION, parsed(source.read_bytes()))
-        return {"packed": _packed(body.pop("modelDefinition", None) or [], archive), "body": body}
+        body, files = _read(source)
     except InvalidConfig as error:
         return {"error": error.message}
+    return {"packed": _packed(files, archive), "body": body}
 
 
-def _packed(files: list[Any], archive: Path) -> dict[str, Any] | None:
-    contents = of_model_definition(files)
-    if not contents:
+def _read(source: Path) -> tuple[dict[str, Any], list[ContextFile]]:
+    """The submission without its files, and these. Their text is forgotten before they are packed."""
+    submission = read(CreateExperiment, {}, {}, parsed(source.read_bytes())).body
+    others = submission.model_copy(update={"model_definition": ()})
+    return given_in(others), contents_of(submission.model_definition)
+
+
+def _packed(files: list[ContextFile], archive: Path) -> dict[str, Any] | None:
+    if not files:
         return None
-    files.clear()  # the text of each file, beside its contents
-    packed = to_tgz(contents)
+    packed = to_tgz(files)
     archive.write_bytes(packed)
-    paths = [file.path for file in contents]
+    paths = [file.path for file in files]
     return {"sha256": digest(packed), "size_bytes": len(packed), "paths": paths}
 
 

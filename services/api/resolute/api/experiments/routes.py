@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from resolute.api.call import Call
+from resolute.api.experiments.actions import ACTIONS
+from resolute.api.experiments.changing import CHANGES
+from resolute.api.experiments.continuing import SUBMISSIONS
 from resolute.api.experiments.filters import kept_states
 from resolute.api.experiments.messages import (
     BestMetricAnswer,
@@ -127,6 +130,9 @@ TAG = "Experiments"
 ONE = "/api/v1/experiments/{experimentId}"
 
 ROUTES = (
+    *SUBMISSIONS,
+    *ACTIONS,
+    *CHANGES,
     operation(
         "GetExperiments",
         "GET",

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from resolute.api.handlers import (
     checkpoints,
-    continuing,
-    create,
     downloads,
-    experiment_actions,
     experiments,
     explain,
     history,
@@ -29,10 +26,7 @@ ROUTES: tuple[Route, ...] = (
     *master_logs.ROUTES,
     *monitoring.ROUTES,
     *history.ROUTES,
-    *create.ROUTES,
-    *continuing.ROUTES,
     *experiments.ROUTES,
-    *experiment_actions.ROUTES,
     *model_definitions.ROUTES,
     *preview.ROUTES,
     *trials.ROUTES,

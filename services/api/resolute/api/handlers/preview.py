@@ -8,7 +8,7 @@ from typing import Any
 
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
-from resolute.api.handlers.placing import defaults_at
+from resolute.api.experiments.placing import defaults_at
 from resolute.api.routing import SIGNED_IN, Route
 from resolute.config import ClusterDefaults, ExperimentConfig, masked, parse_experiment
 from resolute.config.bounds import check_document

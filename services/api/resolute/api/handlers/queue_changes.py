@@ -16,7 +16,7 @@ import orjson
 
 from resolute.api.call import Call
 from resolute.api.handlers import queue_agreement
-from resolute.api.handlers.admission import check_fit, check_pool
+from resolute.api.pools.fit import check_fit, check_pool
 from resolute.api.views.jobs import job_of
 from resolute.config import Slots, slots_of
 from resolute.proto.errors import InvalidConfig, NotFound, Refused

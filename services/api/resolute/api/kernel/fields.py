@@ -112,6 +112,11 @@ def base64(most: int) -> Declared:
     return _Base64(bounded("string(base64)", None, most))
 
 
+def base64_text(most: int) -> Declared:
+    """The same, left as text: for many or large files, which a thread or another process decodes."""
+    return Declared(bounded("string(base64)", None, most))
+
+
 def items(most: int, least: int | None = None) -> Declared:
     """A tuple or a mapping of so many elements."""
     return _Elements(Kind("", least, most, explicit=True))

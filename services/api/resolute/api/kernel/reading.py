@@ -20,6 +20,8 @@ from resolute.proto.errors import InvalidConfig
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
+T = TypeVar("T")
+
 NOTHING = object()
 """In the place of a body that did not come."""
 
@@ -51,6 +53,14 @@ def read(
         return kind.model_validate(given, by_alias=True, by_name=False)
     except ValidationError as error:
         raise InvalidConfig(_said(error, parts)) from None
+
+
+def expect_given(value: T | None, name: str) -> T:
+    """For a field whose absence is an error only to callers who are let in: handlers call this. Raises InvalidConfig,
+    naming the field, where it was left out or null."""
+    if value is None:
+        raise InvalidConfig(f"{name}: is missing")
+    return value
 
 
 def _document(kind: type[Request], body: RequestBody) -> Any:
