@@ -33,6 +33,9 @@ from resolute.api.searches import routes as search_routes
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.task_tokens import TaskTokens
+from resolute.api.tasks import routes as tasks
+from resolute.api.tasks.memory import MemoryTasks
+from resolute.api.tasks.queries import QUERIES
 from resolute.api.uploads import Uploads
 from resolute.proto import errors
 from resolute.proto.errors import Unavailable
@@ -55,9 +58,8 @@ async def _any_command(call: Call) -> dict[str, Any]:
 
 
 ANY_COMMAND = Route("SimulatedWish", "POST", "/simulated/{command}", _any_command, SIGNED_IN.outside(), raw_body=True)
-OPERATIONS: Mapping[str, Route] = {
-    route.operation: route for route in (*metric_routes.ROUTES, *task_routes.ROUTES, *search_routes.ROUTES, ANY_COMMAND)
-}
+OF_TASKS = (*metric_routes.ROUTES, *task_routes.ROUTES, *tasks.ROUTES, *search_routes.ROUTES)
+OPERATIONS: Mapping[str, Route] = {route.operation: route for route in (*OF_TASKS, ANY_COMMAND)}
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class Gateway(api.Gateway):
         self.read: Any = Reading(context)
         self.sessions: Any = _Sessions()
         read: Any = self.read
-        self.ports = Ports(read, {searches.QUERIES: Searches(read)})
+        self.ports = Ports(read, {searches.QUERIES: Searches(read), QUERIES: MemoryTasks(read.tasks)})
         self.uploads = Uploads()
         self.signals = Signals()
         self.freshness = Freshness(read, clock.elapsed_s)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from unittest import mock
 
 from resolute.api import lookup
-from resolute.api.lookup import AllocationRef, Share, TrialRef
+from resolute.api.kernel.cache import memory_rows
+from resolute.api.lookup import TrialRef
 from resolute.api.searches.queries import TrialTarget
+from resolute.api.tasks.projection import PROJECTION, project
+from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS
 from resolute.config import SearcherConfig
 from resolute.proto.checkpoint import CheckpointAnnounced, CheckpointCompleted
 from resolute.proto.errors import NotFound
@@ -31,11 +34,7 @@ from resolute.proto.message import Recorded
 from resolute.proto.pool import (
     AllocationExited,
     AllocationRequested,
-    AllocationStarted,
-    PreemptionRequested,
     ResourcesExited,
-    ResourcesStarted,
-    SlotsAssigned,
 )
 from resolute.service import Context
 
@@ -62,7 +61,7 @@ class Trained:
 
 @dataclass(slots=True)
 class Allocated:
-    ref: AllocationRef
+    allocation_id: str
     row: dict[str, Any]
     """As the tokens' table has it."""
     seen_to_end: set[str] = field(default_factory=set)
@@ -81,6 +80,8 @@ class Reading:
         self.by_task: dict[str, TrialRef] = {}
         self.trained: dict[int, Trained] = {}
         self.allocations: dict[str, Allocated] = {}
+        self.tasks = memory_rows(PROJECTION.tables)
+        """The tables of the slice `tasks`, as the gateway's own projection fills them."""
         self.checkpoints: dict[str, int] = {}
 
     @property
@@ -93,6 +94,8 @@ class Reading:
     async def handle(self, batch: Sequence[Recorded]) -> None:
         for recorded in batch:
             if recorded.position == self._position + 1:
+                project(recorded, self.tasks)
+                self.tasks.written()
                 self._read(recorded)
                 self._position = recorded.position
 
@@ -112,7 +115,7 @@ class Reading:
         trial_id, task_id = found.row["trial_id"], found.row["task_id"]
         trained = self.trained.get(trial_id)
         latest = int(trained.allocation_id.rpartition(".")[2]) if trained and trained.allocation_id else 0
-        mine = int(found.ref.allocation_id.rpartition(".")[2])
+        mine = int(found.allocation_id.rpartition(".")[2])
         return {"newer_run": latest if latest > mine else None, "deleted": task_id not in self.by_task}
 
     def _read(self, recorded: Recorded) -> None:
@@ -129,10 +132,9 @@ class Reading:
             ):
                 self.checkpoints[uuid] = owner
             case AllocationRequested() as event:
-                ref = AllocationRef(event.allocation_id, recorded.stream.partition("-")[2], False, False, False, {})
                 names = ("task_id", "trial_id", "experiment_id", "owner")
                 row = {**{name: getattr(event, name) for name in names}, "ended_at": None, "given_up": False, "why": ""}
-                self.allocations[event.allocation_id] = Allocated(ref, row)
+                self.allocations[event.allocation_id] = Allocated(event.allocation_id, row)
             case ExperimentContinued(config=config):
                 self._configs[int(recorded.stream.partition("-")[2])] = config
             case _ if recorded.category == "experiment" and hasattr(recorded.event, "trial_id"):
@@ -178,21 +180,11 @@ class Reading:
         if found is None:
             return
         match event:
-            case SlotsAssigned(placements=placements):
-                shares = {p.resources_id: Share("", len(p.slot_ids)) for p in placements}
-                found.ref = replace(found.ref, resources=shares)
-            case ResourcesStarted(resources_id=resources_id, address=address):
-                share = replace(found.ref.resources[resources_id], address=address)
-                found.ref = replace(found.ref, resources={**found.ref.resources, resources_id: share})
-            case AllocationStarted():
-                found.ref = replace(found.ref, started=True)
-            case PreemptionRequested():
-                found.ref = replace(found.ref, preempting=True)
             case ResourcesExited(resources_id=resources_id, exit_code=code) if code is not None:
                 found.seen_to_end.add(resources_id)
             case AllocationExited(reason=reason):
-                found.ref = replace(found.ref, ended=True)
-                given_up = set(found.ref.resources) > found.seen_to_end
+                placed = self.tasks.where(PLACEMENTS, "allocation_id", found.allocation_id)
+                given_up = {placement.resources_id for placement in placed} > found.seen_to_end
                 found.row |= {"ended_at": recorded.recorded_at, "given_up": given_up, "why": reason}
 
 
@@ -206,13 +198,13 @@ class Searches:
         one = self.read.trained.get(trial_id)
         if one is None:
             return None
-        allocated = self.read.allocations.get(one.allocation_id)
+        allocation = self.read.tasks.get(ALLOCATIONS, one.allocation_id)
         return TrialTarget(
             length=one.target,
             reached=one.reached,
             finished=one.finished,
             stop_asked=one.stop_asked,
-            preempting=allocated is not None and allocated.ref.preempting,
+            preempting=allocation is not None and allocation.preemption_deadline_at is not None,
             allocation_id=one.allocation_id,
         )
 
@@ -223,12 +215,6 @@ async def _trial(gateway: Any, trial_id: int) -> TrialRef:
 
 async def _trial_of_task(gateway: Any, task_id: str) -> TrialRef:
     return await _found(gateway, lambda: gateway.read.by_task.get(task_id), f"task {task_id!r}")
-
-
-async def _allocation_ref(gateway: Any, allocation_id: str) -> AllocationRef:
-    found = await _found(gateway, lambda: gateway.read.allocations.get(allocation_id), f"allocation {allocation_id!r}")
-    ref: AllocationRef = found.ref
-    return ref
 
 
 async def _found(gateway: Any, look: Callable[[], T | None], what: str) -> T:
@@ -252,7 +238,6 @@ def lookups() -> Iterator[None]:
     twins: dict[str, Any] = {
         "trial": _trial,
         "trial_of_task": _trial_of_task,
-        "_allocation_ref": _allocation_ref,
     }
     with mock.patch.multiple(lookup, **twins):
         yield

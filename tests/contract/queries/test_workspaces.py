@@ -30,7 +30,12 @@ def user(id_: int, username: str) -> User:
 
 
 def experiment(
-    id_: int, project_id: int, state: str, started_at: datetime, ended_at: datetime | None = None
+    id_: int,
+    project_id: int,
+    state: str,
+    started_at: datetime,
+    ended_at: datetime | None = None,
+    definition: str | None = None,
 ) -> Experiment:
     return Experiment(
         id=id_,
@@ -50,7 +55,7 @@ def experiment(
         parent_id=None,
         unmanaged=False,
         external_id=None,
-        model_definition=None,
+        model_definition=definition,
         log_retention_days=None,
         ended_at=ended_at,
     )

@@ -11,11 +11,11 @@ import aiohttp
 import asyncpg
 import pytest
 
-from resolute.api import lookup
 from resolute.api.body_kinds import SHARE
 from resolute.api.call import Call
 from resolute.api.gateway import Gateway
-from resolute.api.lookup import AllocationRef
+from resolute.api.tasks import lookup
+from resolute.api.tasks.queries import AllocationRow
 from resolute.proto.pool import AllocationKillRequested, PreemptAllocation, PreemptionAcknowledged
 from tests.integration.api.running import PATIENCE_S
 from tests.integration.api.whole import POOL, Whole, whole
@@ -57,9 +57,9 @@ async def test_a_wish_that_comes_while_the_gateway_looks_is_not_overheard(
         agent = await cluster.agent()
         await cluster.submit()
         order, trial = await cluster.task(agent)
-        look, looked = lookup.allocation, list[AllocationRef]()
+        look, looked = lookup.allocation, list[AllocationRow]()
 
-        async def look_slowly(gateway: Gateway, allocation_id: str) -> AllocationRef:
+        async def look_slowly(gateway: Gateway, allocation_id: str) -> AllocationRow:
             found = await look(gateway, allocation_id)
             looked.append(found)
             if len(looked) == 1:
@@ -235,7 +235,7 @@ async def test_all_peers_are_sent_the_same_bytes_however_many_they_are(
     send = Call.send_bytes
 
     async def noted(call: Call, body: bytes) -> Any:
-        assert (call.body, call.read.raw) == ({}, b""), "a peer that waits keeps nothing of its request"
+        assert (call.message, call.read.raw) == (None, b""), "a peer that waits keeps nothing of its request"
         sent.append(body)
         return await send(call, body)
 

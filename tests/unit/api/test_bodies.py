@@ -69,6 +69,13 @@ from tests.unit.api.edge import read_body, read_query
             {"requestUuid": "a" * 5000},
             "requestUuid: expected at most 255 characters; found 5000",
         ),
+        ("AllocationAllGather", {"data": [1]}, "data: expected an object; found [1]"),
+        ("AllocationAllGather", {"numPeers": -1}, "numPeers: expected a whole number from 0 to 65536; found -1"),
+        (
+            "PostAllocationAcceleratorData",
+            {"acceleratorData": {"acceleratorUuids": ["a", 7]}},
+            "acceleratorData.acceleratorUuids[1]: expected text; found 7",
+        ),
         ("PostWorkspace", {"name": "a\0"}, "name: expected text without the character NUL"),
         ("PostWorkspace", {"name": "\ud800"}, "name: expected text in Unicode"),
         (

@@ -29,6 +29,7 @@ from resolute.api.log_policies import LogPolicies
 from resolute.api.log_removal import LogRemoval
 from resolute.api.logins import Logins
 from resolute.api.lookup import KnownTrial
+from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.measures.gathering import Gathering
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
@@ -110,6 +111,7 @@ class Gateway:
         self.log_policies = LogPolicies(self.read, context.bus)
         self.lifecycle = LifecycleLines(context.log, self.read, self.logs.add)
         self.gathering = Gathering(pool)
+        self.accelerators = AcceleratorStore(pool)
         self.blobs = Blobs(pool)
         self.uploads = Uploads()
         removals = Removals(pool, self.measured)

@@ -14,9 +14,10 @@ import asyncpg
 import orjson
 
 from resolute.api import signals
-from resolute.api.database import outages
 from resolute.api.freshness import TRUSTED_S
 from resolute.api.places import experiment_of
+from resolute.api.tasks.lookup import task as task
+from resolute.api.tasks.lookup import task_ended as task_ended
 from resolute.config import HALVING
 from resolute.proto.errors import NotFound
 
@@ -52,25 +53,6 @@ class TrialRef:
         return [self.task_id]
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """An allocation's part on one agent."""
-
-    address: str
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class AllocationRef:
-    allocation_id: str
-    pool: str
-    started: bool
-    ended: bool
-    preempting: bool
-    resources: dict[str, Share]
-    """By resources id, in rank order."""
-
-
 REMEMBERED = 50_000
 """Trials that reports are looked up for without the database."""
 
@@ -78,23 +60,6 @@ TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller
     e.searcher_type, f.config #>> '{searcher,time_metric}' AS time_metric, f.config -> 'checkpoint_storage' AS storage
 FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
 JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id WHERE """
-
-ALLOCATION = """SELECT allocation_id, pool, started_at, ended_at, preemption_deadline_at
-FROM read_tasks.allocations WHERE allocation_id = $1"""
-
-SHARES = """SELECT resources_id, address, cardinality(slot_ids) AS slots FROM read_tasks.placements
-WHERE allocation_id = $1 ORDER BY share"""
-
-TASK_ENDED = """SELECT t.ended_at IS NOT NULL FROM read_trials.trials t WHERE t.task_id = $1
-UNION ALL
-SELECT bool_and(a.ended_at IS NOT NULL) FROM read_tasks.allocations a
-WHERE a.task_id = $1 AND a.task_type <> 'TRIAL' HAVING count(*) > 0"""
-
-TASK_KNOWN = """SELECT 1 FROM read_trials.trials WHERE task_id = $1
-UNION SELECT 1 FROM read_tasks.allocations WHERE task_id = $1"""
-
-CONTEXT = """SELECT e.model_definition FROM read_experiments.experiments e
-JOIN read_trials.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
 
 
 async def _row(gateway: Gateway, sql: str, *args: Any) -> asyncpg.Record | None:
@@ -166,73 +131,8 @@ async def trial_of_task(gateway: Gateway, task_id: str) -> TrialRef:
     return _trial_ref(row)
 
 
-async def task(gateway: Gateway, task_id: str) -> str:
-    """The id itself, when there is such a task. Raises NotFound."""
-    known = await _row(
-        gateway,
-        TASK_KNOWN,
-        task_id,
-    )
-    if known is None:
-        raise NotFound(f"task {task_id!r} not found")
-    return task_id
-
-
-async def task_ended(gateway: Gateway, task_id: str) -> bool:
-    """Whether no more output is to be expected of the task."""
-    return bool(await gateway.read.value(TASK_ENDED, task_id))
-
-
-async def allocation(gateway: Gateway, allocation_id: str, resources_id: str = "") -> AllocationRef:
-    """Raises NotFound. With a `resources_id`, one that is not known yet is looked for on the newest state: who asks
-    about the share he runs in may be faster than the news that it was given."""
-    found = await _allocation_ref(gateway, allocation_id)
-    if resources_id and resources_id not in found.resources:
-        await gateway.read.catch_up()
-        found = await _allocation_ref(gateway, allocation_id)
-    return found
-
-
-async def _allocation_ref(gateway: Gateway, allocation_id: str) -> AllocationRef:
-    row = await _row(gateway, ALLOCATION, allocation_id)
-    if row is None:
-        raise NotFound(f"allocation {allocation_id!r} not found")
-    shares = await gateway.read.rows(SHARES, allocation_id)
-    return AllocationRef(
-        allocation_id=allocation_id,
-        pool=row["pool"],
-        started=row["started_at"] is not None,
-        ended=row["ended_at"] is not None,
-        preempting=row["preemption_deadline_at"] is not None,
-        resources={share["resources_id"]: Share(share["address"], share["slots"]) for share in shares},
-    )
-
-
 async def experiment_of_checkpoint(gateway: Gateway, uuid: str) -> int:
     experiment_id = await experiment_of(gateway.read, uuid)
     if experiment_id is None:
         raise NotFound(f"checkpoint {uuid!r} not found")
     return experiment_id
-
-
-async def context_directory(gateway: Gateway, task_id: str) -> str | None:
-    """Under which address the archive of the task's context directory is stored; None when it has none."""
-    await task(gateway, task_id)
-    address: str | None = await gateway.read.value(CONTEXT, task_id)
-    return address
-
-
-async def note_accelerators(gateway: Gateway, allocation_id: str, data: dict[str, Any]) -> None:
-    """Keep which devices a share of the allocation was given; saying it again replaces it."""
-    with outages():
-        await gateway.pool.execute(
-            """INSERT INTO measures.accelerators
-            (allocation_id, container_id, task_id, node_name, accelerator_type, uuids) VALUES ($1, $2, $3, $4, $5, $6)
-            ON CONFLICT (allocation_id, container_id) DO UPDATE SET uuids = EXCLUDED.uuids""",
-            allocation_id,
-            str(data.get("containerId") or ""),
-            str(data.get("taskId") or ""),
-            str(data.get("nodeName") or ""),
-            str(data.get("acceleratorType") or ""),
-            orjson.dumps(data.get("acceleratorUuids") or []).decode(),
-        )

@@ -9,6 +9,7 @@ from resolute.api.identity.routes import ROUTES as IDENTITY
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
+from resolute.api.tasks.routes import ROUTES as TASKS
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
 ROUTES: tuple[Route, ...] = (
@@ -19,6 +20,7 @@ ROUTES: tuple[Route, ...] = (
     *IDENTITY,
     *WORKSPACES,
     *POOLS,
+    *TASKS,
     *log_routes.ROUTES,
     *task_routes.ROUTES,
     *SEARCHES,

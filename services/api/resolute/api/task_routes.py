@@ -1,137 +1,22 @@
-"""The routes a running task calls: its context, its peers, preemption, progress, checkpoints, early exit."""
+"""The routes a running trial calls: its progress, its metadata, its checkpoints, and an early exit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import orjson
-from aiohttp import web
 
 from resolute.api import lookup
-from resolute.api.blobs import Content
-from resolute.api.body_kinds import CHECKPOINT_FILES, SHARE
+from resolute.api.body_kinds import CHECKPOINT_FILES
 from resolute.api.call import Call
-from resolute.api.kernel.long_polls import changed_since, deadline_in, newest_position
-from resolute.api.measures.gathering import PEERS_MAX, UUID_MAX
 from resolute.api.measures.metrics import json_text
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
 from resolute.api.tasks.runs import OWN_TRIAL, run_of
 from resolute.api.views.trials import metadata_of
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
-from resolute.proto.errors import InvalidConfig, NotFound, refuse
+from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import ChangeTrialMetadata, ReportEarlyExit
-from resolute.proto.pool import AcknowledgePreemption
 from resolute.proto.states import EarlyExit
-
-RENDEZVOUS_S = 600
-
-
-# ---------------------------------------------------------------- context and peers
-
-
-async def context_directory(call: Call) -> dict[str, Any] | web.StreamResponse:
-    """The code of the task, a tar.gz in base64; empty when it has none."""
-    address = await lookup.context_directory(call.gateway, call.path["taskId"])
-    if address is None:
-        return {"b64Tgz": ""}
-    content = await Content.stored(call.gateway.blobs, address)
-    return await content.answer_in_base64(call, b'{"b64Tgz":"', b'"}')
-
-
-async def rendezvous(call: Call) -> dict[str, Any]:
-    """Wait until every share of the allocation runs; then tell each the others' addresses, in rank order."""
-    allocation_id, resources_id = call.path["allocationId"], call.path["resourcesId"]
-    deadline = deadline_in(RENDEZVOUS_S)
-    while True:
-        seen = await newest_position(call, allocation_id)
-        allocation = await lookup.allocation(call.gateway, allocation_id, resources_id)
-        if resources_id not in allocation.resources:
-            raise NotFound(f"allocation {allocation_id} has no resources {resources_id}")
-        if allocation.ended:
-            raise refuse(f"meet in allocation {allocation_id}", "it has exited")
-        if allocation.started:
-            shares = list(allocation.resources.values())
-            return {
-                "rendezvousInfo": {
-                    "addresses": [share.address for share in shares],
-                    "rank": list(allocation.resources).index(resources_id),
-                    "slots": [share.slots for share in shares],
-                }
-            }
-        if not await changed_since(call, seen, allocation_id, deadline=deadline):
-            raise refuse(f"meet in allocation {allocation_id}", f"not all of it started within {RENDEZVOUS_S} s")
-
-
-async def all_gather(call: Call) -> web.StreamResponse:
-    """Answer every peer, once all have called, with what each of them brought, in the order of their coming."""
-    allocation_id, gathering = call.path["allocationId"], call.gateway.gathering
-    peers, request_uuid = _peers(call.body.get("numPeers")), _request_uuid(call.body.get("requestUuid"))
-    if (await lookup.allocation(call.gateway, allocation_id)).ended:
-        raise refuse(f"gather in allocation {allocation_id}", "it has exited")
-    data = orjson.dumps(call.body.get("data"))
-    first = await gathering.bring(allocation_id, request_uuid, peers, data)
-    del data
-    call.forget_body()
-    async with gathering.answer(allocation_id, first, peers) as answer:
-        return await call.send_bytes(answer)
-
-
-def _request_uuid(value: Any) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= UUID_MAX:
-        raise InvalidConfig(
-            f"requestUuid: expected a name that only this call uses, of at most {UUID_MAX} characters; found "
-            f"{repr(value)[:60]}"
-        )
-    return value
-
-
-def _peers(value: Any) -> int:
-    try:
-        peers = int(value or 1)
-    except (TypeError, ValueError):
-        peers = 0
-    if not 1 <= peers <= PEERS_MAX:
-        raise InvalidConfig(f"numPeers: expected how many call, from 1 to {PEERS_MAX}; found {repr(value)[:60]}")
-    return peers
-
-
-async def accelerator_data(call: Call) -> dict[str, Any]:
-    await lookup.note_accelerators(call.gateway, call.path["allocationId"], call.body.get("acceleratorData") or {})
-    return {}
-
-
-async def nothing_to_do(call: Call) -> dict[str, Any]:
-    """The agent reports starts and addresses itself; older harnesses say it again, and hear that all is well."""
-    await lookup.allocation(call.gateway, call.path["allocationId"])
-    return {}
-
-
-# ---------------------------------------------------------------- preemption
-
-
-async def preemption_signal(call: Call) -> dict[str, Any]:
-    """Whether the allocation is asked to checkpoint and leave; waits up to timeoutSeconds for a yes.
-
-    A run that is given up meanwhile is refused like any other call of it, so that its task ends at once.
-    """
-    allocation_id = call.path["allocationId"]
-    deadline = deadline_in(call.query.number("timeoutSeconds"))
-    while True:
-        seen = await newest_position(call, allocation_id)
-        allocation = await lookup.allocation(call.gateway, allocation_id)
-        if allocation.ended:
-            await call.check_still_believed()
-        if allocation.preempting or allocation.ended:
-            return {"preempt": True}
-        if not await changed_since(call, seen, allocation_id, deadline=deadline):
-            return {"preempt": False}
-
-
-async def acknowledge_preemption(call: Call) -> dict[str, Any]:
-    allocation = await lookup.allocation(call.gateway, call.path["allocationId"])
-    await call.send(AcknowledgePreemption(allocation.pool, allocation.allocation_id))
-    return {}
-
 
 # ---------------------------------------------------------------- what a trial says
 
@@ -268,37 +153,8 @@ async def patch_checkpoints(call: Call) -> dict[str, Any]:
 
 
 API = "/api/v1"
-OWN_ALLOCATION = TASK.to("task.edit").about("allocation", "allocationId")
-ALLOCATION = f"{API}/allocations/{{allocationId}}"
 
 ROUTES = (
-    Route(
-        "GetTaskContextDirectory",
-        "GET",
-        f"{API}/tasks/{{taskId}}/context_directory",
-        context_directory,
-        SIGNED_IN.to("experiment.artifacts.view") | TASK.about("task", "taskId"),
-    ),
-    Route(
-        "AllocationRendezvousInfo",
-        "GET",
-        f"{ALLOCATION}/resources/{{resourcesId}}/rendezvous",
-        rendezvous,
-        OWN_ALLOCATION,
-    ),
-    Route("AllocationAllGather", "POST", f"{ALLOCATION}/all_gather", all_gather, OWN_ALLOCATION, body=SHARE),
-    Route("PostAllocationAcceleratorData", "POST", f"{ALLOCATION}/acceleratorData", accelerator_data, OWN_ALLOCATION),
-    Route("PostAllocationProxyAddress", "POST", f"{ALLOCATION}/proxy_address", nothing_to_do, OWN_ALLOCATION),
-    Route("AllocationReady", "POST", f"{ALLOCATION}/ready", nothing_to_do, OWN_ALLOCATION),
-    Route("AllocationWaiting", "POST", f"{ALLOCATION}/waiting", nothing_to_do, OWN_ALLOCATION),
-    Route("AllocationPreemptionSignal", "GET", f"{ALLOCATION}/signals/preemption", preemption_signal, OWN_ALLOCATION),
-    Route(
-        "AckAllocationPreemptionSignal",
-        "POST",
-        f"{ALLOCATION}/signals/ack_preemption",
-        acknowledge_preemption,
-        OWN_ALLOCATION,
-    ),
     Route("ReportTrialProgress", "POST", f"{API}/trials/{{trialId}}/progress", progress, OWN_TRIAL),
     Route("PostTrialRunnerMetadata", "POST", f"{API}/trials/{{trialId}}/runner/metadata", runner_metadata, OWN_TRIAL),
     Route("ReportTrialSearcherEarlyExit", "POST", f"{API}/trials/{{trialId}}/early_exit", early_exit, OWN_TRIAL),

@@ -17,7 +17,6 @@ from resolute.api.handlers import (
     trial_logs,
     trials,
     usage,
-    work,
 )
 from resolute.api.routing import Route
 
@@ -33,7 +32,6 @@ ROUTES: tuple[Route, ...] = (
     *trial_logs.ROUTES,
     *checkpoints.ROUTES,
     *downloads.ROUTES,
-    *work.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,
     *usage.ROUTES,
