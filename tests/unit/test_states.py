@@ -10,7 +10,7 @@ import pytest
 
 from resolute.api.experiments import filters
 from resolute.api.shown_states import AllocationState, Phase, ShareState, sql_list
-from resolute.api.views import checkpoints, trials
+from resolute.api.views import trials
 from resolute.proto.message import EVENTS
 from resolute.proto.states import (
     FINISHED,
@@ -120,7 +120,7 @@ def test_files_are_where_a_checkpoint_was_completed_and_not_deleted() -> None:
     [
         ("experimentv1State", filters.STATES),
         ("trialv1State", trials.STATES),
-        ("checkpointv1State", checkpoints.STATES),
+        ("checkpointv1State", tuple(CheckpointState)),
     ],
 )
 def test_lists_can_be_filtered_by_every_state_of_the_wire(wire: str, accepted: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from resolute.api import log_routes, metric_routes, task_routes
+from resolute.api.checkpoints.routes import ROUTES as CHECKPOINTS
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.identity.routes import ROUTES as IDENTITY
@@ -18,6 +19,7 @@ ROUTES: tuple[Route, ...] = (
     *HANDLERS,
     *EXPERIMENTS,
     *IDENTITY,
+    *CHECKPOINTS,
     *WORKSPACES,
     *POOLS,
     *TASKS,

@@ -1,4 +1,4 @@
-"""The routes a running trial calls: its progress, its metadata, its checkpoints, and an early exit."""
+"""The routes a running trial calls: its progress, its metadata, and an early exit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 import orjson
 
 from resolute.api import lookup
-from resolute.api.body_kinds import CHECKPOINT_FILES
 from resolute.api.call import Call
 from resolute.api.measures.metrics import json_text
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK, Route
-from resolute.api.tasks.runs import OWN_TRIAL, run_of
+from resolute.api.tasks.runs import OWN_TRIAL
 from resolute.api.views.trials import metadata_of
-from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import ChangeTrialMetadata, ReportEarlyExit
 from resolute.proto.states import EarlyExit
@@ -86,72 +84,6 @@ def _run_id(body: dict[str, Any]) -> int:
         raise InvalidConfig(f"runId: expected a trial's id; found {body.get('runId')!r}") from None
 
 
-# ---------------------------------------------------------------- checkpoints
-
-
-async def report_checkpoint(call: Call) -> dict[str, Any]:
-    """Announce a checkpoint (STATE_ACTIVE) before its first byte, or complete it after its last."""
-    body = call.body
-    uuid, task_id = str(body.get("uuid") or ""), str(body.get("taskId") or "")
-    trial = await lookup.trial_of_task(call.gateway, task_id)
-    allocation_id = str(body.get("allocationId") or "")
-    if body.get("state") in ("STATE_ACTIVE", 1):
-        await call.send(
-            AnnounceCheckpoint(uuid, trial.experiment_id, trial.trial_id, task_id, allocation_id, trial.storage)
-        )
-        return {}
-    metadata = body.get("metadata") or {}
-    await call.send(
-        CompleteCheckpoint(
-            uuid=uuid,
-            experiment_id=trial.experiment_id,
-            trial_id=trial.trial_id,
-            task_id=task_id,
-            allocation_id=allocation_id,
-            run_id=run_of(allocation_id),
-            steps_completed=_steps(metadata),
-            resources=sizes(body.get("resources") or {}, "resources"),
-            metadata=metadata,
-            storage=trial.storage,
-        )
-    )
-    return {}
-
-
-def _steps(metadata: Any) -> int:
-    steps = metadata.get("steps_completed") if isinstance(metadata, dict) else None
-    if not isinstance(steps, int) or isinstance(steps, bool) or not 0 <= steps < 2**31:
-        raise InvalidConfig(
-            f"metadata.steps_completed: expected the number of batches trained, 0 to {2**31 - 1}; found {steps!r}"
-        )
-    return steps
-
-
-def sizes(resources: Any, field: str) -> dict[str, int]:
-    """Files with their sizes, which come as numbers or as strings of digits."""
-    if not isinstance(resources, dict):
-        raise InvalidConfig(f"{field}: expected an object of sizes by file")
-    try:
-        found = {str(path): int(size) for path, size in resources.items()}
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidConfig(f"{field}: expected sizes in bytes; found {resources!r}") from None
-    if sum(map(abs, found.values())) >= 2**63:
-        raise InvalidConfig(f"{field}: expected sizes in bytes, fewer than 2^63 in all")
-    return found
-
-
-async def patch_checkpoints(call: Call) -> dict[str, Any]:
-    """A task removed files of checkpoints itself and says what is left of them."""
-    for index, patch in enumerate(call.body.get("checkpoints") or []):
-        if (resources := patch.get("resources")) is None:
-            continue
-        uuid = str(patch.get("uuid") or "")
-        experiment_id = await lookup.experiment_of_checkpoint(call.gateway, uuid)
-        left = sizes(resources.get("resources") or {}, f"checkpoints[{index}].resources")
-        await call.send(NoteFilesRemoved(experiment_id, uuid, left), step=uuid)
-    return {}
-
-
 API = "/api/v1"
 
 ROUTES = (
@@ -178,21 +110,5 @@ ROUTES = (
         f"{API}/runs/{{runId}}/metadata",
         post_run_metadata,
         (TASK | OWNERS).about("trial", "runId").to("experiment.edit"),
-    ),
-    Route(
-        "ReportCheckpoint",
-        "POST",
-        f"{API}/checkpoints",
-        report_checkpoint,
-        TASK.to("checkpoint.create").about("task", "body.taskId").about("allocation", "body.allocationId"),
-        body=CHECKPOINT_FILES,
-    ),
-    Route(
-        "PatchCheckpoints",
-        "PATCH",
-        f"{API}/checkpoints",
-        patch_checkpoints,
-        (TASK | OWNERS).about("checkpoint", "body.checkpoints.uuid").to("checkpoint.edit"),
-        body=CHECKPOINT_FILES,
     ),
 )

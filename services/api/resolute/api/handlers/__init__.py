@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from resolute.api.handlers import (
-    checkpoints,
-    downloads,
     experiments,
     explain,
     history,
@@ -30,8 +28,6 @@ ROUTES: tuple[Route, ...] = (
     *preview.ROUTES,
     *trials.ROUTES,
     *trial_logs.ROUTES,
-    *checkpoints.ROUTES,
-    *downloads.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,
     *usage.ROUTES,

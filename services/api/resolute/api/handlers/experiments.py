@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from resolute.api.call import Call
+from resolute.api.checkpoints.reading import several
 from resolute.api.experiments.presenting import outline_of
 from resolute.api.routing import SIGNED_IN, Route
-from resolute.api.views.checkpoints import SELECT as CHECKPOINTS
-from resolute.api.views.checkpoints import checkpoints_json
 from resolute.proto.checkpoint import ApplyRetention
 
 
@@ -25,9 +24,8 @@ async def preview_gc(call: Call) -> dict[str, Any]:
             preview=True,
         )
     )
-    order = " ORDER BY c.trial_id, c.steps_completed, c.uuid"
-    rows = await call.gateway.read.rows(f"{CHECKPOINTS} WHERE c.uuid = ANY($1::text[]){order}", reply.data["deleted"])
-    return {"checkpoints": await checkpoints_json(call.gateway.read, rows), "metric_name": experiment.searcher_metric}
+    checkpoints = await several(call, reply.data["deleted"])
+    return {"checkpoints": checkpoints, "metric_name": experiment.searcher_metric}
 
 
 VIEW = SIGNED_IN.to("experiment.view").about("experiment", "experimentId")

@@ -82,15 +82,11 @@ def text(kind: Kind) -> str:
 
 
 def bounded(name: str, least: int | None = None, most: int | None = None, element: Kind | None = None) -> Kind:
-    """A kind with these bounds; where one is left out, the plain type's own holds."""
-    plain_least, plain_most = _RANGES.get(name, (None, None))
-    return Kind(
-        name,
-        plain_least if least is None else least,
-        plain_most if most is None else most,
-        element,
-        explicit=(least, most) != (None, None),
-    )
+    """A kind with these bounds; where one is left out, the plain type's own holds. A bound that is the plain type's own
+    declares nothing more than the plain type."""
+    plain_least, plain_most = plain = _RANGES.get(name, (None, None))
+    bounds = (plain_least if least is None else least, plain_most if most is None else most)
+    return Kind(name, *bounds, element, explicit=bounds != plain)
 
 
 _SWAGGER: Mapping[str, Mapping[str, Any]] = {

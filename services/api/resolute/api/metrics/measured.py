@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from resolute.api.kernel.fields import JsonObject
-from resolute.api.kernel.messages import Message
+from typing import Annotated
+
+from resolute.api.kernel.fields import JsonObject, Needed, items
+from resolute.api.kernel.messages import Input, Message
 
 
 class Metrics(Message, wire_name="v1Metrics"):
@@ -11,3 +13,10 @@ class Metrics(Message, wire_name="v1Metrics"):
     """By name: what was measured over all batches of the report."""
     batch_metrics: tuple[JsonObject, ...] = ()
     """Of each batch. Answers leave them empty."""
+
+
+class GivenMetrics(Input, wire_name="v1Metrics"):
+    """The same in requests."""
+
+    avg_metrics: Needed[JsonObject | None] = None
+    batch_metrics: Annotated[tuple[JsonObject, ...], items(100_000)] = ()

@@ -152,7 +152,7 @@ def state_names(states: Sequence[str], known: Sequence[str], field_name: str = "
         name = state.removeprefix("STATE_")
         if name not in known:
             raise InvalidConfig(
-                f"{field_name}: {state!r} is unknown; use one of {', '.join(f'STATE_{k}' for k in known)}"
+                f"{field_name}: {str(state)!r} is unknown; use one of {', '.join(f'STATE_{k}' for k in known)}"
             )
         names.append(name)
     return names

@@ -1,16 +1,16 @@
-"""Checkpoints as one file: streamed from where they lie, nothing kept but a chunk."""
+"""Checkpoints as one file, streamed from their storage: of the file, only a chunk is in memory."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 
-import orjson
 from aiohttp import web
 
 from resolute.api import wire
 from resolute.api.call import Call
-from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.checkpoints.messages import DownloadCheckpoint
+from resolute.api.checkpoints.queries import QUERIES, StoredRow
 from resolute.api.wire import WireError
 from resolute.proto.errors import NotFound, refuse
 from resolute.proto.states import has_files
@@ -20,26 +20,29 @@ TAR, GZIP, ZIP = "application/x-tar", "application/gzip", "application/zip"
 
 SUFFIX = {TAR: ".tar", GZIP: ".tar.gz", ZIP: ".zip"}
 
-RECORD = "SELECT uuid, state, storage FROM read_checkpoints.checkpoints WHERE uuid = $1"
 
-
-async def download_checkpoint(call: Call) -> web.StreamResponse:
+async def download_checkpoint(call: Call, request: DownloadCheckpoint) -> web.StreamResponse:
     """The checkpoint's files; `Accept` chooses tar (the default), gzip or zip."""
     kind = _kind(call.request.headers.get("Accept", ""))
-    uuid = check_uuid(call.path["checkpointUuid"])
-    record = await call.gateway.read.row(RECORD, uuid)
-    if record is None:
-        raise NotFound(f"checkpoint {uuid} not found")
-    if not has_files(record["state"]):
-        raise refuse(f"download checkpoint {uuid}", f"its state is {record['state']}", "choose a completed one")
-    storage = open_storage(orjson.loads(record["storage"]))
+    uuid = check_uuid(request.checkpoint_uuid)
+    storage = open_storage(dict((await _stored(call, uuid)).storage))
     if not await asyncio.to_thread(files_of, storage, uuid):
         raise NotFound(f"checkpoint {uuid} has no files where its storage says they are")
     return await _streamed(call, kind, uuid, _chunks(kind, storage, uuid))
 
 
+async def _stored(call: Call, uuid: str) -> StoredRow:
+    """Raises NotFound, or Refused for a checkpoint that has no files."""
+    found = await call.gateway.ports.of(QUERIES).stored(uuid)
+    if found is None:
+        raise NotFound(f"checkpoint {uuid} not found")
+    if not has_files(found.state):
+        raise refuse(f"download checkpoint {uuid}", f"its state is {found.state}", "choose a completed one")
+    return found
+
+
 def _kind(accept: str) -> str:
-    """The first of the kinds accepted that there is."""
+    """The first media type of `Accept` that the gateway can make."""
     wanted = [part.split(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
     for kind in wanted or ["*/*"]:
         if kind in SUFFIX:
@@ -67,16 +70,5 @@ async def _streamed(call: Call, kind: str, uuid: str, chunks: Iterator[bytes]) -
 
 
 def _next(chunks: Iterator[bytes]) -> bytes | None:
-    """The next chunk that holds anything; None when all is said. It reads files, so it runs in a thread."""
+    """The next chunk that is not empty; None at the end. It reads files, so it runs in a thread."""
     return next((chunk for chunk in chunks if chunk), None)
-
-
-ROUTES = (
-    Route(
-        "DownloadCheckpoint",
-        "GET",
-        "/checkpoints/{checkpointUuid}",
-        download_checkpoint,
-        SIGNED_IN.to("checkpoint.view").about("checkpoint", "checkpointUuid"),
-    ),
-)
