@@ -22,11 +22,12 @@ from pydantic import SecretStr
 
 from resolute import codec
 from resolute.api import gateway as api
-from resolute.api import metric_routes, task_routes, task_tokens
+from resolute.api import task_routes, task_tokens
 from resolute.api.call import Call
 from resolute.api.freshness import Freshness
 from resolute.api.kernel.ports import Ports
 from resolute.api.measures.metrics import MetricRow
+from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.routing import SIGNED_IN, Principal, Route
 from resolute.api.searches import queries as searches
 from resolute.api.searches import routes as search_routes
@@ -58,7 +59,7 @@ async def _any_command(call: Call) -> dict[str, Any]:
 
 
 ANY_COMMAND = Route("SimulatedWish", "POST", "/simulated/{command}", _any_command, SIGNED_IN.outside(), raw_body=True)
-OF_TASKS = (*metric_routes.ROUTES, *task_routes.ROUTES, *tasks.ROUTES, *search_routes.ROUTES)
+OF_TASKS = (*METRICS, *task_routes.ROUTES, *tasks.ROUTES, *search_routes.ROUTES)
 OPERATIONS: Mapping[str, Route] = {route.operation: route for route in (*OF_TASKS, ANY_COMMAND)}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import resolute.searcher.shell as searcher
+from resolute.api.metrics.queries import QUERIES
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import serve
 from resolute.bus import MemoryBus
@@ -52,12 +53,12 @@ async def test_a_token_closed_at_one_gateway_is_dead_at_the_others_within_a_seco
 async def test_a_deleted_experiment_takes_its_measurements_with_it(postgres_dsn: str, tmp_path: Path) -> None:
     async with running(postgres_dsn) as cluster:
         await a_search.tell(cluster, tmp_path)
-        measured = cluster.gateway.measured
-        assert await measured.kinds(1) == ["training", "validation"]
+        metrics = cluster.gateway.ports.of(QUERIES)
+        assert list(await metrics.groups(1)) == ["training", "validation"]
         await cluster.tell("experiment-1", ExperimentDeleted())
         await cluster.gateway.forget_deleted((await cluster.log.read_stream("experiment-1"))[-1])
         await cluster.gateway.log_removal.look()
-        assert await measured.kinds(1) == []
+        assert list(await metrics.groups(1)) == []
         someone = await cluster.nobody.login("determined")
         assert (await someone.call("GET", "/api/v1/experiments/1")).status == 404
         assert (await someone.call("GET", "/api/v1/trials/1")).status == 404

@@ -7,6 +7,7 @@ from resolute.api.checkpoints.routes import ROUTES as CHECKPOINTS
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.identity.routes import ROUTES as IDENTITY
+from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
@@ -15,6 +16,7 @@ from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
 ROUTES: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
+    *METRICS,
     *metric_routes.ROUTES,
     *HANDLERS,
     *EXPERIMENTS,

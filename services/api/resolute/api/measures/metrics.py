@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,8 @@ import orjson
 from resolute.api import wire
 from resolute.api.database import outages
 from resolute.api.measures.group_writer import GroupWriter
+from resolute.api.metrics.queries import GROUPS, stored
+from resolute.api.metrics.queries import Stored as Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +31,6 @@ class MetricRow:
     steps: int
     metrics: dict[str, Any]
     batch_metrics: list[dict[str, Any]] | None
-    reported_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A row as it is read back."""
-
-    id: int
-    trial_id: int
-    run_id: int
-    kind: str
-    steps: int
-    metrics: dict[str, Any]
-    reported_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    steps: int
-    metrics: dict[str, Any]
     reported_at: datetime
 
 
@@ -75,29 +57,12 @@ SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[], $4::int[], $5::jsonb[]
 ON CONFLICT DO NOTHING
 """
 
-# Of each step the latest run; by trial, kind and step.
-READ = """
-SELECT DISTINCT ON (trial_id, steps) id, trial_id, run_id, kind, steps, metrics, reported_at
-FROM measures.metrics WHERE trial_id = $1 AND kind = $2 AND steps > $3
-ORDER BY trial_id, steps, run_id DESC LIMIT $4
-"""
-
 # By trial, the last step of either kind, found at the end of its index.
 TOTAL_BATCHES = """
 SELECT t.trial_id, max(m.steps) AS steps
 FROM unnest($1::bigint[]) AS t (trial_id), unnest(ARRAY['training', 'validation']) AS k (kind), LATERAL (
     SELECT steps FROM measures.metrics WHERE trial_id = t.trial_id AND kind = k.kind ORDER BY steps DESC LIMIT 1) m
 GROUP BY t.trial_id
-"""
-
-# From each kind to the next one in the index, however many rows each has.
-KINDS = """
-WITH RECURSIVE kinds AS (
-    SELECT min(kind) AS kind FROM measures.metrics WHERE trial_id = $1
-    UNION ALL
-    SELECT (SELECT min(m.kind) FROM measures.metrics m WHERE m.trial_id = $1 AND m.kind > kinds.kind) FROM kinds
-    WHERE kinds.kind IS NOT NULL)
-SELECT kind FROM kinds WHERE kind IS NOT NULL ORDER BY kind
 """
 
 LATEST_VALIDATION = """
@@ -139,23 +104,6 @@ COUNT = "SELECT count(*) FROM measures.metrics WHERE trial_id = $1 AND kind = $2
 
 SUMMARIES_KEPT = 1_000
 
-PAGE = 250
-"""Rows that are read at a time: a reader that is slow to take them keeps so many in memory, with all their metrics."""
-
-# Evenly spaced points, the first and the last among them; $6 is how many at most. With more points than that, the
-# i-th stands at round(i * spacing), so a place is one of them when the i nearest to it leads back to it.
-SERIES = """
-SELECT steps, metrics, reported_at FROM (
-    SELECT m.*, row_number() OVER (ORDER BY steps) - 1 AS place, count(*) OVER () AS points FROM (
-        SELECT DISTINCT ON (steps) steps, metrics, reported_at FROM measures.metrics
-        WHERE trial_id = $1 AND kind = $2 AND ($3 = 0 OR steps >= $3) AND ($4 = 0 OR steps <= $4)
-        ORDER BY steps, run_id DESC) m
-    WHERE cardinality($5::text[]) = 0 OR metrics ?| $5) p
-WHERE points <= $6 OR ($6 = 1 AND place = points - 1)
-   OR ($6 > 1 AND place = round(round(place * ($6 - 1) / (points - 1.0)::float8) * (points - 1) / ($6 - 1.0)::float8))
-ORDER BY steps
-"""
-
 # What a trial did, without its numbers: what is asked for is a page of many.
 WORKLOADS = """
 FROM (SELECT kind, steps, run_id, CASE kind WHEN 'training' THEN 0 ELSE 1 END AS rank, 0 AS place FROM (
@@ -195,26 +143,6 @@ class MetricStore:
         with outages():
             await self._pool.execute(INSERT, *columns)
 
-    async def read(self, trial_id: int, kind: str, page: int = PAGE) -> AsyncIterator[list[Stored]]:
-        """A trial's rows of one kind in order of steps, in pages."""
-        after = -(2**31)  # system metrics, which have no steps, are kept below zero
-        while True:
-            with outages():
-                rows = await self._pool.fetch(READ, trial_id, kind, after, page)
-            if rows:
-                yield [_stored(row) for row in rows]
-                after = rows[-1]["steps"]
-            if len(rows) < page:
-                return
-
-    async def series(
-        self, trial_id: int, kind: str, names: Sequence[str], first: int, last: int, most: int
-    ) -> list[Point]:
-        """Up to `most` of the points from step `first` to `last` (0: no end) that have one of `names` (empty: any)."""
-        with outages():
-            rows = await self._pool.fetch(SERIES, trial_id, kind, first, last, list(names), most)
-        return [Point(row["steps"], _loads(row["metrics"]), row["reported_at"]) for row in rows]
-
     async def workload_count(self, trial_id: int, kinds: Sequence[str], checkpoint_steps: Sequence[int]) -> int:
         with outages():
             return int(
@@ -240,13 +168,8 @@ class MetricStore:
             keys = await self._pool.fetch(query, trial_id, list(kinds), list(checkpoint_steps))
             reports = [(key["kind"], key["steps"], key["run_id"]) for key in keys if key["kind"] != "checkpoint"]
             rows = await self._pool.fetch(ROWS, trial_id, *([key[n] for key in reports] for n in range(3)))
-        found = {(row["kind"], row["steps"]): _stored(row) for row in rows}
+        found = {(row["kind"], row["steps"]): stored(row) for row in rows}
         return [key["place"] if key["kind"] == "checkpoint" else found[key["kind"], key["steps"]] for key in keys]
-
-    async def kinds(self, trial_id: int) -> list[str]:
-        with outages():
-            rows = await self._pool.fetch(KINDS, trial_id)
-        return [row["kind"] for row in rows]
 
     async def summaries(
         self, trial_ids: Sequence[int], metric: str, smaller_is_better: bool
@@ -256,9 +179,9 @@ class MetricStore:
         with outages():
             async with self._pool.acquire() as connection:
                 totals = {r["trial_id"]: r["steps"] for r in await connection.fetch(TOTAL_BATCHES, ids)}
-                latest = {r["wanted"]: _stored(r) for r in await connection.fetch(LATEST_VALIDATION, ids)}
+                latest = {r["wanted"]: stored(r) for r in await connection.fetch(LATEST_VALIDATION, ids)}
                 sign = 1.0 if smaller_is_better else -1.0
-                best = {r["wanted"]: _stored(r) for r in await connection.fetch(BEST_VALIDATION, ids, metric, sign)}
+                best = {r["wanted"]: stored(r) for r in await connection.fetch(BEST_VALIDATION, ids, metric, sign)}
                 notes = {r["trial_id"]: r for r in await connection.fetch(NOTES, ids)}
         return {
             trial: TrialSummary(
@@ -275,7 +198,9 @@ class MetricStore:
     async def columns(self, trial_id: int) -> dict[str, ColumnSummaries]:
         """The trial's `summaryMetrics`: by group, then by name: count, sum, min, max and last."""
         summary: dict[str, ColumnSummaries] = {}
-        for kind in await self.kinds(trial_id):
+        with outages():
+            kinds = [row["kind"] for row in await self._pool.fetch(GROUPS, trial_id)]
+        for kind in kinds:
             group = {"training": "avg_metrics", "validation": "validation_metrics"}.get(kind, kind)
             summary[group] = await self._columns_of(trial_id, kind)
         return summary
@@ -318,18 +243,6 @@ def _summary(row: asyncpg.Record) -> dict[str, Any]:
         "last": row["last"],
         "type": "number",
     }
-
-
-def _stored(row: asyncpg.Record) -> Stored:
-    return Stored(
-        row["id"],
-        row["trial_id"],
-        row["run_id"],
-        row["kind"],
-        row["steps"],
-        _loads(row["metrics"]) or {},
-        row["reported_at"],
-    )
 
 
 def _loads(document: Any) -> Any:

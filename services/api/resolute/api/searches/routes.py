@@ -10,7 +10,7 @@ from resolute.api.call import Call
 from resolute.api.kernel.long_polls import changed_since, deadline_in, newest_position
 from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.operations import operation
-from resolute.api.metric_routes import searcher_metric
+from resolute.api.metrics.reporting import searcher_metric
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK
 from resolute.api.searches.messages import (
     CompletedOperation,

@@ -1,0 +1,51 @@
+"""The twin of the queries about metrics: the same answers, from reports that are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from resolute.api.metrics.queries import PAGE, Point, Series, Stored
+
+
+@dataclass(frozen=True)
+class MemoryMetrics:
+    """`rows`: everything that was stored, of all runs."""
+
+    rows: Sequence[Stored]
+
+    async def groups(self, trial_id: int) -> Sequence[str]:
+        return sorted({row.kind for row in self.rows if row.trial_id == trial_id})
+
+    async def reports(self, trial_id: int, group: str, page: int = PAGE) -> AsyncIterator[Sequence[Stored]]:
+        found = self.latest(trial_id, group)
+        for start in range(0, len(found), page):
+            yield found[start : start + page]
+
+    async def series(self, trial_id: int, group: str, wanted: Series) -> Sequence[Point]:
+        found = [row for row in self.latest(trial_id, group) if _is_wanted(row, wanted)]
+        return [Point(row.steps, row.metrics, row.reported_at) for row in spaced(found, wanted.most)]
+
+    def latest(self, trial_id: int, group: str) -> list[Stored]:
+        """Of each step the latest run, in order of steps."""
+        of_group = (row for row in self.rows if (row.trial_id, row.kind) == (trial_id, group))
+        by_step = {row.steps: row for row in sorted(of_group, key=lambda row: row.run_id)}
+        return [by_step[steps] for steps in sorted(by_step)]
+
+
+def _is_wanted(row: Stored, wanted: Series) -> bool:
+    return (
+        (wanted.first == 0 or row.steps >= wanted.first)
+        and (wanted.last == 0 or row.steps <= wanted.last)
+        and (not wanted.names or not row.metrics.keys().isdisjoint(wanted.names))
+    )
+
+
+def spaced(rows: Sequence[Stored], most: int) -> Sequence[Stored]:
+    """Up to `most` of them, evenly spaced; the first and the last are among them, and of one alone, it is the last."""
+    if len(rows) <= most:
+        return rows
+    if most == 1:
+        return rows[-1:]
+    spacing = (len(rows) - 1) / (most - 1)
+    return [rows[place] for place in sorted({round(n * spacing) for n in range(most)})]
