@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from resolute.api.handlers import history
+from resolute.api.history import queries
 from resolute.cli.rest_log import RestLog
 from resolute.cli.session import Session
 from resolute.eventlog import Sought, cli
@@ -47,7 +47,7 @@ async def test_administrators_read_the_log_and_nobody_else(postgres_dsn: str, tm
 async def test_pages_are_bounded_and_together_they_are_the_whole_log(
     postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "BYTES_MOST", 2_000)
+    monkeypatch.setattr(queries, "BYTES_MOST", 2_000)
     async with running(postgres_dsn) as cluster:
         await a_search.tell(cluster, tmp_path)
         admin = await cluster.nobody.login("admin")

@@ -63,6 +63,13 @@ from tests.unit.api.edge import read_body, read_query
         ("PostTaskLogs", {"logs": [{"rankId": "x"}]}, "logs[0].rankId: expected a whole number"),
         ("PostTaskLogs", {"logs": [{"rankId": [1]}]}, "logs[0].rankId: expected a whole number"),
         ("PostTaskLogs", {"logs": [{"rankId": float("nan")}]}, "logs[0].rankId: expected a whole number"),
+        ("PostTaskLogs", {"logs": 5}, "logs: expected a list; found 5"),
+        ("PostTaskLogs", {"logs": [{}, 5]}, "logs[1]: expected an object; found 5"),
+        ("PostTaskLogs", {"logs": [{"level": "loud"}]}, "logs[0].level: expected one of LOG_LEVEL_UNSPECIFIED"),
+        ("PostTaskLogs", {"logs": [{"log": "x" * 1_048_577}]}, "logs[0].log: expected at most 1048576 characters"),
+        ("LegacyTaskLogs", {}, "body: expected a list; found {}"),
+        ("LegacyTaskLogs", [{"taskId": 5}], "[0].taskId: expected text; found 5"),
+        ("PutTrialRetainLogs", {"numDays": 0.5}, "numDays: expected a whole number from"),
         ("PostTaskLogs", {"logs": [{"timestamp": "0001-01-01T00:00:00+14:00"}]}, "logs[0].timestamp: expected an RFC"),
         (
             "AllocationAllGather",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from resolute.api.lifecycle_lines import Host, Task, lines_of
-from resolute.api.log_routes import message_view
+from resolute.api.logs.shown import readable
 from resolute.proto.experiment import TrialEnded, TrialLogPolicyMatched, TrialRunEnded
 from resolute.proto.message import Cause, Event, Recorded
 from resolute.proto.pool import (
@@ -136,7 +136,7 @@ def test_what_happens_to_a_task_is_said_in_its_log(event: Event, words: list[str
 def test_the_lines_are_the_masters_and_no_output_of_a_rank() -> None:
     [line] = lines_of(recorded(ResourcesExited(A, "share-1", 0, "")), TASK, HOSTS)
     assert (line.source, line.stdtype, line.task_id, line.agent_id) == ("master", "", "3.task", "agent-0")
-    assert message_view(line) == (
+    assert readable(line) == (
         "[2026-01-02T03:04:05.000000Z] share-1  || INFO: resources exited successfully with a zero exit code\n"
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from resolute.api import log_routes, metric_routes, task_routes
+from resolute.api import metric_routes, task_routes
 from resolute.api.checkpoints.routes import ROUTES as CHECKPOINTS
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
+from resolute.api.history.routes import ROUTES as HISTORY
 from resolute.api.identity.routes import ROUTES as IDENTITY
+from resolute.api.logs.routes import ROUTES as LOGS
 from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
@@ -25,7 +27,8 @@ ROUTES: tuple[Route, ...] = (
     *WORKSPACES,
     *POOLS,
     *TASKS,
-    *log_routes.ROUTES,
+    *LOGS,
+    *HISTORY,
     *task_routes.ROUTES,
     *SEARCHES,
 )

@@ -114,7 +114,7 @@ def timestamp(at: datetime | None) -> str | None:
     """RFC 3339 in UTC with a Z; a fraction of 0, 3 or 6 digits."""
     if at is None:
         return None
-    text = at.astimezone(UTC).replace(tzinfo=None).isoformat()
+    text = (at if at.tzinfo is UTC else at.astimezone(UTC)).isoformat()[: -len("+00:00")]
     if "." in text:
         text = text.removesuffix("000")
     return text + "Z"

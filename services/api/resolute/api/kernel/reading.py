@@ -7,13 +7,15 @@ others. A value that does not fit is refused with the path of the field, what wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from resolute.api import wire
-from resolute.api.kernel.fields import UNFIT, taken_apart
+from resolute.api.kernel import values
+from resolute.api.kernel.fields import UNFIT, WireEnum, kind_of, taken_apart
 from resolute.api.kernel.messages import Parts, Request, Unparsed, Written, hints_of, parts_of
 from resolute.api.request_body import AT_ONCE_BYTES, RequestBody
 from resolute.proto.errors import InvalidConfig
@@ -70,10 +72,29 @@ def _document(kind: type[Request], body: RequestBody) -> Any:
         hint = taken_apart(hints_of(kind)[declared.field])
         if hint.has(Unparsed):
             return body
-        documented = getattr(hint.bare, "documented", hint.bare)
-        if not (isinstance(documented, type) and issubclass(documented, Written)):
-            return wire.normalised(wire.loads(body.raw)) if body.raw.strip() else NOTHING
+        documented = getattr(hint.bare, "documented", None)
+        if not _is_message(documented or hint.bare):
+            may_be_empty = documented is None
+            return NOTHING if may_be_empty and not body.raw.strip() else wire.normalised(wire.loads(body.raw))
     return body.object()
+
+
+def _is_message(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Written)
+
+
+def checks_of(message: type[Written]) -> Mapping[str, Callable[[Any], Any]]:
+    """By name on the wire: what checks a value of each field, for a class that reads a body itself
+    (`kernel/decoding.py`). For messages whose fields are single values. A check raises Unfit."""
+    return {message.wire_field(name): _check(hint) for name, hint in hints_of(message).items()}
+
+
+def _check(hint: Any) -> Callable[[Any], Any]:
+    found = taken_apart(hint)
+    if isinstance(found.bare, type) and issubclass(found.bare, WireEnum):
+        return partial(values.enum_name, [one.value for one in found.bare])
+    kind = kind_of(hint)
+    return partial(values.PLAIN[kind.name], kind)
 
 
 def _said(error: ValidationError, parts: Parts) -> str:

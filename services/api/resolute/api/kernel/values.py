@@ -178,6 +178,8 @@ def expect_object(value: Any) -> dict[str, Any]:
 
 def enum_name(known: Sequence[str], value: Any) -> str:
     """The name of an enum's value, which clients may send as a number, or without the part that all names share."""
+    if isinstance(value, str) and value in known:
+        return value
     if isinstance(value, str) and WHOLE.fullmatch(value):
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(known):

@@ -52,6 +52,23 @@ class LogFilter:
     regex: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LogFields:
+    """The distinct values there are to filter by, in order."""
+
+    agents: tuple[str, ...] = ()
+    allocations: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    sources: tuple[str, ...] = ()
+    stdtypes: tuple[str, ...] = ()
+
+
+FIELDS = """SELECT array_agg(DISTINCT agent_id), array_agg(DISTINCT allocation_id), array_agg(DISTINCT container_id),
+    array_agg(DISTINCT rank), array_agg(DISTINCT source), array_agg(DISTINCT stdtype)
+FROM measures.task_logs WHERE task_id = ANY($1::text[])"""
+"""In the order of `LogFields`."""
+
 # The lock is held until commit, so that the order of ids is the order in which lines become visible, also across
 # gateways: a reader that goes on from the last id it saw misses nothing. A line gets its id when it is inserted, after
 # its row came out of the join, and so after the lock was taken.
@@ -150,24 +167,10 @@ class LogStore:
             if self._grown.get(task_id) is event:  # others who wait for it look again by themselves, too
                 del self._grown[task_id]
 
-    async def fields(self, task_ids: Sequence[str]) -> dict[str, list[Any]]:
-        """The distinct values there are to filter by."""
-        columns = {
-            "agentIds": "agent_id",
-            "allocationIds": "allocation_id",
-            "containerIds": "container_id",
-            "rankIds": "rank",
-            "sources": "source",
-            "stdtypes": "stdtype",
-        }
+    async def fields(self, task_ids: Sequence[str]) -> LogFields:
         with outages():
-            row = await self._pool.fetchrow(
-                "SELECT "
-                + ", ".join(f'array_agg(DISTINCT {column}) AS "{name}"' for name, column in columns.items())
-                + " FROM measures.task_logs WHERE task_id = ANY($1::text[])",
-                list(task_ids),
-            )
-        return {name: sorted(v for v in (row[name] or []) if v not in ("", NO_RANK)) for name in columns} if row else {}
+            row = await self._pool.fetchrow(FIELDS, list(task_ids))
+        return LogFields(*(tuple(sorted(v for v in (found or ()) if v not in ("", NO_RANK))) for found in row or ()))
 
     async def newest(self, task_id: str) -> int:
         """The id of the line of the task that was stored last; 0 where there is none."""

@@ -1,0 +1,1 @@
+"""The history of the cluster: the event log over REST, for administrators."""
