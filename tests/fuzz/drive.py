@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 import yarl
 
-from resolute.api import declarations
+from tests.contract.rest.schema import OPERATIONS
 from tests.fuzz.cases import Case
 from tests.fuzz.judge import ANSWER_WITHIN_S, LET_IN, WAITS, Answer, complaints
 
@@ -101,7 +101,7 @@ class Driver:
     async def send(self, caller: str, case: Case) -> Answer:
         token = self._callers[caller]
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        may_wait = case.operation in WAITS or "stream" in declarations.operations()[case.operation]
+        may_wait = case.operation in WAITS or "stream" in OPERATIONS[case.operation]
         url, began = yarl.URL(self._base + case.target, encoded=True), time.monotonic()
         status = 0
         try:

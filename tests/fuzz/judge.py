@@ -7,11 +7,10 @@ from typing import Any
 
 import orjson
 
-from resolute.api import declarations
 from resolute.api.openapi import error_form
 from resolute.api.routing import Caller, Route
 from resolute.api.table import ROUTES
-from tests.contract.rest.schema import problems
+from tests.contract.rest.schema import OPERATIONS, problems
 from tests.fuzz.cases import Case
 
 ANSWER_WITHIN_S = 10.0
@@ -46,7 +45,7 @@ class Answer:
 def complaints(case: Case, caller: str, answer: Answer) -> list[str]:
     """What is wrong with an answer."""
     if answer.cut_off:
-        may_wait = case.operation in WAITS or "stream" in declarations.operations()[case.operation]
+        may_wait = case.operation in WAITS or "stream" in OPERATIONS[case.operation]
         return [] if may_wait else [f"no answer within {ANSWER_WITHIN_S} s"]
     if answer.status == 0 and _files_went_while_they_were_sent(case, answer):
         return []
@@ -62,11 +61,11 @@ def complaints(case: Case, caller: str, answer: Answer) -> list[str]:
 def _files_went_while_they_were_sent(case: Case, answer: Answer) -> bool:
     """Another request may remove a checkpoint's files in the middle of its download. The answer has begun by then, so
     the gateway can only break it off."""
-    return "produces" in declarations.operations()[case.operation] and b"ClientPayloadError" in answer.body
+    return "produces" in OPERATIONS[case.operation] and b"ClientPayloadError" in answer.body
 
 
 def _of_success(case: Case, caller: str, answer: Answer) -> list[str]:
-    route, declared = BY_OPERATION[case.operation], declarations.operations()[case.operation]
+    route, declared = BY_OPERATION[case.operation], OPERATIONS[case.operation]
     if not route.access.callers & KINDS[caller]:
         return [f"{caller} {LET_IN}, where only {sorted(kind.value for kind in route.access.callers)} may call"]
     if "produces" in declared:

@@ -7,7 +7,7 @@ message it must not be null. The declarations are those of Determined 0.38.1, fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -17,7 +17,9 @@ from jsonschema import Draft202012Validator
 from resolute.api import declarations, openapi31
 from resolute.api.table import ROUTES
 
-OPERATIONS = declarations.operations()
+OPERATIONS = declarations.operations(ROUTES)
+
+MESSAGES = declarations.messages(ROUTES)
 
 FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z")
 
@@ -65,8 +67,8 @@ def _against(declared: str, value: Any, path: str) -> Iterator[str]:
         yield from _each(kind[1:-1], enumerate(value), path) if isinstance(value, list) else _wrong(kind, value, path)
     elif kind.startswith("{"):
         yield from _each(kind[1:-1], value.items(), path) if isinstance(value, dict) else _wrong(kind, value, path)
-    elif kind in declarations.messages():
-        yield from _message(declarations.messages()[kind], value, path)
+    elif kind in MESSAGES:
+        yield from _message(MESSAGES[kind], value, path)
     elif not _fits(kind, value):
         yield from _wrong(kind, value, path)
 
@@ -76,7 +78,7 @@ def _each(kind: str, entries: Any, path: str) -> Iterator[str]:
         yield from _against(kind, value, f"{path}[{key!r}]")
 
 
-def _message(schema: dict[str, Any], value: Any, path: str) -> Iterator[str]:
+def _message(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
     if "enum" in schema:
         if value not in schema["enum"]:
             yield f"{path}: {value!r} is none of {schema['enum']}"

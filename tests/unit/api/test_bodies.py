@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from resolute.api import bodies, declarations
+from resolute.api.table import ROUTES
 from resolute.proto.errors import InvalidConfig
 from tests.unit.api.edge import read_body, read_query
 
@@ -206,6 +207,8 @@ def test_what_is_wrong_with_a_query_is_named(operation: str, query: dict[str, li
     assert refused.value.message.startswith(told)
 
 
+OPERATIONS, MESSAGES = declarations.operations(ROUTES), declarations.messages(ROUTES)
+
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["user", "id", "filters"]), inner),
@@ -213,10 +216,10 @@ DOCUMENTS = st.recursive(
 )
 
 
-@hypothesis.given(st.sampled_from(sorted(declarations.operations())), st.dictionaries(st.text(max_size=5), DOCUMENTS))
+@hypothesis.given(st.sampled_from(sorted(OPERATIONS)), st.dictionaries(st.text(max_size=5), DOCUMENTS))
 def test_no_body_is_met_with_anything_but_a_verdict(operation: str, body: dict[str, Any]) -> None:
-    body_kind = declarations.operations()[operation].get("body")
-    fields = declarations.messages().get(body_kind or "", {}).get("fields", {})
+    body_kind = OPERATIONS[operation].get("body")
+    fields = MESSAGES.get(body_kind or "", {}).get("fields", {})
     renamed = dict(zip((name.rstrip("?") for name in fields), body.values(), strict=False)) or body
     with suppress(InvalidConfig):
         read_body(operation, renamed)

@@ -11,8 +11,8 @@ import orjson
 from jsonschema import Draft202012Validator
 
 from resolute.api import openapi, openapi31, reference, schemas
-from resolute.api.handlers import master
 from resolute.api.kernel.declared import messages_of
+from resolute.api.master.documents import Documents
 from resolute.api.routing import Route
 from resolute.api.table import ROUTES
 
@@ -78,8 +78,8 @@ def test_the_openapi_document_is_made_once_however_many_ask_for_it() -> None:
         made.append(1)
         return openapi.document(routes)
 
-    master._made.cache_clear()
+    documents = Documents(lambda: ROUTES)
     with ThreadPoolExecutor(8) as askers:
-        (body,) = set(askers.map(lambda pretty: master._described(counted, pretty), [False] * 32))
+        (body,) = set(askers.map(lambda pretty: documents.made(counted, pretty=pretty), [False] * 32))
     assert len(made) == 1
     assert orjson.loads(body) == openapi.document(ROUTES)

@@ -86,7 +86,7 @@ def declared(route: Route, subject: Subject) -> bool:
         case "path":
             return f"{{{name}}}" in route.path.replace("...", "")
         case "query":
-            query = declarations.operations()[route.operation]["query"]
+            query = declarations.operation(route)["query"]
             return name in {parameter.rstrip("?") for parameter in query}
     return where == "body"
 

@@ -6,8 +6,7 @@ OpenAPI documents, the reference and the contract tests read both from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from resolute.api import schemas
@@ -16,16 +15,21 @@ from resolute.api.kernel.kinds import Kind
 from resolute.api.routing import Route
 
 
-@cache
-def operations() -> Mapping[str, dict[str, Any]]:
+def operations(routes: Iterable[Route]) -> dict[str, Mapping[str, Any]]:
     """By name: method and path, query, body and response, and whether the response is a stream of such."""
-    return {**schemas.operations(), **declared.written(_routes())}
+    return {route.operation: operation(route) for route in routes}
 
 
-@cache
-def messages() -> Mapping[str, dict[str, Any]]:
+def operation(route: Route) -> Mapping[str, Any]:
+    """The same for one route."""
+    if route.declared is None:
+        return schemas.operations()[route.operation]
+    return declared.written([route])[route.operation]
+
+
+def messages(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:
     """By name: the fields of a message, or the values of an enum."""
-    return {**schemas.messages(), **declared.messages_of(_routes())}
+    return {**schemas.messages(), **declared.messages_of(routes)}
 
 
 def path_kind(route: Route, name: str) -> Kind:
@@ -33,9 +37,3 @@ def path_kind(route: Route, name: str) -> Kind:
     if route.declared is not None:
         return kinds.parse(declared.path_of(route.declared.request)[name])
     return schemas.path_kinds()[name]
-
-
-def _routes() -> tuple[Route, ...]:
-    from resolute.api.table import ROUTES  # the table holds the route that serves the OpenAPI document
-
-    return ROUTES

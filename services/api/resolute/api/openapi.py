@@ -31,6 +31,10 @@ ERRORS = {
 """The forms of failures: of a call under /api/v1, of a stream, and of everything else."""
 
 
+Messages = Mapping[str, Mapping[str, Any]]
+"""By name: what is declared of each message and enum."""
+
+
 def error_form(route: Route) -> str:
     """Which of `ERRORS` the failures of a route have."""
     if route.streams:
@@ -40,9 +44,11 @@ def error_form(route: Route) -> str:
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """Every route: what it takes and answers, who may call it, and the form of its failures."""
+    routes = list(routes)
+    messages = declarations.messages(routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.documented_path, {})[route.method.lower()] = operation(route)
+        paths.setdefault(route.documented_path, {})[route.method.lower()] = _operation(route, messages)
     return {
         "swagger": "2.0",
         "info": {"title": "Resolute", "version": VERSION},
@@ -50,7 +56,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "produces": ["application/json"],
         "securityDefinitions": {"BearerToken": {"type": "apiKey", "name": "Authorization", "in": "header"}},
         "paths": paths,
-        "definitions": {**_definitions(), **ERRORS},
+        "definitions": {**_definitions(messages), **ERRORS},
     }
 
 
@@ -64,8 +70,8 @@ def callers(route: Route) -> str:
     return " or ".join(sorted(caller.value for caller in route.access.callers))
 
 
-def operation(route: Route) -> dict[str, Any]:
-    declared = declarations.operations()[route.operation]
+def _operation(route: Route, messages: Messages) -> dict[str, Any]:
+    declared = declarations.operation(route)
     answer = swagger_answer(declared)
     produced = {"produces": [declared["produces"]]} if "produces" in declared else {}
     return produced | {
@@ -73,7 +79,7 @@ def operation(route: Route) -> dict[str, Any]:
         "tags": [declared["tag"]],
         "summary": summary(route),
         "description": f"For {callers(route)}.",
-        "parameters": [*_in_path(route), *_in_query(declared), *_in_body(declared)],
+        "parameters": [*_in_path(route), *_in_query(declared, messages), *_in_body(declared)],
         "security": [] if route.access.callers == ANYONE.callers else [{"BearerToken": []}],
         "responses": {
             "200": {"description": _described(declared), "schema": answer},
@@ -86,9 +92,9 @@ def _type(kind: str) -> dict[str, Any]:
     return kinds.swagger(kinds.parse(kind))
 
 
-def _definitions() -> dict[str, Any]:
+def _definitions(messages: Messages) -> dict[str, Any]:
     """Every message as a schema."""
-    return {name: _definition(message) for name, message in declarations.messages().items()}
+    return {name: _definition(message) for name, message in messages.items()}
 
 
 def _definition(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,22 +127,22 @@ def _in_path(route: Route) -> list[dict[str, Any]]:
     ]
 
 
-def _in_query(declared: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [_query(name, kind) for name, kind in declared.get("query", {}).items()]
+def _in_query(declared: Mapping[str, Any], messages: Messages) -> list[dict[str, Any]]:
+    return [_query(name, kind, messages) for name, kind in declared.get("query", {}).items()]
 
 
-def _query(name: str, kind: str) -> dict[str, Any]:
+def _query(name: str, kind: str, messages: Messages) -> dict[str, Any]:
     """OpenAPI 2 takes no references here: enums are written out, arrays are repeated keys."""
     declared = kinds.parse(kind)
-    shown = _written_out(kinds.swagger(declared))
+    shown = _written_out(kinds.swagger(declared), messages)
     if declared.element is not None:
-        shown |= {"items": _written_out(kinds.swagger(declared.element)), "collectionFormat": "multi"}
+        shown |= {"items": _written_out(kinds.swagger(declared.element), messages), "collectionFormat": "multi"}
     return {"name": name.rstrip("?"), "in": "query", "required": not name.endswith("?")} | shown
 
 
-def _written_out(shown: dict[str, Any]) -> dict[str, Any]:
+def _written_out(shown: dict[str, Any], messages: Messages) -> dict[str, Any]:
     name = str(shown.get("$ref", "")).rpartition("/")[2]
-    return {"type": "string", **declarations.messages()[name]} if name else shown
+    return {"type": "string", **messages[name]} if name else shown
 
 
 def _in_body(declared: Mapping[str, Any]) -> list[dict[str, Any]]:

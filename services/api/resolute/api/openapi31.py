@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from resolute.api import declarations
@@ -40,7 +40,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    about = declarations.operations()[route.operation]
+    about = declarations.operation(route)
     failure = {"application/json": {"schema": _reference(error_form(route))}}
     return {
         "operationId": route.operation,
@@ -98,10 +98,10 @@ def _parameter(name: str, kind: str, said: Mapping[str, str]) -> dict[str, Any]:
 # ---------------------------------------------------------------- messages
 
 
-def _messages(routes: Iterable[Route]) -> dict[str, Schema]:
+def _messages(routes: Sequence[Route]) -> dict[str, Schema]:
     """Every message as a schema, with what the source says of it, where it is a class."""
     classes = declared.classes_within(declared.roots_of(routes))
-    return {name: _message(message, classes.get(name)) for name, message in declarations.messages().items()}
+    return {name: _message(message, classes.get(name)) for name, message in declarations.messages(routes).items()}
 
 
 def _message(message: Mapping[str, Any], source: type[Any] | None) -> Schema:

@@ -51,7 +51,7 @@ COLUMNS = "| operation | route | for | about | answer | what it does |\n| --- | 
 
 def markdown(routes: Iterable[Route]) -> str:
     def area(route: Route) -> str:
-        return str(declarations.operations()[route.operation]["tag"])
+        return str(declarations.operation(route)["tag"])
 
     parts = [HEAD]
     for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
@@ -61,7 +61,7 @@ def markdown(routes: Iterable[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    declared = declarations.operations()[route.operation]
+    declared = declarations.operation(route)
     response = declared.get("response")
     answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
     permission = f" (`{route.access.permission}`)" if route.access.permission else ""

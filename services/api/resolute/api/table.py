@@ -9,6 +9,8 @@ from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.history.routes import ROUTES as HISTORY
 from resolute.api.identity.routes import ROUTES as IDENTITY
 from resolute.api.logs.routes import ROUTES as LOGS
+from resolute.api.master.documents import with_documents
+from resolute.api.master.routes import ROUTES as MASTER
 from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
@@ -16,11 +18,12 @@ from resolute.api.searches.routes import ROUTES as SEARCHES
 from resolute.api.tasks.routes import ROUTES as TASKS
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
-ROUTES: tuple[Route, ...] = (
+OPERATIONS: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     *METRICS,
     *metric_routes.ROUTES,
     *HANDLERS,
+    *MASTER,
     *EXPERIMENTS,
     *IDENTITY,
     *CHECKPOINTS,
@@ -32,6 +35,8 @@ ROUTES: tuple[Route, ...] = (
     *task_routes.ROUTES,
     *SEARCHES,
 )
+
+ROUTES = with_documents(OPERATIONS)
 
 PERMISSIONS = frozenset[str]().union(*(route.permissions for route in ROUTES))
 """All that a role can grant."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from resolute.api.handlers import (
     experiments,
     explain,
-    master,
     model_definitions,
     monitoring,
     preview,
@@ -16,7 +15,6 @@ from resolute.api.handlers import (
 from resolute.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
-    *master.ROUTES,
     *monitoring.ROUTES,
     *experiments.ROUTES,
     *model_definitions.ROUTES,

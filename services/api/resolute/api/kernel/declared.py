@@ -9,6 +9,8 @@ from typing import Any
 from resolute.api.kernel import kinds
 from resolute.api.kernel.fields import WireEnum, kind_of, taken_apart
 from resolute.api.kernel.messages import (
+    Bare,
+    Message,
     Parameter,
     Request,
     Unparsed,
@@ -39,7 +41,7 @@ def _parameter(parameter: Parameter) -> tuple[str, str]:
 
 def messages_within(roots: Iterable[type[Written]]) -> dict[str, dict[str, Any]]:
     """Every message and enum that these hold, by name: its fields, or its values. Requests themselves have no name
-    there: their parameters and their bodies do."""
+    there: their parameters and their bodies do. Neither do bare answers: what they hold does."""
     return {name: _declared(kind) for name, kind in classes_within(roots).items()}
 
 
@@ -69,7 +71,7 @@ def _field(message: type[Written], name: str) -> str:
 
 def _named(kind: type[Written]) -> Iterator[type[Any]]:
     """The message itself, and all that it holds, each as often as it is met."""
-    if not issubclass(kind, Request):
+    if not issubclass(kind, Request | Bare):
         yield kind
     for hint in hints_of(kind).values():
         yield from _in_type(hint)
@@ -106,8 +108,13 @@ def _operation(route: Route, declared: Declaration) -> dict[str, Any]:
         found["stream"] = True
     if declared.produces:
         found["produces"] = declared.produces
-    answer = declared.response
-    return found | {"response": None if answer is None or not answer.model_fields else answer.wire_name}
+    return found | {"response": _response(declared.response)}
+
+
+def _response(answer: type[Message] | None) -> str | None:
+    if answer is None or not answer.model_fields:
+        return None
+    return kinds.text(kind_of(hints_of(answer)["value"])) if issubclass(answer, Bare) else answer.wire_name
 
 
 def messages_of(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:

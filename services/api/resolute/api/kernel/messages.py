@@ -107,6 +107,13 @@ class Empty(Message):
     """An answer that says nothing."""
 
 
+class Bare(Message):
+    """An answer that is a value of its own, such as a list: what goes out is its field `value` alone."""
+
+    def __wire__(self) -> Any:
+        return super().__wire__()["value"]
+
+
 class Input(Written):
     """What a request brings, or a part of it. As in protobuf, a field that is null is one that was left out, unless
     its type has None. Every value has a range or a length."""

@@ -1,0 +1,109 @@
+"""The messages about the cluster itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from resolute.api.kernel.fields import JsonObject, OrAbsent, WireEnum
+from resolute.api.kernel.messages import Bare, Message, Request
+
+
+class Welcome(Request):
+    pass
+
+
+class Info(Request):
+    pass
+
+
+class InfoAnswer(Message, wire_name="InfoResponse", alias_generator=None):
+    version: str
+    master_id: str
+    cluster_id: str
+    cluster_name: str
+    telemetry: JsonObject
+    sso_providers: OrAbsent[tuple[JsonObject, ...]] = None
+
+
+class Health(Request):
+    pass
+
+
+class HealthAnswer(Message, wire_name="HealthResponse", alias_generator=None):
+    status: str
+    """`up` or `down`."""
+    database: str
+    resource_managers: tuple[JsonObject, ...]
+
+
+class GetMaster(Request):
+    pass
+
+
+class ClusterMessage(Message, wire_name="v1ClusterMessage"):
+    """What administrators tell everybody, which this release does not have."""
+
+    message: str
+    start_time: datetime
+    end_time: OrAbsent[datetime] = None
+    created_time: OrAbsent[datetime] = None
+
+
+class Product(WireEnum, wire_name="GetMasterResponseProduct"):
+    UNSPECIFIED = "PRODUCT_UNSPECIFIED"
+    COMMUNITY = "PRODUCT_COMMUNITY"
+
+
+class SSOProvider(Message, wire_name="v1SSOProvider"):
+    name: str
+    sso_url: str
+    type: str
+    always_redirect: bool = False
+
+
+class MasterAnswer(Message, wire_name="v1GetMasterResponse"):
+    """The cluster, and what it offers. What belongs to Determined's commercial edition is off."""
+
+    version: str
+    master_id: str
+    cluster_id: str
+    cluster_name: str
+    telemetry_enabled: bool = False
+    sso_providers: tuple[SSOProvider, ...] = ()
+    external_login_uri: str = ""
+    external_logout_uri: str = ""
+    branding: str = "determined"
+    rbac_enabled: bool = False
+    strict_job_queue_control: bool
+    has_custom_logo: bool
+    product: Product = Product.UNSPECIFIED
+    feature_switches: tuple[str, ...] = ()
+    user_management_enabled: bool = True
+    cluster_message: OrAbsent[ClusterMessage] = None
+
+
+class GetTelemetry(Request):
+    pass
+
+
+class TelemetryAnswer(Message, wire_name="v1GetTelemetryResponse"):
+    enabled: bool
+    segment_key: str = ""
+
+
+class GetMasterConfig(Request):
+    pass
+
+
+class MasterConfigAnswer(Message, wire_name="v1GetMasterConfigResponse"):
+    config: JsonObject
+
+
+class GetDocument(Request):
+    pass
+
+
+class Document(Bare):
+    """An OpenAPI document."""
+
+    value: JsonObject

@@ -1,0 +1,153 @@
+"""The operations about the cluster itself, other than those that answer its OpenAPI documents (`documents.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from resolute.api import wire
+from resolute.api.call import Call
+from resolute.api.edge.welcome import page
+from resolute.api.kernel.operations import download, operation
+from resolute.api.master.messages import (
+    GetMaster,
+    GetMasterConfig,
+    GetTelemetry,
+    Health,
+    HealthAnswer,
+    Info,
+    InfoAnswer,
+    MasterAnswer,
+    MasterConfigAnswer,
+    TelemetryAnswer,
+    Welcome,
+)
+from resolute.api.routing import ADMIN, ANYONE
+from resolute.api.settings import VERSION, ApiSettings
+from resolute.config import masked, masked_defaults
+from resolute.config.pools import ResourcePool
+from resolute.proto.errors import Unavailable
+
+
+async def welcome(call: Call, request: Welcome) -> web.StreamResponse:
+    """A page for browsers: what this is, and what to type."""
+    return page(call.request, call.gateway.settings)
+
+
+async def info(call: Call, request: Info) -> InfoAnswer:
+    """Name, version and ids of the cluster, for clients that are not signed in."""
+    settings = call.gateway.settings
+    return InfoAnswer(
+        version=VERSION,
+        master_id=settings.cluster_id,
+        cluster_id=settings.cluster_id,
+        cluster_name=settings.cluster_name,
+        telemetry={"enabled": False, "otel_enabled": False, "otel_endpoint": ""},
+    )
+
+
+async def get_master(call: Call, request: GetMaster) -> MasterAnswer:
+    """The same, and what the cluster offers."""
+    settings = call.gateway.settings
+    return MasterAnswer(
+        version=VERSION,
+        master_id=settings.cluster_id,
+        cluster_id=settings.cluster_id,
+        cluster_name=settings.cluster_name,
+        strict_job_queue_control=False,
+        has_custom_logo=False,
+    )
+
+
+async def get_telemetry(call: Call, request: GetTelemetry) -> TelemetryAnswer:
+    """Whether anything is reported to anyone."""
+    return TelemetryAnswer(enabled=False)
+
+
+async def get_master_config(call: Call, request: GetMasterConfig) -> MasterConfigAnswer:
+    """The gateway's settings, without secrets."""
+    return MasterConfigAnswer(config=_configuration(call.gateway.settings))
+
+
+def _configuration(settings: ApiSettings) -> Mapping[str, Any]:
+    """In the words of Determined's master configuration."""
+    return {
+        "host": settings.host,
+        "port": settings.port,
+        "cluster_name": settings.cluster_name,
+        **masked({"checkpoint_storage": settings.checkpoint_storage}),
+        "resource_manager": {
+            "type": "agent",
+            "default_compute_resource_pool": settings.default_pool,
+            "default_aux_resource_pool": settings.aux_pool,
+            "scheduler": settings.scheduler.model_dump(mode="json"),
+        },
+        "resource_pools": [_pool(pool) for pool in settings.pools],
+        "telemetry": {"enabled": False},
+        "security": {"session_lifetime_days": settings.session_lifetime_days},
+    }
+
+
+def _pool(pool: ResourcePool) -> Mapping[str, Any]:
+    settings = pool.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    if defaults := settings.get("task_container_defaults"):
+        settings["task_container_defaults"] = masked_defaults(defaults)
+    return settings
+
+
+async def health(call: Call, request: Health) -> web.Response:
+    """Whether the database answers: 200 or 503."""
+    database = "up" if await _database_answers(call) else "down"
+    answer = HealthAnswer(
+        status=database,
+        database=database,
+        resource_managers=({"cluster_name": call.gateway.settings.cluster_name, "status": "up"},),
+    )
+    return wire.json_response(answer, status=200 if database == "up" else 503)
+
+
+async def _database_answers(call: Call) -> bool:
+    try:
+        await call.gateway.context.log.head()
+    except Unavailable:
+        return False
+    return True
+
+
+ROUTES = (
+    download("Welcome", "GET", "/", welcome, ANYONE, request=Welcome, produces="text/html", tag="Outside /api/v1"),
+    operation("Info", "GET", "/info", info, ANYONE, request=Info, response=InfoAnswer, tag="Outside /api/v1"),
+    operation("Health", "GET", "/health", health, ANYONE, request=Health, response=HealthAnswer, tag="Outside /api/v1"),
+    operation(
+        "GetMaster",
+        "GET",
+        "/api/v1/master",
+        get_master,
+        ANYONE,
+        request=GetMaster,
+        response=MasterAnswer,
+        tag="Cluster",
+    ),
+    operation(
+        "GetTelemetry",
+        "GET",
+        "/api/v1/master/telemetry",
+        get_telemetry,
+        ANYONE,
+        request=GetTelemetry,
+        response=TelemetryAnswer,
+        tag="Internal",
+    ),
+    operation(
+        "GetMasterConfig",
+        "GET",
+        "/api/v1/master/config",
+        get_master_config,
+        ADMIN.to("cluster.config.view").outside(),
+        request=GetMasterConfig,
+        response=MasterConfigAnswer,
+        tag="Cluster",
+    ),
+)
