@@ -12,6 +12,7 @@ from resolute.api.logs.routes import ROUTES as LOGS
 from resolute.api.master.documents import with_documents
 from resolute.api.master.routes import ROUTES as MASTER
 from resolute.api.metrics.routes import ROUTES as METRICS
+from resolute.api.model_definitions.routes import ROUTES as MODEL_DEFINITIONS
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
@@ -25,6 +26,7 @@ OPERATIONS: tuple[Route, ...] = (
     *HANDLERS,
     *MASTER,
     *EXPERIMENTS,
+    *MODEL_DEFINITIONS,
     *IDENTITY,
     *CHECKPOINTS,
     *WORKSPACES,

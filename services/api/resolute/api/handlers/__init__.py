@@ -5,7 +5,6 @@ from __future__ import annotations
 from resolute.api.handlers import (
     experiments,
     explain,
-    model_definitions,
     monitoring,
     preview,
     queue,
@@ -17,7 +16,6 @@ from resolute.api.routing import Route
 ROUTES: tuple[Route, ...] = (
     *monitoring.ROUTES,
     *experiments.ROUTES,
-    *model_definitions.ROUTES,
     *preview.ROUTES,
     *trials.ROUTES,
     *queue.ROUTES,

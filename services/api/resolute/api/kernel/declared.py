@@ -69,28 +69,31 @@ def _field(message: type[Written], name: str) -> str:
     return message.wire_field(name) + ("" if is_required(message, name) else "?")
 
 
-def _named(kind: type[Written]) -> Iterator[type[Any]]:
-    """The message itself, and all that it holds, each as often as it is met."""
+def _named(kind: type[Written], above: tuple[type[Written], ...] = ()) -> Iterator[type[Any]]:
+    """The message itself, and all that it holds, each as often as it is met. `above`: the messages that it lies in, of
+    which it may be one, as a directory lies in a directory."""
+    if kind in above:
+        return
     if not issubclass(kind, Request | Bare):
         yield kind
     for hint in hints_of(kind).values():
-        yield from _in_type(hint)
+        yield from _in_type(hint, (*above, kind))
 
 
-def _in_type(hint: Any) -> Iterator[type[Any]]:
+def _in_type(hint: Any, above: tuple[type[Written], ...]) -> Iterator[type[Any]]:
     found = taken_apart(hint)
     for mark in found.marks:
         if isinstance(mark, Unparsed) and mark.documented is not None:
-            yield from _named(mark.documented)
+            yield from _named(mark.documented, above)
     for element in typing.get_args(found.bare):
         if element is not ...:
-            yield from _in_type(element)
+            yield from _in_type(element, above)
     if isinstance(found.bare, type) and issubclass(found.bare, WireEnum):
         yield found.bare
     elif isinstance(found.bare, type) and issubclass(found.bare, Written):
-        yield from _named(found.bare)
+        yield from _named(found.bare, above)
     elif (documented := getattr(found.bare, "documented", None)) is not None:
-        yield from _in_type(documented)
+        yield from _in_type(documented, above)
 
 
 def written(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,1 @@
+"""The code that experiments were submitted with."""
