@@ -23,6 +23,7 @@ from resolute.api.experiments.messages import (
     ValidationHistoryEntry,
 )
 from resolute.api.experiments.presenting import experiment_for, outline_of, presented
+from resolute.api.experiments.previewing import PREVIEWING
 from resolute.api.experiments.queries import QUERIES, ExperimentQueries, IdRange, ValidationRow, Wanted
 from resolute.api.kernel.common import OrderBy, Pagination
 from resolute.api.kernel.operations import operation
@@ -176,4 +177,5 @@ ROUTES = (
         response=BestMetricAnswer,
         tag="Internal",
     ),
+    *PREVIEWING,
 )

@@ -6,7 +6,6 @@ from resolute.api.handlers import (
     experiments,
     explain,
     monitoring,
-    preview,
     queue,
     trials,
     usage,
@@ -16,7 +15,6 @@ from resolute.api.routing import Route
 ROUTES: tuple[Route, ...] = (
     *monitoring.ROUTES,
     *experiments.ROUTES,
-    *preview.ROUTES,
     *trials.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,

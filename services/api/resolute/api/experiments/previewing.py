@@ -9,44 +9,56 @@ from typing import Any
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
 from resolute.api.experiments.placing import defaults_at
-from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.experiments.preview_messages import (
+    PreviewAnswer,
+    PreviewHPSearch,
+    SearchSummary,
+    SearchUnit,
+    TrialSummary,
+)
+from resolute.api.kernel.operations import operation
+from resolute.api.routing import SIGNED_IN
 from resolute.config import ClusterDefaults, ExperimentConfig, masked, parse_experiment
 from resolute.config.bounds import check_document
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import PreviewSearch
 
 
-async def preview_search(call: Call) -> dict[str, Any]:
+async def preview_search(call: Call, request: PreviewHPSearch) -> PreviewAnswer:
     """Play a search through without training anything, and count its trials by how far they would get."""
-    given = call.body.get("config")
-    if not isinstance(given, Mapping) or not given.get("searcher"):
+    given = request.body.config
+    if given is None or not given.get("searcher"):
         raise InvalidConfig("config.searcher: missing. Send the experiment's configuration, as an object.")
-    # A preview runs nothing, so that nothing to run needs to be named.
     config = await asyncio.to_thread(_read, given, defaults_at(call))
-    seed = int(call.body.get("seed") or config.experiment_seed)
-    reply = await call.send(PreviewSearch(masked(config.merged), seed))
-    unit = reply.data["unit"]
-    trials = [_trial_json(one, unit) for one in reply.data["trials"]]
-    return {"summary": {"config": masked(config.merged)["searcher"], "trials": trials}}
+    merged = masked(config.merged)
+    reply = await call.send(PreviewSearch(merged, request.body.seed or config.experiment_seed))
+    trials = tuple(_trials(one, reply.data["unit"]) for one in reply.data["trials"])
+    return PreviewAnswer(summary=SearchSummary(config=merged["searcher"], trials=trials))
 
 
 def _read(given: Mapping[str, Any], defaults: ClusterDefaults) -> ExperimentConfig:
+    """A preview runs nothing, so that nothing to run needs to be named."""
     check_document(given)
     return parse_experiment(dict(given), defaults, managed=False)
 
 
-def _trial_json(one: Mapping[str, Any], unit: str) -> dict[str, Any]:
-    length = {"maxLength": True} if one["full"] else {"maxLength": False, "name": unit, "value": one["length"]}
-    return {"count": one["count"], "unit": length}
+def _trials(of_one_length: Mapping[str, Any], unit: str) -> TrialSummary:
+    length = SearchUnit(max_length=True)
+    if not of_one_length["full"]:
+        length = SearchUnit(max_length=False, name=unit, value=of_one_length["length"])
+    return TrialSummary(count=of_one_length["count"], unit=length)
 
 
-ROUTES = (
-    Route(
+PREVIEWING = (
+    operation(
         "PreviewHPSearch",
         "POST",
         "/api/v1/preview-hp-search",
         preview_search,
         SIGNED_IN.to("experiment.create").oneself(),
+        request=PreviewHPSearch,
+        response=PreviewAnswer,
+        tag="Experiments",
         body=CONFIGURATION,
     ),
 )
