@@ -22,19 +22,17 @@ from pydantic import SecretStr
 
 from resolute import codec
 from resolute.api import gateway as api
-from resolute.api import task_routes, task_tokens
+from resolute.api import task_tokens
 from resolute.api.call import Call
 from resolute.api.freshness import Freshness
 from resolute.api.kernel.ports import Ports
 from resolute.api.measures.metrics import MetricRow
-from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.routing import SIGNED_IN, Principal, Route
 from resolute.api.searches import queries as searches
-from resolute.api.searches import routes as search_routes
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
+from resolute.api.table import ROUTES
 from resolute.api.task_tokens import TaskTokens
-from resolute.api.tasks import routes as tasks
 from resolute.api.tasks.memory import MemoryTasks
 from resolute.api.tasks.queries import QUERIES
 from resolute.api.uploads import Uploads
@@ -59,8 +57,7 @@ async def _any_command(call: Call) -> dict[str, Any]:
 
 
 ANY_COMMAND = Route("SimulatedWish", "POST", "/simulated/{command}", _any_command, SIGNED_IN.outside(), raw_body=True)
-OF_TASKS = (*METRICS, *task_routes.ROUTES, *tasks.ROUTES, *search_routes.ROUTES)
-OPERATIONS: Mapping[str, Route] = {route.operation: route for route in (*OF_TASKS, ANY_COMMAND)}
+OPERATIONS: Mapping[str, Route] = {route.operation: route for route in (*ROUTES, ANY_COMMAND)}
 
 
 @dataclass(frozen=True)

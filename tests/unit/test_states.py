@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from resolute.api import declarations
 from resolute.api.experiments import filters
 from resolute.api.shown_states import AllocationState, Phase, ShareState, sql_list
-from resolute.api.views import trials
+from resolute.api.table import ROUTES
+from resolute.api.trials import reading
 from resolute.proto.message import EVENTS
 from resolute.proto.states import (
     FINISHED,
@@ -119,18 +121,13 @@ def test_files_are_where_a_checkpoint_was_completed_and_not_deleted() -> None:
     ("wire", "accepted"),
     [
         ("experimentv1State", filters.STATES),
-        ("trialv1State", trials.STATES),
+        ("trialv1State", reading.STATES),
         ("checkpointv1State", tuple(CheckpointState)),
     ],
 )
 def test_lists_can_be_filtered_by_every_state_of_the_wire(wire: str, accepted: tuple[str, ...]) -> None:
-    schemas = json.loads((ROOT / "services/api/resolute/api/schemas.json").read_text())
-    declared = _enum_named(schemas, wire)
+    declared = declarations.messages(ROUTES)[wire]["enum"]
     assert sorted(f"STATE_{state}" for state in accepted) == sorted(set(declared) - {"STATE_UNSPECIFIED"})
-
-
-def _enum_named(schemas: dict[str, dict[str, dict[str, list[str]]]], name: str) -> list[str]:
-    return next(section[name]["enum"] for section in schemas.values() if name in section)
 
 
 def test_the_indexes_of_the_read_model_are_about_states_that_there_are() -> None:

@@ -48,7 +48,6 @@ from resolute.api.task_tokens import TaskTokens
 from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
 from resolute.api.views.checkpoints import checkpoint_workloads
-from resolute.api.views.trials import trial_of
 from resolute.api.wrapping import Keyring
 from resolute.proto.errors import NotFound, Unavailable
 from resolute.proto.pool import LogLine
@@ -159,10 +158,6 @@ class Gateway:
         """Durable, and held against the policies of their experiments, when it returns."""
         await self.logs.add(lines)
         await self.log_policies.watch(lines)
-
-    async def trial_view(self, trial_id: int) -> dict[str, Any]:
-        """The trial as the wire shows it. Raises NotFound."""
-        return await trial_of(self.read, self.measured, trial_id)
 
     async def checkpoint_workloads(self, trial_id: int) -> list[dict[str, Any]]:
         """The trial's checkpoints in order of steps, in the short form that workloads are listed in."""

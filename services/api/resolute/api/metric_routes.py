@@ -9,6 +9,7 @@ from resolute.api.call import Call
 from resolute.api.metrics.queries import Point, Series, Stored
 from resolute.api.metrics.reading import batches_of, queries
 from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.trials.reading import trial_of
 
 
 async def compare_trials(call: Call) -> dict[str, Any]:
@@ -22,7 +23,7 @@ async def compare_trials(call: Call) -> dict[str, Any]:
         await lookup.trial(call.gateway, trial_id)
         compared.append(
             {
-                "trial": await call.gateway.trial_view(trial_id),
+                "trial": await trial_of(call, trial_id),
                 "metrics": [
                     {
                         "group": kind,

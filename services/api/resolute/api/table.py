@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.api import metric_routes, task_routes
+from resolute.api import metric_routes
 from resolute.api.checkpoints.routes import ROUTES as CHECKPOINTS
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.handlers import ROUTES as HANDLERS
@@ -17,6 +17,7 @@ from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
 from resolute.api.tasks.routes import ROUTES as TASKS
+from resolute.api.trials.routes import ROUTES as TRIALS
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
 OPERATIONS: tuple[Route, ...] = (
@@ -27,6 +28,7 @@ OPERATIONS: tuple[Route, ...] = (
     *MASTER,
     *EXPERIMENTS,
     *MODEL_DEFINITIONS,
+    *TRIALS,
     *IDENTITY,
     *CHECKPOINTS,
     *WORKSPACES,
@@ -34,7 +36,6 @@ OPERATIONS: tuple[Route, ...] = (
     *TASKS,
     *LOGS,
     *HISTORY,
-    *task_routes.ROUTES,
     *SEARCHES,
 )
 

@@ -7,7 +7,6 @@ from resolute.api.handlers import (
     explain,
     monitoring,
     queue,
-    trials,
     usage,
 )
 from resolute.api.routing import Route
@@ -15,7 +14,6 @@ from resolute.api.routing import Route
 ROUTES: tuple[Route, ...] = (
     *monitoring.ROUTES,
     *experiments.ROUTES,
-    *trials.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,
     *usage.ROUTES,

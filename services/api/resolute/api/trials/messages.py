@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from resolute.api.checkpoints.messages import CheckpointState
-from resolute.api.kernel.fields import INT64, JsonObject, Needed, OrAbsent, WireEnum
-from resolute.api.kernel.messages import Message
+from resolute.api.experiments.messages import ExperimentState
+from resolute.api.kernel.common import Id, Limit, Name, Offset, OrderBy, Pagination
+from resolute.api.kernel.fields import INT64, Flag, JsonObject, Needed, OrAbsent, WireEnum, items, number
+from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message, Request
 from resolute.api.metrics.measured import Metrics
 
 NO_METADATA: Mapping[str, Any] = {}
@@ -94,3 +96,135 @@ class Trial(Message, wire_name="trialv1Trial"):
     """Not of Determined's wire."""
     log_policy_matched: OrAbsent[str] = None
     metadata: OrAbsent[JsonObject] = None
+
+
+# ---------------------------------------------------------------- reading and ending trials
+
+
+class SortTrialsBy(WireEnum, wire_name="v1GetExperimentTrialsRequestSortBy"):
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    ID = "SORT_BY_ID"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    BEST_VALIDATION_METRIC = "SORT_BY_BEST_VALIDATION_METRIC"
+    LATEST_VALIDATION_METRIC = "SORT_BY_LATEST_VALIDATION_METRIC"
+    BATCHES_PROCESSED = "SORT_BY_BATCHES_PROCESSED"
+    DURATION = "SORT_BY_DURATION"
+    RESTARTS = "SORT_BY_RESTARTS"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
+    LOG_RETENTION_DAYS = "SORT_BY_LOG_RETENTION_DAYS"
+
+
+class GetExperimentTrials(Request):
+    experiment_id: InPath[Id]
+    limit: InQuery[Limit] = 0
+    offset: InQuery[Offset] = 0
+    order_by: InQuery[OrderBy] = OrderBy.UNSPECIFIED
+    sort_by: InQuery[SortTrialsBy] = SortTrialsBy.UNSPECIFIED
+    states: InQuery[Annotated[tuple[ExperimentState, ...], items(100_000)]] = ()
+    """ACTIVE also means QUEUED, STARTING and RUNNING."""
+
+
+class TrialsAnswer(Message, wire_name="v1GetExperimentTrialsResponse"):
+    trials: tuple[Trial, ...]
+    pagination: Pagination
+
+
+class GetTrial(Request):
+    trial_id: InPath[Id]
+
+
+class TrialAnswer(Message, wire_name="v1GetTrialResponse"):
+    trial: Trial
+
+
+class KillTrial(Request):
+    id: InPath[Id]
+
+
+# ---------------------------------------------------------------- what a running trial reports
+
+
+class ProgressReport(Input, wire_name="v1ReportTrialProgressRequest"):
+    progress: Needed[Annotated[float, number(least=0, most=1)]] = 0.0
+    trial_id: Needed[Id] = 0
+    """The trial in the path counts."""
+    is_raw: Flag = False
+    """Ignored: progress is always a share of the whole."""
+
+
+class ReportTrialProgress(Request):
+    trial_id: InPath[Id]
+    body: InBody[ProgressReport]
+
+
+class RunnerMetadata(Input, wire_name="v1TrialRunnerMetadata"):
+    state: Needed[Name] = ""
+    """What the trial does now, in the harness's words."""
+
+
+class PostTrialRunnerMetadata(Request):
+    trial_id: InPath[Id]
+    body: InBody[RunnerMetadata]
+
+
+class EarlyExitReason(WireEnum, wire_name="v1TrialEarlyExitExitedReason"):
+    UNSPECIFIED = "EXITED_REASON_UNSPECIFIED"
+    INVALID_HP = "EXITED_REASON_INVALID_HP"
+    INIT_INVALID_HP = "EXITED_REASON_INIT_INVALID_HP"
+    USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
+    MISCONFIGURED = "EXITED_REASON_MISCONFIGURED"
+
+
+class EarlyExitReport(Input, wire_name="v1TrialEarlyExit"):
+    reason: Needed[EarlyExitReason] = EarlyExitReason.UNSPECIFIED
+
+
+class ReportTrialSearcherEarlyExit(Request):
+    trial_id: InPath[Id]
+    body: InBody[EarlyExitReport]
+
+
+class RunStart(Input, wire_name="v1RunPrepareForReportingRequest"):
+    run_id: Needed[Id] = 0
+    """The id of the trial."""
+    checkpoint_storage: JsonObject | None = None
+    """Ignored: the configuration of the experiment says where checkpoints are stored."""
+
+
+class RunPrepareForReporting(Request):
+    body: InBody[RunStart]
+
+
+class RunStartAnswer(Message, wire_name="v1RunPrepareForReportingResponse"):
+    storage_id: OrAbsent[int] = None
+    """Always left out."""
+
+
+# ---------------------------------------------------------------- metadata
+
+
+class GetRunMetadata(Request):
+    run_id: InPath[Id]
+    """The id of the trial."""
+
+
+class RunMetadataAnswer(Message, wire_name="v1GetRunMetadataResponse"):
+    metadata: JsonObject = NO_METADATA
+
+
+class NewRunMetadata(Input, wire_name="v1PostRunMetadataRequest"):
+    metadata: Needed[JsonObject | None] = None
+    """What takes the place of all metadata before."""
+    run_id: Id = 0
+    """The trial in the path counts."""
+
+
+class PostRunMetadata(Request):
+    run_id: InPath[Id]
+    body: InBody[NewRunMetadata]
+
+
+class NewRunMetadataAnswer(RunMetadataAnswer, wire_name="v1PostRunMetadataResponse"):
+    pass
