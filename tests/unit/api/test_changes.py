@@ -8,6 +8,8 @@ import pytest
 
 from resolute.api.experiments.action_messages import ExperimentChange
 from resolute.api.experiments.changing import changes_of
+from resolute.api.kernel.reading import expect_given
+from resolute.proto.errors import InvalidConfig
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,9 @@ def test_what_is_left_out_or_null_stays_and_no_limit_is_a_null_of_its_own(
 def test_a_weight_is_a_number_with_a_fraction() -> None:
     weight = changes_of(ExperimentChange.model_validate({"resources": {"weight": 2}}))["weight"]
     assert isinstance(weight, float)
+
+
+def test_what_a_change_cannot_do_without_is_named() -> None:
+    assert expect_given(0, "numDays") == 0
+    with pytest.raises(InvalidConfig, match="numDays: is missing"):
+        expect_given(None, "numDays")
