@@ -31,6 +31,7 @@ from resolute.api.kernel.fields import (
     whole,
 )
 from resolute.api.kernel.messages import (
+    Bare,
     InBody,
     InPath,
     Input,
@@ -402,3 +403,17 @@ def test_a_message_never_shows_its_values_to_a_traceback() -> None:
 def test_an_answer_that_lacks_a_field_or_has_another_is_a_bug() -> None:
     with pytest.raises(TypeError, match="Shown: expected"):
         Shown(thing=Thing(), ratio=1)  # type: ignore[call-arg]
+
+
+class Place(Message):
+    host: str
+
+
+class Places(Bare):
+    value: tuple[Place, ...]
+
+
+def test_a_bare_answer_goes_out_and_is_declared_without_an_object_around_it() -> None:
+    assert wire.dumps(Places(value=(Place(host="a"), Place(host="b")))) == b'[{"host":"a"},{"host":"b"}]'
+    assert wire.dumps(Places(value=())) == b"[]"
+    assert declared.messages_within([Places]).keys() == {"Place"}

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 
 import resolute.deploy.embedded  # noqa: F401  (every service, with the metrics that it registers)
-from resolute.api.views.state_metrics import State
+from resolute.api.monitoring.series import State
 from tests.integration.deploy import dashboard
 
 

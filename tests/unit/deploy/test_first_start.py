@@ -13,7 +13,7 @@ import pytest
 import yaml
 from pydantic import SecretStr
 
-from resolute.api import metrics_targets
+from resolute.api.monitoring import targets
 from resolute.bus import roles
 from resolute.deploy import agent_container, certificates, first_start
 from resolute.deploy.first_start import FirstStartSettings
@@ -187,9 +187,9 @@ def test_the_gateway_lists_every_service_of_the_compose_file_that_serves_metrics
     started(tmp_path)
     services = yaml.safe_load((COMPOSE / "compose.yaml").read_text())["services"]
     ours = {name for name, service in services.items() if str(service.get("image", "")).startswith("resolute/")}
-    assert {
-        target.process for target in metrics_targets.read(tmp_path / "made" / "gateway" / "metrics.json")
-    } == ours - {"init"}
+    assert {target.process for target in targets.read(tmp_path / "made" / "gateway" / "metrics.json")} == ours - {
+        "init"
+    }
 
 
 def test_prometheus_and_grafana_are_given_what_their_configurations_name(made: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from resolute.api.master.documents import with_documents
 from resolute.api.master.routes import ROUTES as MASTER
 from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.model_definitions.routes import ROUTES as MODEL_DEFINITIONS
+from resolute.api.monitoring.routes import ROUTES as MONITORING
 from resolute.api.pools.routes import ROUTES as POOLS
 from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
@@ -26,6 +27,7 @@ OPERATIONS: tuple[Route, ...] = (
     *metric_routes.ROUTES,
     *HANDLERS,
     *MASTER,
+    *MONITORING,
     *EXPERIMENTS,
     *MODEL_DEFINITIONS,
     *TRIALS,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from resolute.api.handlers import (
     experiments,
     explain,
-    monitoring,
     queue,
     usage,
 )
 from resolute.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
-    *monitoring.ROUTES,
     *experiments.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,

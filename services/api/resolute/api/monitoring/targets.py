@@ -11,10 +11,10 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from resolute.api.monitoring.messages import TargetGroup
 from resolute.proto.errors import Unavailable
 
 RESOLVE_S = 2.0
@@ -47,11 +47,11 @@ def read(file: Path | None) -> tuple[Target, ...]:
         raise Unavailable(f"metrics_targets_file: {file}: {problem['loc']}: {problem['msg']}") from error
 
 
-async def groups(targets: Sequence[Target]) -> list[dict[str, Any]]:
+async def groups(targets: Sequence[Target]) -> list[TargetGroup]:
     """In the form of Prometheus' HTTP service discovery; a process that cannot be found is left out."""
     found = await asyncio.gather(*(_addresses(target) for target in targets))
     return [
-        {"targets": addresses, "labels": {"resolute_process": target.process}}
+        TargetGroup(targets=tuple(addresses), labels={"resolute_process": target.process})
         for target, addresses in zip(targets, found, strict=True)
         if addresses
     ]
