@@ -3,95 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
 import pytest
 
 from resolute.api.checkpoints.projection import CHECKPOINTS, Checkpoint
-from resolute.api.experiments.projection import EXPERIMENTS, Experiment
+from resolute.api.experiments.projection import EXPERIMENTS
 from resolute.api.kernel.paging import Window
 from resolute.api.kernel.rows import Table
 from resolute.api.measures.metrics import MetricRow, MetricStore
 from resolute.api.scope import UNLIMITED, Scope
-from resolute.api.tasks.tables import ALLOCATIONS, Allocation
+from resolute.api.tasks.tables import ALLOCATIONS
 from resolute.api.trials.memory import MemoryTrials
 from resolute.api.trials.messages import SortTrialsBy
 from resolute.api.trials.queries import CheckpointRow, PostgresTrials, TrialQueries, TrialRow
-from resolute.api.trials.tables import RUNS, TRIALS, VALIDATIONS, Run, Trial, Validation
+from resolute.api.trials.tables import RUNS, TRIALS, VALIDATIONS, Validation
 from resolute.api.workspaces.projection import PROJECTS, Project
 from tests.contract.queries.filled import in_memory, in_postgres
-
-AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-
-
-def at(minutes: int) -> datetime:
-    return AT + timedelta(minutes=minutes)
-
-
-def experiment(id_: int, **columns: Any) -> Experiment:
-    plain: dict[str, Any] = {
-        "job_id": f"job-{id_}",
-        "name": "digits",
-        "description": "",
-        "labels": (),
-        "owner_id": 1,
-        "owner": "ann",
-        "project_id": 1,
-        "searcher_type": "single",
-        "searcher_metric": "loss",
-        "smaller_is_better": True,
-        "resource_pool": "main",
-        "state": "ACTIVE",
-        "started_at": AT,
-        "parent_id": None,
-        "unmanaged": False,
-        "external_id": None,
-        "model_definition": None,
-        "log_retention_days": None,
-    }
-    return Experiment(id=id_, **{**plain, **columns})
-
-
-def trial(id_: int, experiment_id: int, **columns: Any) -> Trial:
-    plain: dict[str, Any] = {
-        "request_id": f"r-{id_}",
-        "task_id": f"t-{id_}",
-        "hparams": {"lr": id_},
-        "seed": 0,
-        "warm_start": None,
-        "state": "ACTIVE",
-        "started_at": at(id_),
-        "run_id": 1,
-    }
-    return Trial(id_, experiment_id, **{**plain, **columns})
-
-
-def run(trial_id: int, run_id: int = 1, **columns: Any) -> Run:
-    return Run(trial_id, run_id, 1, f"t-{trial_id}.{run_id}", None, 0, AT, **columns)
-
-
-def allocation(trial_id: int, state: str, run_id: int = 1, **columns: Any) -> Allocation:
-    return Allocation(
-        allocation_id=f"t-{trial_id}.{run_id}",
-        pool="main",
-        task_id=f"t-{trial_id}",
-        task_type="TRIAL",
-        job_id="job",
-        live_job_id="job",
-        name="digits",
-        owner="ann",
-        slots=1,
-        priority=42,
-        weight=1.0,
-        max_slots=None,
-        experiment_id=1,
-        trial_id=trial_id,
-        state=state,
-        requested_at=AT,
-        **columns,
-    )
+from tests.contract.queries.rows_of_jobs import AT, experiment
+from tests.contract.queries.rows_of_trials import allocation, at, run, trial
 
 
 def checkpoint(uuid: str, trial_id: int, steps: int, state: str = "COMPLETED") -> Checkpoint:
@@ -119,10 +50,10 @@ def validation(trial_id: int, steps: int, metric: float | None) -> Validation:
 ROWS: Mapping[Table[Any], Sequence[Any]] = {
     PROJECTS: (Project(1, 7, "digits", "", 1, immutable=False), Project(2, 8, "letters", "", 1, immutable=False)),
     EXPERIMENTS: (
-        experiment(1, log_retention_days=30),
-        experiment(2, state="PAUSED", project_id=2, smaller_is_better=False, searcher_metric="accuracy"),
-        experiment(3, state="STOPPING_KILLED"),
-        experiment(4),
+        experiment(1, "job-1", log_retention_days=30),
+        experiment(2, "job-2", state="PAUSED", project_id=2, smaller_is_better=False, searcher_metric="accuracy"),
+        experiment(3, "job-3", state="STOPPING_KILLED"),
+        experiment(4, "job-4"),
     ),
     TRIALS: (
         trial(1, 1, state="COMPLETED", ended_at=at(90), run_id=2, best_metric=0.25, latest_metric=0.5, restarts=1),
@@ -147,13 +78,13 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         run(9, ended_at=at(10)),
     ),
     ALLOCATIONS: (
-        allocation(1, "RUNNING", 2),
-        allocation(2, "RUNNING"),
-        allocation(3, "ASSIGNED"),
-        allocation(4, "TERMINATING"),
-        allocation(5, "RUNNING", ended_at=at(1)),
-        allocation(7, "RUNNING"),
-        allocation(8, "RUNNING"),
+        allocation(1, 2, state="RUNNING"),
+        allocation(2, state="RUNNING"),
+        allocation(3, state="ASSIGNED"),
+        allocation(4, state="TERMINATING"),
+        allocation(5, state="RUNNING", ended_at=at(1)),
+        allocation(7, state="RUNNING"),
+        allocation(8, state="RUNNING"),
     ),
     CHECKPOINTS: (
         checkpoint("a", 1, 10),
