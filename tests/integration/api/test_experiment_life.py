@@ -234,6 +234,20 @@ async def test_a_trial_that_begins_from_anothers_checkpoint_may_read_it_and_not_
         assert (await other.call("GET", path)).status == 403
 
 
+async def test_a_preview_of_a_retention_policy_names_what_it_would_delete_and_deletes_nothing(
+    postgres_dsn: str, nats_url: str, tmp_path: Path
+) -> None:
+    async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
+        await failed_after_a_checkpoint(cluster)
+        path = "/experiments/1/preview_gc"
+        for _ in range(2):
+            preview = await cluster.user.get(path)
+            (doomed,) = preview["checkpoints"]
+            assert (doomed["uuid"], doomed["state"], doomed["resources"]) == (UUID, "STATE_COMPLETED", {"weights": "3"})
+            assert preview["metric_name"] == "loss"
+        assert (await cluster.user.get(path, saveTrialLatest=1))["checkpoints"] == []
+
+
 async def test_a_checkpoint_that_was_deleted_is_no_beginning(postgres_dsn: str, nats_url: str, tmp_path: Path) -> None:
     async with whole(postgres_dsn, nats_url, tmp_path) as cluster:
         agent = await failed_after_a_checkpoint(cluster)

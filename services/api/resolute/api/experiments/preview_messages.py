@@ -1,10 +1,11 @@
-"""The messages about previewing a search."""
+"""The messages about previews: of a search, and of what a retention policy would delete."""
 
 from __future__ import annotations
 
+from resolute.api.checkpoints.messages import Checkpoint
 from resolute.api.kernel.common import Id
 from resolute.api.kernel.fields import JsonObject, OrAbsent
-from resolute.api.kernel.messages import InBody, Input, Message, Request
+from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message, Request
 
 
 class Previewed(Input, wire_name="v1PreviewHPSearchRequest"):
@@ -42,3 +43,17 @@ class SearchSummary(Message, wire_name="v1SearchSummary"):
 
 class PreviewAnswer(Message, wire_name="v1PreviewHPSearchResponse"):
     summary: OrAbsent[SearchSummary] = None
+
+
+class PreviewGC(Request):
+    experiment_id: InPath[Id]
+    save_experiment_best: InQuery[Id] = 0
+    save_trial_best: InQuery[Id] = 0
+    save_trial_latest: InQuery[Id] = 0
+
+
+class PreviewGCAnswer(Message, wire_name="PreviewGCResponse", alias_generator=None):
+    checkpoints: tuple[Checkpoint, ...]
+    """Those that the policy would delete."""
+    metric_name: str
+    """The metric by which the best are found."""

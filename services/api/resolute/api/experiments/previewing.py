@@ -1,4 +1,5 @@
-"""Previewing a search: how many trials a configuration would make, and how long each would train."""
+"""Previews: how many trials a configuration would make and how long each would train, and which checkpoints a retention
+policy would delete."""
 
 from __future__ import annotations
 
@@ -8,9 +9,14 @@ from typing import Any
 
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
+from resolute.api.checkpoints.queries import QUERIES as CHECKPOINTS
+from resolute.api.checkpoints.shown import shown
 from resolute.api.experiments.placing import defaults_at
+from resolute.api.experiments.presenting import outline_of
 from resolute.api.experiments.preview_messages import (
     PreviewAnswer,
+    PreviewGC,
+    PreviewGCAnswer,
     PreviewHPSearch,
     SearchSummary,
     SearchUnit,
@@ -20,6 +26,7 @@ from resolute.api.kernel.operations import operation
 from resolute.api.routing import SIGNED_IN
 from resolute.config import ClusterDefaults, ExperimentConfig, masked, parse_experiment
 from resolute.config.bounds import check_document
+from resolute.proto.checkpoint import ApplyRetention
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.experiment import PreviewSearch
 
@@ -49,6 +56,23 @@ def _trials(of_one_length: Mapping[str, Any], unit: str) -> TrialSummary:
     return TrialSummary(count=of_one_length["count"], unit=length)
 
 
+async def preview_gc(call: Call, request: PreviewGC) -> PreviewGCAnswer:
+    """Which checkpoints a retention policy would delete."""
+    experiment = await outline_of(call, request.experiment_id)
+    reply = await call.send(
+        ApplyRetention(
+            experiment_id=experiment.id,
+            save_experiment_best=request.save_experiment_best,
+            save_trial_best=request.save_trial_best,
+            save_trial_latest=request.save_trial_latest,
+            smaller_is_better=experiment.smaller_is_better,
+            preview=True,
+        )
+    )
+    found = await call.gateway.ports.of(CHECKPOINTS).several(reply.data["deleted"])
+    return PreviewGCAnswer(checkpoints=tuple(map(shown, found)), metric_name=experiment.searcher_metric)
+
+
 PREVIEWING = (
     operation(
         "PreviewHPSearch",
@@ -60,5 +84,15 @@ PREVIEWING = (
         response=PreviewAnswer,
         tag="Experiments",
         body=CONFIGURATION,
+    ),
+    operation(
+        "PreviewGC",
+        "GET",
+        "/experiments/{experimentId}/preview_gc",
+        preview_gc,
+        SIGNED_IN.to("experiment.view").about("experiment", "experimentId"),
+        request=PreviewGC,
+        response=PreviewGCAnswer,
+        tag="Outside /api/v1",
     ),
 )

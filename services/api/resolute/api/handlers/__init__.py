@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from resolute.api.handlers import (
-    experiments,
     explain,
     queue,
     usage,
@@ -11,7 +10,6 @@ from resolute.api.handlers import (
 from resolute.api.routing import Route
 
 ROUTES: tuple[Route, ...] = (
-    *experiments.ROUTES,
     *queue.ROUTES,
     *explain.ROUTES,
     *usage.ROUTES,
