@@ -27,7 +27,8 @@ import orjson
 import structlog
 
 from resolute.api.kernel.growth import grow
-from resolute.api.places import place_of
+from resolute.api.kernel.ports import Ports
+from resolute.api.places import Places
 from resolute.api.routing import Caller
 from resolute.api.shell import connect
 from resolute.api.slices import read_model
@@ -102,7 +103,8 @@ class Target:
         shown = read_model(self._pool, self._cluster.log)
         await shown.prepare()
         await grow(shown)
-        owners = {(await place_of(shown, kind, value)).owner_id for kind, value in named if kind in shown.things}
+        places = Places(shown, Ports(shown))
+        owners = {(await places.of(kind, value)).owner_id for kind, value in named if kind in shown.things}
         return owners == {USER}
 
     async def _promoted(self) -> bool:

@@ -27,6 +27,7 @@ from resolute.api.call import Call
 from resolute.api.freshness import Freshness
 from resolute.api.kernel.ports import Ports
 from resolute.api.measures.metrics import MetricRow
+from resolute.api.places import Places
 from resolute.api.routing import SIGNED_IN, Principal, Route
 from resolute.api.searches import queries as searches
 from resolute.api.settings import ApiSettings
@@ -35,6 +36,8 @@ from resolute.api.table import ROUTES
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.tasks.memory import MemoryTasks
 from resolute.api.tasks.queries import QUERIES
+from resolute.api.trials import lookup as trial_lookup
+from resolute.api.trials.lookup_queries import LOOKUPS
 from resolute.api.uploads import Uploads
 from resolute.proto import errors
 from resolute.proto.errors import Unavailable
@@ -42,7 +45,7 @@ from resolute.proto.message import Command, Reply
 from resolute.service import Context, Follower
 from tests.simulation import clock
 from tests.simulation.processes import Process, alive
-from tests.simulation.reading import Reading, Searches, lookups
+from tests.simulation.reading import Reading, Searches, Trials
 
 TRY_AGAIN_S = 0.5
 PEOPLE = {"ada": Principal(1, "ada", admin=True)}
@@ -153,7 +156,13 @@ class Gateway(api.Gateway):
         self.read: Any = Reading(context)
         self.sessions: Any = _Sessions()
         read: Any = self.read
-        self.ports = Ports(read, {searches.QUERIES: Searches(read), QUERIES: MemoryTasks(read.tasks)})
+        behind: dict[Any, Any] = {
+            searches.QUERIES: Searches(read),
+            QUERIES: MemoryTasks(read.tasks),
+            LOOKUPS: Trials(read),
+        }
+        self.ports = Ports(read, behind)
+        self.places = Places(read, self.ports)
         self.uploads = Uploads()
         self.signals = Signals()
         self.freshness = Freshness(read, clock.elapsed_s)
@@ -252,7 +261,7 @@ def _meaning(answer: Answer) -> errors.ResoluteError:
 
 @contextmanager
 def in_memory() -> Iterator[None]:
-    """The gateway's code finds its tables, and its clock, in the simulation."""
+    """The gateway's code finds its clock in the simulation."""
     its_time = SimpleNamespace(monotonic=clock.elapsed_s)
-    with lookups(), mock.patch.object(task_tokens, "time", its_time):
+    with mock.patch.object(task_tokens, "time", its_time), mock.patch.object(trial_lookup, "time", its_time):
         yield

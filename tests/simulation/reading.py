@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from unittest import mock
 
-from resolute.api import lookup
 from resolute.api.kernel.cache import memory_rows
-from resolute.api.lookup import TrialRef
 from resolute.api.searches.queries import TrialTarget
 from resolute.api.tasks.projection import PROJECTION, project
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS
+from resolute.api.trials.lookup_queries import TrialRef
 from resolute.config import SearcherConfig
-from resolute.proto.checkpoint import CheckpointAnnounced, CheckpointCompleted
-from resolute.proto.errors import NotFound
 from resolute.proto.experiment import (
     ExperimentContinued,
     ExperimentCreated,
@@ -82,7 +77,6 @@ class Reading:
         self.allocations: dict[str, Allocated] = {}
         self.tasks = memory_rows(PROJECTION.tables)
         """The tables of the slice `tasks`, as the gateway's own projection fills them."""
-        self.checkpoints: dict[str, int] = {}
 
     @property
     def shown(self) -> int:
@@ -107,9 +101,6 @@ class Reading:
     async def catch_up(self) -> None:
         await self.reached(await self._log.head())
 
-    async def experiment_of(self, checkpoint: str) -> int | None:
-        return self.checkpoints.get(checkpoint)
-
     def belief(self, found: Allocated) -> dict[str, Any]:
         """What else the tokens' table says: which run has followed the allocation, whether its trial is gone."""
         trial_id, task_id = found.row["trial_id"], found.row["task_id"]
@@ -126,11 +117,6 @@ class Reading:
                 experiment_id = int(recorded.stream.partition("-")[2])
                 self.trials[trial_id] = self.by_task[task_id] = self._trial(trial_id, experiment_id, task_id)
                 self.trained[trial_id] = Trained(_max_length(self._configs[experiment_id]))
-            case (
-                CheckpointAnnounced(uuid=uuid, experiment_id=owner)
-                | CheckpointCompleted(uuid=uuid, experiment_id=owner)
-            ):
-                self.checkpoints[uuid] = owner
             case AllocationRequested() as event:
                 names = ("task_id", "trial_id", "experiment_id", "owner")
                 row = {**{name: getattr(event, name) for name in names}, "ended_at": None, "given_up": False, "why": ""}
@@ -209,35 +195,22 @@ class Searches:
         )
 
 
-async def _trial(gateway: Any, trial_id: int) -> TrialRef:
-    return await _found(gateway, lambda: gateway.read.trials.get(trial_id), f"trial {trial_id}")
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Implements `TrialLookups`."""
 
+    read: Reading
 
-async def _trial_of_task(gateway: Any, task_id: str) -> TrialRef:
-    return await _found(gateway, lambda: gateway.read.by_task.get(task_id), f"task {task_id!r}")
+    async def trial(self, trial_id: int) -> TrialRef | None:
+        return self.read.trials.get(trial_id)
 
+    async def exists(self, trial_id: int) -> bool:
+        return trial_id in self.read.trials
 
-async def _found(gateway: Any, look: Callable[[], T | None], what: str) -> T:
-    found = look()
-    if found is None:
-        await gateway.read.catch_up()
-        found = look()
-    if found is None:
-        raise NotFound(f"{what} not found")
-    return found
+    async def trial_of_task(self, task_id: str) -> TrialRef | None:
+        return self.read.by_task.get(task_id)
 
 
 def _max_length(config: dict[str, Any]) -> int | None:
     length = config["searcher"].get("max_length")
     return None if length is None else int(next(iter(length.values())))
-
-
-@contextmanager
-def lookups() -> Iterator[None]:
-    """Handlers that look something up in the tables find it in a `Reading`."""
-    twins: dict[str, Any] = {
-        "trial": _trial,
-        "trial_of_task": _trial_of_task,
-    }
-    with mock.patch.multiple(lookup, **twins):
-        yield

@@ -104,16 +104,16 @@ async def test_a_user_whose_scope_is_everything_costs_no_query_where_only_that_c
         return
     granted_rights = await access.rights_of(AllEverywhere(), route, USER)
     path = {subject.where.partition(".")[2]: "3" for subject in route.access.subjects}
-    read: Any = NoTables()
-    granted = await access.check(read, route, USER, granted_rights, Named(path, {"trialIds": ["3"]}, {}))
+    places: Any = NoTables()
+    granted = await access.check(places, route, USER, granted_rights, Named(path, {"trialIds": ["3"]}, {}))
     assert isinstance(granted.bounds, Outside) or granted.bounds.is_everything
-    await access.check_again(read, AllEverywhere(), granted, USER)
+    await access.check_again(places, AllEverywhere(), granted, USER)
 
 
 async def test_a_task_is_held_to_what_is_its_own_and_to_no_scope() -> None:
     task = Principal(2, "ada", task=TaskClaims("task-4", "task-4.1", trial_id=4, experiment_id=3))
-    read: Any = NoTables()
+    places: Any = NoTables()
     [route] = [route for route in ROUTES if route.operation == "ReportTrialProgress"]
-    task_rights = await access.rights_of(read, route, task)
-    granted = await access.check(read, route, task, task_rights, Named({"trialId": "4"}, {}, {}))
+    task_rights = await access.rights_of(AllEverywhere(), route, task)
+    granted = await access.check(places, route, task, task_rights, Named({"trialId": "4"}, {}, {}))
     assert granted.bounds == UNLIMITED

@@ -20,6 +20,8 @@ from resolute.api.gateway import Gateway, application
 from resolute.api.kernel.fields import JsonObject
 from resolute.api.kernel.messages import Empty, InBody, Input, Request
 from resolute.api.kernel.operations import operation
+from resolute.api.kernel.ports import Ports
+from resolute.api.places import Places
 from resolute.api.request_body import AT_ONCE_BYTES
 from resolute.api.routing import SIGNED_IN, Principal
 from resolute.api.settings import ApiSettings
@@ -41,7 +43,8 @@ class OfOneUser(Gateway):
 
     def __init__(self) -> None:
         self.settings = ApiSettings(database_url="none", secret=SecretStr("s"))
-        self.read: Any = SimpleNamespace(shown=0)
+        read: Any = SimpleNamespace(shown=0)
+        self.read, self.places = read, Places(read, Ports(read))
         self.uploads = Uploads()
 
     async def who(self, request: web.Request) -> Principal:

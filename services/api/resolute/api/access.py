@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from resolute.api import wire
-from resolute.api.kernel.readmodel import ReadModel
-from resolute.api.places import Place, begun_from, experiment_of, missing, place_of
+from resolute.api.places import Place, Places, missing
 from resolute.api.routing import (
     EVERY_RIGHT,
     Access,
@@ -60,7 +59,7 @@ async def rights_of(grants: Grants, route: Route, principal: Principal | None) -
     return Rights({permission: Scope(where) for permission, where in held.items()}, grants.by_roles)
 
 
-async def check(read: ReadModel, route: Route, principal: Principal | None, rights: Rights, request: Named) -> Granted:
+async def check(places: Places, route: Route, principal: Principal | None, rights: Rights, request: Named) -> Granted:
     """Raises ResoluteError unless `principal` may make this call: NotFound for what does not exist or lies outside of
     what a user may see, where that matters. Otherwise nothing is looked up."""
     access = route.access.asked_by(request.path, request.body)
@@ -69,27 +68,27 @@ async def check(read: ReadModel, route: Route, principal: Principal | None, righ
         for subject in access.subjects
         for value in subject.values(request.path, request.body, request.query)
     )
-    await _check(read, route, access, principal, rights, named)
+    await _check(places, route, access, principal, rights, named)
     return Granted(route, access, named, rights, _bounds(access, rights))
 
 
-async def check_again(read: ReadModel, grants: Grants, granted: Granted, principal: Principal) -> None:
+async def check_again(places: Places, grants: Grants, granted: Granted, principal: Principal) -> None:
     """For calls that wait and streams that go on. Raises ResoluteError when the caller, a user, may not make this call
     any more, because of a role that was taken away or a thing that was moved to another workspace."""
     rights = await rights_of(grants, granted.route, principal)
     if not (rights.is_everything and granted.rights.is_everything):
-        await _check(read, granted.route, granted.access, principal, rights, granted.named)
+        await _check(places, granted.route, granted.access, principal, rights, granted.named)
 
 
 async def _check(
-    read: ReadModel,
+    places: Places,
     route: Route,
     access: Access,
     principal: Principal | None,
     rights: Rights,
     named: Iterable[Owned],
 ) -> None:
-    found = [await _found(read, access, one, principal, rights) for one in named]
+    found = [await _found(places, access, one, principal, rights) for one in named]
     verdict = decide(access, principal, found, rights)
     if verdict is not Verdict.ALLOWED:
         raise refusal(verdict, route.operation, access, principal)
@@ -101,11 +100,11 @@ def _bounds(access: Access, rights: Rights) -> Bounds:
     return rights.over(viewing(access.permission)) & rights.over(access.permission)
 
 
-async def _found(read: ReadModel, access: Access, named: Owned, principal: Principal | None, rights: Rights) -> Owned:
+async def _found(places: Places, access: Access, named: Owned, principal: Principal | None, rights: Rights) -> Owned:
     """Raises NotFound for the first thing that does not exist or is hidden, in the order of the request, so that the
     answer does not tell these two apart."""
     if principal is not None and principal.task is not None:
-        return await _of_a_task(read, named)
+        return await _of_a_task(places, named)
     matters = Caller.OWNER in access.callers or not rights.is_everything
     if not matters or named.kind == "user" or not access.callers - {Caller.TASK}:
         return named
@@ -116,16 +115,16 @@ async def _found(read: ReadModel, access: Access, named: Owned, principal: Princ
     def seen(place: Place) -> bool:
         return hidden(access, [at(place)], rights) is None
 
-    return at(await place_of(read, named.kind, named.value, seen))
+    return at(await places.of(named.kind, named.value, seen))
 
 
-async def _of_a_task(read: ReadModel, named: Owned) -> Owned:
+async def _of_a_task(places: Places, named: Owned) -> Owned:
     if not named.kind.endswith("checkpoint"):
         return named
-    experiment_id = await experiment_of(read, named.value)
+    experiment_id = await places.experiment_of(named.value)
     if named.kind == "checkpoint":
         return replace(named, experiment_id=experiment_id)
-    return replace(named, experiment_id=experiment_id, begun_from=await begun_from(read, named.value))
+    return replace(named, experiment_id=experiment_id, begun_from=await places.begun_from(named.value))
 
 
 def check_each(granted: Granted, principal: Principal, found: Owned) -> None:
@@ -141,9 +140,9 @@ def check_each(granted: Granted, principal: Principal, found: Owned) -> None:
     raise Forbidden(NOT_THE_OWNER)
 
 
-async def check_visible(read: ReadModel, scope: Scope, kind: str, value: str) -> None:
+async def check_visible(places: Places, scope: Scope, kind: str, value: str) -> None:
     """Raises NotFound for what does not exist or lies outside of `scope`."""
-    await place_of(read, kind, value, lambda place: scope.covers(place.workspace_id))
+    await places.of(kind, value, lambda place: scope.covers(place.workspace_id))
 
 
 def refusal(verdict: Verdict, operation: str, access: Access, principal: Principal | None) -> WireError:

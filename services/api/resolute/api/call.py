@@ -121,7 +121,7 @@ class Call:
         """For what a handler finds named beyond the subjects of its route, inside a configuration. Raises NotFound for
         what lies outside of the scope. Looks nothing up where the scope is everything."""
         if not self.scope.is_everything:
-            await access.check_visible(self.gateway.read, self.scope, kind, value)
+            await access.check_visible(self.gateway.places, self.scope, kind, value)
 
     @cached_property
     def cause(self) -> Cause:
@@ -150,7 +150,7 @@ class Call:
     async def check_still_allowed(self) -> None:
         """For calls of users that wait, and streams that go on: raises when the caller may not make this call now."""
         if self.principal.task is None:
-            await access.check_again(self.gateway.read, self.gateway.grants, self.granted, self.principal)
+            await access.check_again(self.gateway.places, self.gateway.grants, self.granted, self.principal)
 
     async def send(self, command: Command, step: str = "", *, cause: Cause | None = None) -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.

@@ -28,13 +28,13 @@ from resolute.api.lifecycle import LifecycleLines
 from resolute.api.log_policies import LogPolicies
 from resolute.api.log_removal import LogRemoval
 from resolute.api.logins import Logins
-from resolute.api.lookup import KnownTrial
 from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.measures.gathering import Gathering
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
 from resolute.api.measures.removals import Removals
 from resolute.api.password_work import PasswordWork
+from resolute.api.places import Places
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Declaration, Principal, Route, Verdict, decide
@@ -45,6 +45,7 @@ from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.slices import read_model
 from resolute.api.task_tokens import TaskTokens
+from resolute.api.trials.lookup import KnownTrial
 from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
 from resolute.api.views.checkpoints import checkpoint_workloads
@@ -90,6 +91,7 @@ class Gateway:
         self.context, self.settings, self.pool = context, settings, pool
         self.read = read or read_model(pool, context.log)
         self.ports = Ports(self.read)
+        self.places = Places(self.read, self.ports)
         self.password_work = PasswordWork()
         self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
         self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
@@ -220,7 +222,7 @@ class Gateway:
         body = {} if route.raw_body else await read.declared(route.operation)
         document = await read.document(route.operation) if route.names_in_raw_body else body
         named = access.Named(path, query, document)
-        granted = await self._looked_twice(partial(access.check, self.read, route, principal, rights, named))
+        granted = await self._looked_twice(partial(access.check, self.places, route, principal, rights, named))
         call = Call(self, request, path, body, read, granted, principal or NOBODY, Query(query))
         del body, document, named  # the call has them, and a handler that waits lets go of them
         return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
@@ -238,7 +240,7 @@ class Gateway:
         asked = await read_request(declared.request, request.match_info, query, read)
         path, body = named_in(asked)
         named = access.Named(path, query, body)
-        granted = await self._looked_twice(partial(access.check, self.read, route, principal, rights, named))
+        granted = await self._looked_twice(partial(access.check, self.places, route, principal, rights, named))
         call = Call(self, request, path, {}, read, granted, principal or NOBODY, message=asked)
         # The call alone keeps the message, so that a handler that waits can let go of it. A password may be in what the
         # body names, and a traceback may show that.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from resolute.api.checkpoints.lookup_queries import LOOKUPS
+from resolute.api.kernel.newest import looked_for
+from resolute.api.kernel.ports import Ports
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.views.jobs import job_of
 from resolute.api.wire import whole
@@ -22,44 +25,37 @@ def missing(kind: str, value: str) -> NotFound:
     return NotFound(f"{kind.removeprefix('readable ')} {value} not found")
 
 
-async def place_of(read: ReadModel, kind: str, value: str, seen: Callable[[Place], bool] = lambda place: True) -> Place:
-    """Raises NotFound, after a look at the newest state too, when there is no such thing, or when it is not `seen`:
-    both take the same way, and the same time. Raises InvalidConfig for what is no id."""
-    name = await _key(read, kind, value)
-    if (place := await _place(read, kind, name)) is None or not seen(place):
-        await read.catch_up()
-        place = await _place(read, kind, name)
-    if place is None or not seen(place):
-        raise missing(kind, value)
-    return place
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is looked up to decide about a request."""
 
+    read: ReadModel
+    ports: Ports
 
-async def _place(read: ReadModel, kind: str, name: int | str) -> Place | None:
-    row = await read.row(read.things[kind].place, name)
-    return None if row is None else Place(row["owner_id"], row["workspace_id"])
+    async def of(self, kind: str, value: str, seen: Callable[[Place], bool] = lambda place: True) -> Place:
+        """Raises NotFound, after a look at the newest state too, when there is no such thing, or when it is not `seen`:
+        both take the same way, and the same time. Raises InvalidConfig for what is no id."""
+        name = await self._key(kind, value)
+        if (place := await self._place(kind, name)) is None or not seen(place):
+            await self.read.catch_up()
+            place = await self._place(kind, name)
+        if place is None or not seen(place):
+            raise missing(kind, value)
+        return place
 
+    async def _place(self, kind: str, name: int | str) -> Place | None:
+        row = await self.read.row(self.read.things[kind].place, name)
+        return None if row is None else Place(row["owner_id"], row["workspace_id"])
 
-async def _key(read: ReadModel, kind: str, value: str) -> int | str:
-    if kind == "job":
-        return await job_of(read, value)
-    return whole(value, f"{kind} id") if read.things[kind].numbered else value
+    async def _key(self, kind: str, value: str) -> int | str:
+        if kind == "job":
+            return await job_of(self.read, value)
+        return whole(value, f"{kind} id") if self.read.things[kind].numbered else value
 
+    async def experiment_of(self, checkpoint: str) -> int | None:
+        """The experiment that a checkpoint belongs to. One that is not found is looked for on the newest state."""
+        return await looked_for(self.read, lambda: self.ports.of(LOOKUPS).experiment_of(checkpoint))
 
-EXPERIMENT_OF = "SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1"
-
-BEGUN_FROM = "SELECT DISTINCT experiment_id FROM read_trials.trials WHERE warm_start = $1"
-
-
-async def experiment_of(read: ReadModel, checkpoint: str) -> int | None:
-    """The experiment that a checkpoint belongs to. One that is not found is looked for on the newest state."""
-    found = await read.value(EXPERIMENT_OF, checkpoint)
-    if found is None:
-        await read.catch_up()
-        found = await read.value(EXPERIMENT_OF, checkpoint)
-    return None if found is None else int(found)
-
-
-async def begun_from(read: ReadModel, checkpoint: str) -> frozenset[int]:
-    """The experiments whose trials began from a checkpoint."""
-    rows = await read.rows(BEGUN_FROM, checkpoint)
-    return frozenset(row["experiment_id"] for row in rows)
+    async def begun_from(self, checkpoint: str) -> frozenset[int]:
+        """The experiments whose trials began from a checkpoint."""
+        return await self.ports.of(LOOKUPS).begun_from(checkpoint)

@@ -13,7 +13,6 @@ from resolute.api.checkpoints.messages import (
 )
 from resolute.api.checkpoints.reading import checkpoint_of
 from resolute.api.kernel.messages import Empty
-from resolute.api.places import experiment_of
 from resolute.proto import checkpoint as commands
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.storage import globs
@@ -76,7 +75,7 @@ async def _to_each(
 
 
 async def _experiment_of(call: Call, uuid: str) -> int:
-    experiment_id = await experiment_of(call.gateway.read, uuid)
+    experiment_id = await call.gateway.places.experiment_of(uuid)
     if experiment_id is None:
         raise NotFound(f"checkpoint {uuid} not found")
     return experiment_id
