@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -25,19 +26,17 @@ from resolute.api import gateway as api
 from resolute.api import task_tokens
 from resolute.api.call import Call
 from resolute.api.freshness import Freshness
+from resolute.api.identity.projection import User
 from resolute.api.kernel.ports import Ports
 from resolute.api.measures.metrics import MetricRow
 from resolute.api.places import Places
 from resolute.api.routing import SIGNED_IN, Principal, Route
-from resolute.api.searches import queries as searches
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.table import ROUTES
 from resolute.api.task_tokens import TaskTokens
-from resolute.api.tasks.memory import MemoryTasks
-from resolute.api.tasks.queries import QUERIES
+from resolute.api.tasks.token_queries import TOKENS
 from resolute.api.trials import lookup as trial_lookup
-from resolute.api.trials.lookup_queries import LOOKUPS
 from resolute.api.uploads import Uploads
 from resolute.proto import errors
 from resolute.proto.errors import Unavailable
@@ -45,10 +44,15 @@ from resolute.proto.message import Command, Reply
 from resolute.service import Context, Follower
 from tests.simulation import clock
 from tests.simulation.processes import Process, alive
-from tests.simulation.reading import Reading, Searches, Trials
+from tests.simulation.reading import Reading
 
 TRY_AGAIN_S = 0.5
 PEOPLE = {"ada": Principal(1, "ada", admin=True)}
+SINCE = datetime(2020, 1, 1, tzinfo=UTC)
+USERS = tuple(
+    User(one.user_id, name, one.admin, active=True, display_name="", remote=False, modified_at=SINCE)
+    for name, one in PEOPLE.items()
+)
 
 
 async def _any_command(call: Call) -> dict[str, Any]:
@@ -114,17 +118,6 @@ class Request:
         return default
 
 
-class _Tokens(TaskTokens):
-    """Task tokens, looked up in memory."""
-
-    async def _allocation(self, allocation_id: str) -> Any:
-        read: Any = self._read
-        if allocation_id not in read.allocations:
-            await read.catch_up()
-        found = read.allocations.get(allocation_id)
-        return found and {**found.row, **read.belief(found), "owner_id": PEOPLE[found.row["owner"]].user_id}
-
-
 class _Sessions:
     """Who is signed in; their names are their tokens."""
 
@@ -153,21 +146,17 @@ class Gateway(api.Gateway):
         secret = SecretStr(context.secret.decode())
         self.context = context
         self.settings = ApiSettings(database_url="none", secret=secret, persistence_s=3.0)
-        self.read: Any = Reading(context)
+        self.read: Any = Reading(context, USERS)
         self.sessions: Any = _Sessions()
         read: Any = self.read
-        behind: dict[Any, Any] = {
-            searches.QUERIES: Searches(read),
-            QUERIES: MemoryTasks(read.tasks),
-            LOOKUPS: Trials(read),
-        }
-        self.ports = Ports(read, behind)
+        self.ports = Ports(read, self.read.ports())
         self.places = Places(read, self.ports)
         self.uploads = Uploads()
         self.signals = Signals()
         self.freshness = Freshness(read, clock.elapsed_s)
         grace_s = self.settings.task_token_grace_s
-        self.task_tokens = _Tokens(context.secret, read, context.now, grace_s, self.signals, self.freshness)
+        queries = self.ports.of(TOKENS)
+        self.task_tokens = TaskTokens(context.secret, read, queries, context.now, grace_s, self.signals, self.freshness)
         self.measured: Any = measured
         self.trials = {}
         self.metrics_token = ""

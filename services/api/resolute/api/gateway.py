@@ -45,6 +45,7 @@ from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
 from resolute.api.slices import read_model
 from resolute.api.task_tokens import TaskTokens
+from resolute.api.tasks.token_queries import TOKENS
 from resolute.api.trials.lookup import KnownTrial
 from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
@@ -101,6 +102,7 @@ class Gateway:
         self.task_tokens = TaskTokens(
             settings.secret.get_secret_value().encode(),
             self.read,
+            self.ports.of(TOKENS),
             context.now,
             settings.task_token_grace_s,
             self.signals,

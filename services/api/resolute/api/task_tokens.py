@@ -12,30 +12,17 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
-
-import asyncpg
 
 from resolute.api import signals
 from resolute.api.freshness import TRUSTED_S, Freshness
+from resolute.api.kernel.newest import looked_for
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.routing import Principal, TaskClaims
 from resolute.api.signals import Signals
+from resolute.api.tasks.token_queries import BearerRow, TokenQueries
 from resolute.service import tokens
 
 CACHED_MAX = 10_000
-
-# A share whose exit code is not known was not seen to end: whoever gave its allocation up had lost sight of it.
-ALLOCATION = """SELECT a.task_id, a.trial_id, a.experiment_id, a.owner, a.ended_at, a.why,
-    coalesce(u.id, 0) AS owner_id,
-    a.ended_at IS NOT NULL AND EXISTS (SELECT FROM read_tasks.placements p
-        WHERE p.allocation_id = a.allocation_id AND p.exit_code IS NULL) AS given_up,
-    CASE WHEN t.run_id > r.run_id THEN t.run_id END AS newer_run,
-    a.trial_id IS NOT NULL AND t.id IS NULL AS deleted
-FROM read_tasks.allocations a LEFT JOIN read_identity.users u ON u.username = a.owner
-LEFT JOIN read_trials.trials t ON t.id = a.trial_id
-LEFT JOIN read_trials.runs r ON r.trial_id = a.trial_id AND r.allocation_id = a.allocation_id
-WHERE a.allocation_id = $1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +40,7 @@ class TaskTokens:
         self,
         secret: bytes,
         read: ReadModel,
+        queries: TokenQueries,
         now: Callable[[], datetime],
         grace_s: float,
         news: Signals,
@@ -60,7 +48,7 @@ class TaskTokens:
     ) -> None:
         """`grace_s`: how long a token is good for after its allocation's exit."""
         assert secret, "an empty secret would let anyone make task tokens"
-        self._secret, self._read, self._now = secret, read, now
+        self._secret, self._read, self._queries, self._now = secret, read, queries, now
         self._news, self._freshness = news, freshness
         self._grace = timedelta(seconds=grace_s)
         self._cache: OrderedDict[str, Known] = OrderedDict()
@@ -88,24 +76,17 @@ class TaskTokens:
         heard = self._news.heard(*(known.about if known else (claims.allocation_id,)))
         await self._freshness.ensure()
         await self._read.reached(heard)
-        row = await self._allocation(claims.allocation_id)
-        if row is None or row["task_id"] != claims.task_id:
+        row = await looked_for(self._read, lambda: self._queries.bearer(claims.allocation_id))
+        if row is None or row.task_id != claims.task_id:
             return None
         task = task_of(claims, row)
-        if not (task.given_up or task.deleted) and self._is_over(row["ended_at"]):
+        if not (task.given_up or task.deleted) and self._is_over(row.ended_at):
             return None
-        principal = Principal(row["owner_id"], row["owner"], task=task)
+        principal = Principal(row.owner_id, row.owner, task=task)
         return Known(principal, time.monotonic() + TRUSTED_S, _about(task), heard)
 
     def _is_over(self, ended_at: datetime | None) -> bool:
         return ended_at is not None and ended_at + self._grace < self._now()
-
-    async def _allocation(self, allocation_id: str) -> asyncpg.Record | None:
-        row = await self._read.row(ALLOCATION, allocation_id)
-        if row is None:  # the task may be faster than this gateway's read model
-            await self._read.catch_up()
-            row = await self._read.row(ALLOCATION, allocation_id)
-        return row
 
     def _remember(self, token: str, known: Known) -> Principal:
         self._cache[token] = known
@@ -115,23 +96,23 @@ class TaskTokens:
         return known.principal
 
 
-def task_of(claims: tokens.TaskClaims, row: Any) -> TaskClaims:
-    """What the token claims, and what the log says of it: `row` is of `ALLOCATION`."""
+def task_of(claims: tokens.TaskClaims, row: BearerRow) -> TaskClaims:
+    """What the token claims, and what the log says of it."""
     return TaskClaims(
         claims.task_id,
         claims.allocation_id,
-        row["trial_id"],
-        row["experiment_id"],
+        row.trial_id,
+        row.experiment_id,
         given_up=_given_up(claims.allocation_id, row),
-        deleted=row["deleted"],
+        deleted=row.deleted,
     )
 
 
-def _given_up(allocation_id: str, row: Any) -> str:
-    if row["newer_run"] is not None:
-        return f"run {row['newer_run']} of trial {row['trial_id']} has taken over from allocation {allocation_id}"
-    if row["given_up"]:
-        return f"allocation {allocation_id} was given up at {row['ended_at']:%H:%M:%S} UTC: {row['why']}"
+def _given_up(allocation_id: str, row: BearerRow) -> str:
+    if row.newer_run is not None:
+        return f"run {row.newer_run} of trial {row.trial_id} has taken over from allocation {allocation_id}"
+    if row.given_up:
+        return f"allocation {allocation_id} was given up at {row.ended_at:%H:%M:%S} UTC: {row.why}"
     return ""
 
 
