@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.api import lookup, wire
+from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.metrics.queries import Point, Series, Stored
 from resolute.api.metrics.reading import batches_of, queries
 from resolute.api.routing import SIGNED_IN, Route
+from resolute.api.trials import lookup
 from resolute.api.trials.reading import trial_of
 
 

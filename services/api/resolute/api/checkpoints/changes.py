@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from resolute.api.call import Call
+from resolute.api.checkpoints.lookup import experiment_of
 from resolute.api.checkpoints.messages import (
     CheckpointsRemoveFiles,
     DeleteCheckpoints,
@@ -14,7 +15,7 @@ from resolute.api.checkpoints.messages import (
 from resolute.api.checkpoints.reading import checkpoint_of
 from resolute.api.kernel.messages import Empty
 from resolute.proto import checkpoint as commands
-from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.errors import InvalidConfig
 from resolute.storage import globs
 
 
@@ -23,7 +24,7 @@ async def post_metadata(call: Call, request: PostCheckpointMetadata) -> NewMetad
     uuid, given = request.checkpoint_uuid, request.body.checkpoint
     if given is None or given.metadata is None:
         raise InvalidConfig("checkpoint.metadata: expected an object")
-    experiment_id = await _experiment_of(call, uuid)
+    experiment_id = await experiment_of(call, uuid)
     await call.send(commands.ChangeCheckpointMetadata(experiment_id, uuid, dict(given.metadata)))
     return NewMetadataAnswer(checkpoint=await checkpoint_of(call, uuid))
 
@@ -69,13 +70,6 @@ async def _to_each(
         raise InvalidConfig("checkpointUuids: name at least one checkpoint")
     by_experiment: dict[int, list[str]] = {}
     for uuid in uuids:
-        by_experiment.setdefault(await _experiment_of(call, uuid), []).append(uuid)
+        by_experiment.setdefault(await experiment_of(call, uuid), []).append(uuid)
     for experiment_id, several in by_experiment.items():
         await call.send(command(experiment_id, tuple(several)), step=str(experiment_id))
-
-
-async def _experiment_of(call: Call, uuid: str) -> int:
-    experiment_id = await call.gateway.places.experiment_of(uuid)
-    if experiment_id is None:
-        raise NotFound(f"checkpoint {uuid} not found")
-    return experiment_id

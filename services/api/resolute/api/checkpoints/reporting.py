@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.api import lookup
 from resolute.api.call import Call
+from resolute.api.checkpoints.lookup import experiment_of
 from resolute.api.checkpoints.messages import CheckpointState, GivenCheckpoint, PatchCheckpoints, ReportCheckpoint
 from resolute.api.kernel.messages import Empty
-from resolute.api.lookup import TrialRef
 from resolute.api.tasks.runs import run_of
+from resolute.api.trials import lookup
+from resolute.api.trials.lookup_queries import TrialRef
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig
 
@@ -66,7 +67,7 @@ async def patch_checkpoints(call: Call, request: PatchCheckpoints) -> Empty:
     for index, patch in enumerate(request.body.checkpoints):
         if patch.resources is None:
             continue
-        experiment_id = await lookup.experiment_of_checkpoint(call.gateway, patch.uuid)
+        experiment_id = await experiment_of(call, patch.uuid)
         left = _sizes(patch.resources.resources, f"checkpoints[{index}].resources")
         await call.send(NoteFilesRemoved(experiment_id, patch.uuid, left), step=patch.uuid)
     return Empty()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from resolute.api import lookup
 from resolute.api.call import Call
 from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.reading import expect_given
@@ -14,6 +13,7 @@ from resolute.api.logs.messages import (
     RemainingDaysAnswer,
 )
 from resolute.api.logs.queries import QUERIES
+from resolute.api.trials import lookup
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import SetTrialLogRetention
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from resolute.api import lookup
 from resolute.api.call import Call
 from resolute.api.kernel.common import OrderBy
 from resolute.api.lifecycle_lines import SOURCE
@@ -25,6 +24,8 @@ from resolute.api.logs.messages import (
 from resolute.api.logs.queries import QUERIES
 from resolute.api.logs.shown import task_line, trial_line
 from resolute.api.measures.logs import NO_RANK, LogFilter, StoredLine, follow
+from resolute.api.tasks import lookup as tasks
+from resolute.api.trials import lookup as trials
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
 
@@ -36,12 +37,12 @@ Line = TypeVar("Line")
 
 
 async def trial_logs(call: Call, request: TrialLogs) -> AsyncIterator[TrialLine]:
-    trial = await lookup.trial(call.gateway, request.trial_id)
+    trial = await trials.trial(call.gateway, request.trial_id)
     return await _lines(call, trial.task_ids, request, filter_of(request), partial(trial_line, trial.trial_id))
 
 
 async def task_logs(call: Call, request: TaskLogs) -> AsyncIterator[TaskLine]:
-    task_id = await lookup.task(call.gateway, request.task_id)
+    task_id = await tasks.task(call.gateway, request.task_id)
     return await _lines(call, [task_id], request, filter_of(request, request.allocation_ids), task_line)
 
 
@@ -107,7 +108,7 @@ async def _note_of_removal(call: Call, task_id: str, wanted: LogFilter) -> Store
 def _following(call: Call, task_ids: Sequence[str], wanted: LogFilter) -> AsyncIterator[list[StoredLine]]:
     async def over() -> bool:
         await call.check_still_allowed()
-        ended = await lookup.task_ended(call.gateway, task_ids[-1])
+        ended = await tasks.task_ended(call.gateway, task_ids[-1])
         if ended:
             await call.gateway.lifecycle.reached(call.gateway.read.shown, LAST_LINES_S)
         return ended
@@ -135,7 +136,7 @@ def filter_of(request: WantedLines, allocations: tuple[str, ...] = ()) -> LogFil
 
 
 async def trial_fields(call: Call, request: TrialFields) -> AsyncIterator[TrialFieldsAnswer]:
-    trial = await lookup.trial(call.gateway, request.trial_id)
+    trial = await trials.trial(call.gateway, request.trial_id)
     found = await call.gateway.logs.fields(trial.task_ids)
     return _once(
         TrialFieldsAnswer(
@@ -149,7 +150,7 @@ async def trial_fields(call: Call, request: TrialFields) -> AsyncIterator[TrialF
 
 
 async def task_fields(call: Call, request: TaskFields) -> AsyncIterator[TaskFieldsAnswer]:
-    task_id = await lookup.task(call.gateway, request.task_id)
+    task_id = await tasks.task(call.gateway, request.task_id)
     found = await call.gateway.logs.fields([task_id])
     return _once(
         TaskFieldsAnswer(

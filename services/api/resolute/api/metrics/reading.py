@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from resolute.api import lookup
 from resolute.api.call import Call
 from resolute.api.metrics.messages import (
     GetMetrics,
@@ -16,6 +15,7 @@ from resolute.api.metrics.messages import (
     ValidationMetricsAnswer,
 )
 from resolute.api.metrics.queries import QUERIES, MetricQueries, Stored
+from resolute.api.trials import lookup
 
 
 async def get_metrics(call: Call, request: GetMetrics) -> AsyncIterator[MetricsAnswer]:

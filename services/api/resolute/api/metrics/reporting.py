@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from resolute import codec
-from resolute.api import lookup
 from resolute.api.body_kinds import REPORTS_MAX
 from resolute.api.call import Call
-from resolute.api.lookup import TrialRef
 from resolute.api.measures.metrics import MetricRow
 from resolute.api.metrics.messages import (
     ReportAnswer,
@@ -23,6 +21,8 @@ from resolute.api.metrics.messages import (
 )
 from resolute.api.metrics.reports import Measured, Report
 from resolute.api.tasks.runs import run_of
+from resolute.api.trials import lookup
+from resolute.api.trials.lookup_queries import TrialRef
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import ReportValidation, ValidationTaken
 

@@ -5,7 +5,7 @@ A client that is not sure whether a post arrived posts again: an answer to an ev
 
 from __future__ import annotations
 
-from resolute.api import lookup, signals
+from resolute.api import signals
 from resolute.api.call import Call
 from resolute.api.kernel.long_polls import changed_since, deadline_in, newest_position
 from resolute.api.kernel.messages import Empty
@@ -25,6 +25,7 @@ from resolute.api.searches.messages import (
 from resolute.api.searches.operations import operation_of
 from resolute.api.searches.queries import QUERIES, TrialTarget
 from resolute.api.tasks.runs import OWN_TRIAL, run_of
+from resolute.api.trials import lookup
 from resolute.proto.errors import InvalidConfig, NotFound
 from resolute.proto.experiment import CompleteOperation, PostOperations
 

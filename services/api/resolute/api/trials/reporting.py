@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import orjson
 
-from resolute.api import lookup
 from resolute.api.call import Call
 from resolute.api.kernel.messages import Empty
 from resolute.api.measures.metrics import json_text
+from resolute.api.trials import lookup
 from resolute.api.trials.messages import (
     EarlyExitReason,
     GetRunMetadata,
