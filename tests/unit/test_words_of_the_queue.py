@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from resolute.api.handlers.queue_changes import _priority, _weight
-from resolute.api.views.explain import advice
+from resolute.api.queue.advice import advice
+from resolute.api.queue.changes import checked_priority, checked_weight
 from resolute.config.pools import Scheduler
 from resolute.eventlog.waiting import RULES_OF_OTHERS
 from resolute.proto.errors import InvalidConfig
@@ -22,8 +24,6 @@ from resolute.proto.queue import (
 )
 from resolute.scheduling import moves
 from resolute.search.settings import check_edits
-
-ROW = {"job_id": "job-1", "priority": 42, "weight": 1.0}
 
 WRONG = [
     *[(JobSetting.PRIORITY, value) for value in (PRIORITY_FIRST - 1, PRIORITY_LAST + 1, True, 1.0, "1", None)],
@@ -53,7 +53,7 @@ def test_what_a_job_may_not_have_is_refused_in_the_same_words_by_all(setting: Jo
 def test_the_gateway_refuses_a_change_of_the_queue_in_these_words(setting: JobSetting, value: object) -> None:
     if setting is JobSetting.MAX_SLOTS:
         return  # that is changed through the experiment
-    check = _priority if setting is JobSetting.PRIORITY else _weight
+    check: Any = checked_priority if setting is JobSetting.PRIORITY else checked_weight
     with pytest.raises(InvalidConfig, match="updates") as refused:
         check(value, f"updates[0].{setting}")
     assert WANTED[setting] in refused.value.message
@@ -77,7 +77,7 @@ def test_a_configuration_takes_the_same_priorities(priority: int) -> None:
 @pytest.mark.parametrize("policy", PolicyName)
 @pytest.mark.parametrize("rule", WaitRule)
 def test_there_is_advice_for_whatever_something_waits_for(rule: WaitRule, policy: PolicyName) -> None:
-    assert advice(rule, Scheduler(type=policy), ROW, ["job-2"])
+    assert advice(rule, Scheduler(type=policy), ["job-2"], job_id="job-1", priority=42, weight=1.0)
 
 
 def test_each_rule_is_told_to_the_first_of_a_line_or_to_others() -> None:

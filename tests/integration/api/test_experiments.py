@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import resolute.checkpoint.shell as checkpoint
-from resolute.api.handlers import queue_agreement
+from resolute.api.queue import agreement
 from resolute.proto.errors import Unavailable
 from resolute.proto.experiment import EditExperiment
 from resolute.proto.message import Cause, Command, Reply
@@ -504,7 +504,7 @@ async def test_each_change_of_an_experiment_is_one_command_and_the_owners_tell_e
 async def test_a_change_of_the_queue_that_the_pool_does_not_follow_is_no_success(
     postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_agreement, "FOLLOWED_WITHIN_S", 0.0)
+    monkeypatch.setattr(agreement, "FOLLOWED_WITHIN_S", 0.0)
     async with running(postgres_dsn, services=True) as cluster:
         someone = await cluster.nobody.login("determined")
         job_id = (await submit(someone))["experiment"]["jobId"]

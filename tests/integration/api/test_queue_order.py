@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.queue.explain_queries import PostgresExplain
+from resolute.api.queue.order import keys_of, orders_of
 from resolute.api.queue.projection import PROJECTION as QUEUE
+from resolute.api.queue.queries import RANKED
 from resolute.api.settings import ApiSettings
 from resolute.api.tasks.projection import PROJECTION as TASKS
-from resolute.api.views.jobs import RANKED
-from resolute.api.views.queue_order import keys_of, policies
-from resolute.api.views.standing import AHEAD
 from resolute.config.pools import Scheduler
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import ResoluteError
@@ -68,7 +68,7 @@ class Gateway:
             await read.prepare()
             await read.handle(recorded(story))
             settings = ApiSettings(database_url=self.dsn, secret=SecretStr("x" * 32), scheduler=scheduler)
-            ranked = await read.rows(f"{RANKED} SELECT * FROM ranked ORDER BY number", *policies(settings))
+            ranked = await read.rows(f"{RANKED} SELECT * FROM ranked ORDER BY number", *orders_of(settings).arguments)
             ahead = [await _ahead(read, scheduler, one) for one in waiting]
             await read.drop()
             return ranked, ahead
@@ -77,9 +77,10 @@ class Gateway:
 async def _ahead(read: ReadModel, scheduler: Scheduler, one: Allocation) -> list[str]:
     needs_slots = one.request.slots > 0
     keys = keys_of(scheduler, slots=needs_slots)
-    never: list[str] = []
-    found = await read.rows(AHEAD, "default", one.request.job_id, needs_slots, *keys, never, len(JOBS))
-    return [row["job_id"] for row in found]
+    found = await PostgresExplain(read).ahead(
+        "default", one.request.job_id, keys, needs_slots=needs_slots, never=[], most=len(JOBS)
+    )
+    return list(found.first)
 
 
 def recorded(story: PoolStory) -> list[Recorded]:

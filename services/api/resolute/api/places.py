@@ -9,7 +9,7 @@ from resolute.api.checkpoints.lookup_queries import LOOKUPS
 from resolute.api.kernel.newest import looked_for
 from resolute.api.kernel.ports import Ports
 from resolute.api.kernel.readmodel import ReadModel
-from resolute.api.views.jobs import job_of
+from resolute.api.queue.queries import QUERIES as QUEUE
 from resolute.api.wire import whole
 from resolute.proto.errors import NotFound
 
@@ -49,7 +49,7 @@ class Places:
 
     async def _key(self, kind: str, value: str) -> int | str:
         if kind == "job":
-            return await job_of(self.read, value)
+            return await self.ports.of(QUEUE).job_named(value)
         return whole(value, f"{kind} id") if self.read.things[kind].numbered else value
 
     async def experiment_of(self, checkpoint: str) -> int | None:

@@ -15,6 +15,7 @@ from resolute.api.metrics.routes import ROUTES as METRICS
 from resolute.api.model_definitions.routes import ROUTES as MODEL_DEFINITIONS
 from resolute.api.monitoring.routes import ROUTES as MONITORING
 from resolute.api.pools.routes import ROUTES as POOLS
+from resolute.api.queue.routes import ROUTES as QUEUE
 from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
 from resolute.api.tasks.routes import ROUTES as TASKS
@@ -35,6 +36,7 @@ OPERATIONS: tuple[Route, ...] = (
     *CHECKPOINTS,
     *WORKSPACES,
     *POOLS,
+    *QUEUE,
     *TASKS,
     *LOGS,
     *HISTORY,

@@ -28,9 +28,8 @@ from resolute.api.experiments.queries import QUERIES, ExperimentQueries, IdRange
 from resolute.api.kernel.common import OrderBy, Pagination
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.paging import Window
-from resolute.api.queue.messages import JobState, JobSummary
+from resolute.api.queue.jobs import job_summary
 from resolute.api.routing import SIGNED_IN, TASK
-from resolute.api.views.jobs import job_summary
 from resolute.proto.errors import NotFound
 
 LISTED = 100
@@ -76,13 +75,8 @@ def _wanted(request: GetExperiments) -> Wanted:
 async def get_experiment(call: Call, request: GetExperiment) -> ExperimentAnswer:
     """One experiment, and how its job stands in the queue."""
     experiment = await experiment_for(call, request.experiment_id)
-    summary = await _job_summary(call, experiment.job_id)
+    summary = await job_summary(call, experiment.job_id)
     return ExperimentAnswer(experiment=experiment, job_summary=summary, config=experiment.config)
-
-
-async def _job_summary(call: Call, job_id: str) -> JobSummary | None:
-    found = await job_summary(call.gateway.read, call.gateway.settings, job_id)
-    return None if found is None else JobSummary(state=JobState(found["state"]), jobs_ahead=found["jobsAhead"])
 
 
 async def get_labels(call: Call, request: GetExperimentLabels) -> LabelsAnswer:

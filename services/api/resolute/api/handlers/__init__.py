@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from resolute.api.handlers import (
-    explain,
-    queue,
     usage,
 )
 from resolute.api.routing import Route
 
-ROUTES: tuple[Route, ...] = (
-    *queue.ROUTES,
-    *explain.ROUTES,
-    *usage.ROUTES,
-)
+ROUTES: tuple[Route, ...] = (*usage.ROUTES,)

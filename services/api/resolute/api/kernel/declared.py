@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from resolute.api.kernel import kinds
-from resolute.api.kernel.fields import WireEnum, kind_of, taken_apart
+from resolute.api.kernel.fields import Declared, WireEnum, kind_of, taken_apart
 from resolute.api.kernel.messages import (
     Bare,
     Message,
@@ -85,6 +85,8 @@ def _in_type(hint: Any, above: tuple[type[Written], ...]) -> Iterator[type[Any]]
     for mark in found.marks:
         if isinstance(mark, Unparsed) and mark.documented is not None:
             yield from _named(mark.documented, above)
+    if any(isinstance(mark, Declared) and mark.kind.name for mark in found.marks):
+        return  # the documents know the value by that kind alone
     for element in typing.get_args(found.bare):
         if element is not ...:
             yield from _in_type(element, above)
