@@ -430,6 +430,24 @@ def test_a_slice_has_its_parts_and_statements_stand_in_its_queries_and_projectio
         assert not statements or file.name.endswith(("queries.py", "projection.py")), f"{file}: {statements[0]!r}"
 
 
+READ_TABLE = re.compile(r"\bread_[a-z]+\.\w+")
+
+NOT_YET_SLICES = {"handlers", "views"}
+
+STILL_READING = {
+    *("agent_logs.py", "agent_secrets.py", "asking.py", "audit.py", "earlier_rows.py", "lifecycle.py"),
+    *("log_policies.py", "logins.py", "measures/removals.py", "sessions.py", "shell.py"),
+}
+"""Modules besides the slices that have statements about tables of the read model, until each asks a port instead."""
+
+
+def test_no_further_module_besides_the_slices_has_statements_about_their_tables() -> None:
+    of_slices = {"kernel", *NOT_YET_SLICES, *(folder.name for folder in SLICES)}
+    others = {str(file.relative_to(API)): file for file in API.rglob("*.py")}
+    reading = {name for name, file in others.items() if any(READ_TABLE.search(text) for text in _texts(file))}
+    assert {name for name in reading if name.partition("/")[0] not in of_slices} - STILL_READING == set()
+
+
 @pytest.mark.parametrize("folder", SLICES, ids=lambda folder: folder.name)
 def test_the_handlers_of_a_slice_take_and_return_messages(folder: Path) -> None:
     routes = import_module(f"resolute.api.{folder.name}.routes").ROUTES
