@@ -147,7 +147,8 @@ class KillTrial(Request):
 
 
 class ProgressReport(Input, wire_name="v1ReportTrialProgressRequest"):
-    progress: Needed[Annotated[float, number(least=0, most=1)]] = 0.0
+    progress: Needed[Annotated[float, number(least=0, most=1)] | None] = 0.0
+    """Null is refused, although a missing one means 0."""
     trial_id: Needed[Id] = 0
     """The trial in the path counts."""
     is_raw: Flag = False

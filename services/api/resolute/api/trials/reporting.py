@@ -31,6 +31,8 @@ from resolute.proto.states import EarlyExit
 
 async def report_progress(call: Call, request: ReportTrialProgress) -> Empty:
     await lookup.trial(call.gateway, request.trial_id)
+    if request.body.progress is None:
+        raise InvalidConfig("progress: expected a number from 0 to 1; found None")
     await call.gateway.measured.note(request.trial_id, progress=float(request.body.progress))
     return Empty()
 
