@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from resolute.api.call import Call
 from resolute.api.checkpoints.messages import (
     Checkpoint,
@@ -47,15 +45,10 @@ async def get_checkpoint(call: Call, request: GetCheckpoint) -> CheckpointAnswer
 
 async def checkpoint_of(call: Call, uuid: str) -> Checkpoint:
     """Raises NotFound."""
-    found = await several(call, [uuid])
+    found = await _queries(call).several([uuid])
     if not found:
         raise NotFound(f"checkpoint {uuid} not found")
-    return found[0]
-
-
-async def several(call: Call, uuids: Sequence[str]) -> tuple[Checkpoint, ...]:
-    """Those of these that there are, by trial, then by how much was trained."""
-    return tuple(map(shown, await _queries(call).several(uuids)))
+    return shown(found[0])
 
 
 def _queries(call: Call) -> CheckpointQueries:
