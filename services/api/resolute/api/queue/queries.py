@@ -192,14 +192,9 @@ class PostgresQueue:
         return [WaitedRow(**row) for row in await self._tables.rows(WAITED, since)]
 
     async def job_named(self, text: str) -> str:
-        return await job_named(self._tables, text)
-
-
-async def job_named(tables: Tables, text: str) -> str:
-    """The id of a job; that of an experiment's where `text` is a number, which is easier to remember."""
-    if (number := experiment_number(text)) is None:
-        return text
-    return await tables.value(OF_NUMBER, number) or text
+        if (number := experiment_number(text)) is None:
+            return text
+        return await self._tables.value(OF_NUMBER, number) or text
 
 
 def experiment_number(text: str) -> int | None:
