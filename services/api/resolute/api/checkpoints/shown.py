@@ -10,8 +10,8 @@ import orjson
 
 from resolute.api.checkpoints.messages import Checkpoint, CheckpointState, TrainingMetadata
 from resolute.api.checkpoints.queries import CheckpointRow
+from resolute.api.experiments.configurations import without_secrets
 from resolute.api.metrics.measured import Metrics
-from resolute.api.views.shown import shown_config
 from resolute.proto import states
 
 
@@ -33,7 +33,7 @@ def _training(row: CheckpointRow) -> TrainingMetadata:
     return TrainingMetadata(
         trial_id=row.trial_id,
         experiment_id=row.experiment_id,
-        experiment_config=shown_config(row.config) if row.config else None,
+        experiment_config=without_secrets(row.config) if row.config else None,
         hparams=row.hparams,
         training_metrics=Metrics(avg_metrics=row.training or {}),
         validation_metrics=Metrics(avg_metrics=row.validation or {}),

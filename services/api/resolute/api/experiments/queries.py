@@ -270,7 +270,7 @@ class PostgresExperiments:
 
     async def experiment(self, experiment_id: int) -> ExperimentRow | None:
         row = await self._tables.row(ONE, experiment_id)
-        return None if row is None else _row(row)
+        return None if row is None else _row(row, row["trial_ids"])
 
     async def outline(self, experiment_id: int) -> Outline | None:
         row = await self._tables.row(OUTLINE, experiment_id)
@@ -296,8 +296,9 @@ class PostgresExperiments:
         return [ValidationRow(**row) for row in await self._tables.rows(VALIDATIONS, experiment_id)]
 
 
-def _row(row: asyncpg.Record) -> ExperimentRow:
-    columns: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+def _row(row: asyncpg.Record, trial_ids: Sequence[int] = ()) -> ExperimentRow:
+    columns: dict[str, Any] = dict(row)
+    columns["labels"], columns["trial_ids"] = tuple(row["labels"]), tuple(trial_ids)
     return ExperimentRow(**columns)
 
 

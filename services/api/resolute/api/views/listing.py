@@ -1,10 +1,10 @@
-"""Lists: filters, order and pages, from a query string to SQL."""
+"""Lists: filters, order and pages, as SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import asyncpg
 
@@ -13,9 +13,6 @@ from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Tables
 from resolute.api.scope import Everywhere, Outside, Scope
 from resolute.proto.errors import InvalidConfig
-
-if TYPE_CHECKING:
-    from resolute.api.call import Call
 
 
 @dataclass(slots=True)
@@ -61,43 +58,18 @@ def pattern(text: str) -> str:
     return f"%{escaped}%"
 
 
-def order_by(
-    call: Call,
-    columns: Mapping[str, str],
-    default: str,
-    *,
-    key: str = "sortBy",
-    tie: str,
-    never_null: Collection[str] = (),
-) -> str:
-    """The ORDER BY that `sortBy` and `orderBy` ask for; `tie` makes it total, so that pages do not overlap.
-
-    What is missing comes last. Postgres keeps no index in that order for DESC, so that columns which are `never_null`
-    are better named: theirs is then walked from either end.
-    """
-    asked = call.query.text(key)
-    if asked and not asked.endswith("_UNSPECIFIED") and asked not in columns:
-        raise InvalidConfig(f"{key}: {asked!r} is unknown here; use one of {', '.join(columns)}")
-    descending = call.query.text("orderBy") in ("ORDER_BY_DESC", "2")
-    return ordering(columns.get(asked, default), tie, descending=descending, never_null=never_null)
-
-
 def ordering(column: str, tie: str, *, descending: bool, never_null: Collection[str] = ()) -> str:
-    """The ORDER BY of a list by `column`; as in `order_by`, `tie` makes it total and what is missing comes last."""
+    """The ORDER BY of a list by `column`. `tie` makes it total, so that pages do not overlap. What is missing comes
+    last.
+
+    Postgres keeps no index in that order for DESC, so that columns which are `never_null` are better named: an index of
+    theirs can be walked from either end.
+    """
     direction = "DESC" if descending else "ASC"
     if column == tie:
         return f" ORDER BY {tie} {direction}"
     nulls = "" if column in never_null else " NULLS LAST"
     return f" ORDER BY {column} {direction}{nulls}, {tie} {direction}"
-
-
-async def listed(
-    call: Call, select: str, count: str, where: Where, order: str, *, default_limit: int = 0
-) -> tuple[Sequence[asyncpg.Record], wire.Page]:
-    """One page of `select`, and what it is a page of."""
-    window = Window(call.query.number("offset"), call.query.number("limit") or default_limit)
-    found = await listed_in(call.gateway.read, select, count, where, order, window)
-    return found.rows, found.page
 
 
 async def listed_in(
