@@ -5,7 +5,6 @@ from __future__ import annotations
 from resolute.api import metric_routes
 from resolute.api.checkpoints.routes import ROUTES as CHECKPOINTS
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
-from resolute.api.handlers import ROUTES as HANDLERS
 from resolute.api.history.routes import ROUTES as HISTORY
 from resolute.api.identity.routes import ROUTES as IDENTITY
 from resolute.api.logs.routes import ROUTES as LOGS
@@ -20,13 +19,13 @@ from resolute.api.routing import Route
 from resolute.api.searches.routes import ROUTES as SEARCHES
 from resolute.api.tasks.routes import ROUTES as TASKS
 from resolute.api.trials.routes import ROUTES as TRIALS
+from resolute.api.usage.routes import ROUTES as USAGE
 from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 
 OPERATIONS: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     *METRICS,
     *metric_routes.ROUTES,
-    *HANDLERS,
     *MASTER,
     *MONITORING,
     *EXPERIMENTS,
@@ -35,6 +34,7 @@ OPERATIONS: tuple[Route, ...] = (
     *IDENTITY,
     *CHECKPOINTS,
     *WORKSPACES,
+    *USAGE,
     *POOLS,
     *QUEUE,
     *TASKS,
