@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -67,16 +67,33 @@ def expect_given(value: T | None, name: str) -> T:
 
 def _document(kind: type[Request], body: RequestBody) -> Any:
     """What the body says, with keys in camelCase; the body itself, where the operation has a decoder of its own."""
+    return _parser_of(kind)(body)
+
+
+@cache
+def _parser_of(kind: type[Request]) -> Callable[[RequestBody], Any]:
     declared = parts_of(kind).body
-    if declared is not None:
-        hint = taken_apart(hints_of(kind)[declared.field])
-        if hint.has(Unparsed):
-            return body
-        documented = getattr(hint.bare, "documented", None)
-        if not _is_message(documented or hint.bare):
-            may_be_empty = documented is None
-            return NOTHING if may_be_empty and not body.raw.strip() else wire.normalised(wire.loads(body.raw))
-    return body.object()
+    if declared is None:
+        return RequestBody.object
+    hint = taken_apart(hints_of(kind)[declared.field])
+    if hint.has(Unparsed):
+        return _as_it_came
+    documented = getattr(hint.bare, "documented", None)
+    if _is_message(documented or hint.bare):
+        return RequestBody.object
+    return _any_document_or_none if documented is None else _any_document
+
+
+def _as_it_came(body: RequestBody) -> RequestBody:
+    return body
+
+
+def _any_document(body: RequestBody) -> Any:
+    return wire.normalised(wire.loads(body.raw))
+
+
+def _any_document_or_none(body: RequestBody) -> Any:
+    return _any_document(body) if body.raw.strip() else NOTHING
 
 
 def _is_message(hint: Any) -> bool:

@@ -30,6 +30,8 @@ EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
 SECONDS_MOST = 2**31 - 1
 
+GO_ON, STOP = ReportAnswer(), ReportAnswer(stop=True)
+
 
 async def report_trial_metrics(call: Call, request: ReportTrialMetrics) -> ReportAnswer:
     return await _store(call, request.trial_id, (request.body.report,))
@@ -68,7 +70,7 @@ async def _store(call: Call, trial_id: int, reports: Sequence[Report], where: st
     validations = [validation_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
     await call.gateway.measured.add(rows, len(call.read.raw))
     stops = [await _announce(call, one) for one in validations if one is not None]
-    return ReportAnswer(stop=True if any(stops) else None)
+    return STOP if any(stops) else GO_ON
 
 
 def row_from(trial_id: int, report: Report, now: datetime, where: str = "") -> MetricRow:
