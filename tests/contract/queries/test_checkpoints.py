@@ -144,6 +144,8 @@ async def test_a_checkpoint_comes_with_its_trial_its_configuration_and_the_lates
     assert (found.hparams, found.metric) == ({"lr": 0.1}, 0.5)
     assert orjson.loads(found.config or "") == {"name": "digits", "hyperparameters": {"lr": 0.1}}
     assert (found.training, found.validation) == ({"loss": 3}, {"accuracy": 0.75})
+    assert await queries.checkpoint("d") == found
+    assert await queries.checkpoint("nothing") is None
 
 
 async def test_a_checkpoint_whose_trial_and_experiment_are_unknown_comes_without_them(

@@ -44,6 +44,10 @@ class MemoryCheckpoints:
         within = [self._shown(row) for row in kept if self._lies_within(scope, row.experiment_id)]
         return cut(ordered(within, self._column(order), lambda row: row.uuid, descending=order.descending), window)
 
+    async def checkpoint(self, uuid: str) -> CheckpointRow | None:
+        row = self.tables.get(CHECKPOINTS, uuid)
+        return None if row is None else self._shown(row)
+
     async def several(self, uuids: Sequence[str]) -> Sequence[CheckpointRow]:
         found = [self._shown(row) for row in self.tables.all(CHECKPOINTS) if row.uuid in uuids]
         return sorted(found, key=lambda row: (row.trial_id, row.steps_completed, row.uuid))

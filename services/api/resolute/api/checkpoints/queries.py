@@ -73,6 +73,8 @@ class CheckpointQueries(Protocol):
     async def checkpoints(self, scope: Scope, wanted: Wanted, order: Order, window: Window) -> Listed[CheckpointRow]:
         """Those within the scope. What lacks the value that they are sorted by comes last."""
 
+    async def checkpoint(self, uuid: str) -> CheckpointRow | None: ...
+
     async def several(self, uuids: Sequence[str]) -> Sequence[CheckpointRow]:
         """Those of these that there are, by trial, then by how much was trained."""
 
@@ -136,6 +138,10 @@ class PostgresCheckpoints:
         by = ordering(_column(order), "c.uuid", descending=order.descending)
         found = await listed_in(self._tables, SELECT, COUNT, _conditions(scope, wanted), by, window)
         return Listed(await self._with_metrics(found.rows), found.page)
+
+    async def checkpoint(self, uuid: str) -> CheckpointRow | None:
+        found = await self._with_metrics(await self._tables.rows(f"{SELECT} WHERE c.uuid = $1", uuid))
+        return found[0] if found else None
 
     async def several(self, uuids: Sequence[str]) -> Sequence[CheckpointRow]:
         return await self._with_metrics(

@@ -45,10 +45,10 @@ async def get_checkpoint(call: Call, request: GetCheckpoint) -> CheckpointAnswer
 
 async def checkpoint_of(call: Call, uuid: str) -> Checkpoint:
     """Raises NotFound."""
-    found = await _queries(call).several([uuid])
-    if not found:
+    found = await _queries(call).checkpoint(uuid)
+    if found is None:
         raise NotFound(f"checkpoint {uuid} not found")
-    return shown(found[0])
+    return shown(found)
 
 
 def _queries(call: Call) -> CheckpointQueries:
