@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import asyncpg
 import pytest
 
+from resolute.api.checkpoints.projection import CHECKPOINTS, Checkpoint
+from resolute.api.kernel.paging import Window
 from resolute.api.measures.metrics import MetricRow, MetricStore
 from resolute.api.metrics.memory import MemoryMetrics
-from resolute.api.metrics.queries import MetricQueries, Point, PostgresMetrics, Series, Stored
+from resolute.api.metrics.queries import (
+    CheckpointRow,
+    MetricQueries,
+    Point,
+    PostgresMetrics,
+    Series,
+    Stored,
+    Workloads,
+)
+from resolute.proto.states import CheckpointState
 from tests.contract.queries.filled import in_postgres
 
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -120,3 +132,64 @@ async def test_a_chart_has_its_first_and_last_point_and_is_evenly_spaced(opened:
         [last] = await queries.series(1, "validation", Series(most=1))
         assert (last.steps, last.metrics) == (500, {"loss": 7.0})
         assert len(await queries.series(1, "validation", Series(most=500))) == 500
+
+
+ALL = Workloads(("training", "validation"), checkpoints=True)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (ALL, ["training 100", "validation 100", "a 100", "training 200", "validation 200", "b 200"]),
+        (replace(ALL, newest_first=True), ["b 200", "validation 200", "training 200", "a 100", "validation 100"]),
+        (Workloads((), checkpoints=True), ["a 100", "b 200"]),
+        (Workloads(("validation",), checkpoints=False), ["validation 100", "validation 200"]),
+    ],
+)
+async def test_what_a_trial_did_is_listed_in_order_of_steps(
+    database: str | None, wanted: Workloads, found: list[str]
+) -> None:
+    async with _with_checkpoints(database) as queries:
+        listed = await queries.workloads(1, wanted, Window(limit=len(found)))
+        assert [_name(row) for row in listed.rows] == found
+        [first] = (await queries.workloads(1, wanted, Window(offset=1, limit=1))).rows
+        assert _name(first) == found[1]
+        assert list((await queries.workloads(3, wanted, Window())).rows) == []
+
+
+def _name(row: Stored | CheckpointRow) -> str:
+    return f"{row.uuid if isinstance(row, CheckpointRow) else row.kind} {row.steps}"
+
+
+CHECKPOINT_ROWS = tuple(
+    CheckpointRow(uuid, CheckpointState.COMPLETED, steps, {"a/b": 7}, {"k": 1}, AT)
+    for uuid, steps in (("a", 100), ("b", 200))
+)
+
+
+@asynccontextmanager
+async def _with_checkpoints(database: str | None) -> AsyncIterator[MetricQueries]:
+    if database is None:
+        yield MemoryMetrics([_stored(place, row) for place, row in enumerate(ROWS, 1)], {1: CHECKPOINT_ROWS})
+        return
+    async with asyncpg.create_pool(database, min_size=1, max_size=2) as pool:
+        await MetricStore(pool).add(ROWS)
+        yield PostgresMetrics(await in_postgres(pool, {CHECKPOINTS: tuple(map(_checkpoint, CHECKPOINT_ROWS))}))
+
+
+def _checkpoint(row: CheckpointRow) -> Checkpoint:
+    return Checkpoint(
+        uuid=row.uuid,
+        experiment_id=1,
+        trial_id=1,
+        task_id="1.t",
+        allocation_id="1.t.1",
+        run_id=1,
+        steps_completed=row.steps,
+        state=row.state,
+        storage={},
+        resources=dict(row.resources),
+        size_bytes=7,
+        metadata=dict(row.metadata),
+        reported_at=row.reported_at,
+    )

@@ -9,10 +9,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.api import bodies, declarations
+from resolute.api import declarations
+from resolute.api.kernel import reading
 from resolute.api.table import ROUTES
 from resolute.proto.errors import InvalidConfig
-from tests.unit.api.edge import read_body, read_query
+from tests.unit.api.edge import REQUESTS, read_body, read_query
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_what_passes_is_of_the_declared_type_and_nothing_else_passes() -> None:
     read = read_body("KillExperiments", body).body
     assert (read.project_id, read.experiment_ids) == (7, (1, 2))
     assert read.filters.states == ("STATE_ACTIVE", "STATE_PAUSED", "STATE_ERROR")
-    assert bodies.read_path("GetTrial", {"trialId": "007"}) == {"trialId": "7"}
+    assert reading.read(REQUESTS["GetTrial"], {"trialId": "007"}, {}).model_dump() == {"trial_id": 7}
 
 
 def test_what_a_query_says_is_of_the_declared_type() -> None:

@@ -49,7 +49,6 @@ from resolute.api.tasks.token_queries import TOKENS
 from resolute.api.trials.lookup import KnownTrial
 from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
-from resolute.api.views.checkpoints import checkpoint_workloads
 from resolute.api.wrapping import Keyring
 from resolute.proto.errors import NotFound, Unavailable
 from resolute.proto.pool import LogLine
@@ -162,10 +161,6 @@ class Gateway:
         """Durable, and held against the policies of their experiments, when it returns."""
         await self.logs.add(lines)
         await self.log_policies.watch(lines)
-
-    async def checkpoint_workloads(self, trial_id: int) -> list[dict[str, Any]]:
-        """The trial's checkpoints in order of steps, in the short form that workloads are listed in."""
-        return await checkpoint_workloads(self.read, trial_id)
 
     async def answer(self, route: Route, request: web.Request) -> web.StreamResponse:
         """Authenticate, read, decide, handle; whatever fails becomes an answer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from resolute.api import metric_routes
 from resolute.api.checkpoints.routes import ROUTES as CHECKPOINTS
 from resolute.api.experiments.routes import ROUTES as EXPERIMENTS
 from resolute.api.history.routes import ROUTES as HISTORY
@@ -25,7 +24,6 @@ from resolute.api.workspaces.routes import ROUTES as WORKSPACES
 OPERATIONS: tuple[Route, ...] = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     *METRICS,
-    *metric_routes.ROUTES,
     *MASTER,
     *MONITORING,
     *EXPERIMENTS,

@@ -104,21 +104,6 @@ COUNT = "SELECT count(*) FROM measures.metrics WHERE trial_id = $1 AND kind = $2
 
 SUMMARIES_KEPT = 1_000
 
-# What a trial did, without its numbers: what is asked for is a page of many.
-WORKLOADS = """
-FROM (SELECT kind, steps, run_id, CASE kind WHEN 'training' THEN 0 ELSE 1 END AS rank, 0 AS place FROM (
-          SELECT DISTINCT ON (kind, steps) kind, steps, run_id FROM measures.metrics
-          WHERE trial_id = $1 AND kind = ANY($2::text[]) ORDER BY kind, steps, run_id DESC) m
-      UNION ALL
-      SELECT 'checkpoint', steps, 0, 2, place - 1 FROM unnest($3::int[]) WITH ORDINALITY AS c (steps, place)) w
-"""
-
-ROWS = """
-SELECT m.id, m.trial_id, m.run_id, m.kind, m.steps, m.metrics, m.reported_at
-FROM unnest($2::text[], $3::int[], $4::int[]) AS w (kind, steps, run_id)
-JOIN measures.metrics m ON m.trial_id = $1 AND m.kind = w.kind AND m.steps = w.steps AND m.run_id = w.run_id
-"""
-
 
 class MetricStore:
     def __init__(self, pool: asyncpg.Pool) -> None:
@@ -142,34 +127,6 @@ class MetricStore:
         )
         with outages():
             await self._pool.execute(INSERT, *columns)
-
-    async def workload_count(self, trial_id: int, kinds: Sequence[str], checkpoint_steps: Sequence[int]) -> int:
-        with outages():
-            return int(
-                await self._pool.fetchval(f"SELECT count(*) {WORKLOADS}", trial_id, list(kinds), list(checkpoint_steps))
-            )
-
-    async def workloads(
-        self,
-        trial_id: int,
-        kinds: Sequence[str],
-        checkpoint_steps: Sequence[int],
-        *,
-        offset: int,
-        limit: int,
-        newest_first: bool,
-    ) -> list[Stored | int]:
-        """A page of a trial's reports and checkpoints in order of steps: a report, or a checkpoint's place in
-        `checkpoint_steps`."""
-        way = "DESC" if newest_first else "ASC"
-        page = f"ORDER BY steps {way}, rank {way}, place {way} OFFSET {offset} LIMIT {limit}"
-        query = f"SELECT kind, steps, run_id, place {WORKLOADS} {page}"
-        with outages():
-            keys = await self._pool.fetch(query, trial_id, list(kinds), list(checkpoint_steps))
-            reports = [(key["kind"], key["steps"], key["run_id"]) for key in keys if key["kind"] != "checkpoint"]
-            rows = await self._pool.fetch(ROWS, trial_id, *([key[n] for key in reports] for n in range(3)))
-        found = {(row["kind"], row["steps"]): stored(row) for row in rows}
-        return [key["place"] if key["kind"] == "checkpoint" else found[key["kind"], key["steps"]] for key in keys]
 
     async def summaries(
         self, trial_ids: Sequence[int], metric: str, smaller_is_better: bool

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from resolute.api.metrics.queries import PAGE, Point, Series, Stored
+from resolute.api.kernel.paging import Listed, Window, cut
+from resolute.api.metrics.queries import PAGE, CheckpointRow, Point, Series, Stored, Workloads
 
 
 @dataclass(frozen=True)
 class MemoryMetrics:
-    """`rows`: everything that was stored, of all runs."""
+    """`rows`: everything that was stored, of all runs. `checkpoint_rows`: by trial, in the order of steps."""
 
     rows: Sequence[Stored]
+    checkpoint_rows: Mapping[int, Sequence[CheckpointRow]] = field(default_factory=dict)
 
     async def groups(self, trial_id: int) -> Sequence[str]:
         return sorted({row.kind for row in self.rows if row.trial_id == trial_id})
@@ -25,6 +27,14 @@ class MemoryMetrics:
     async def series(self, trial_id: int, group: str, wanted: Series) -> Sequence[Point]:
         found = [row for row in self.latest(trial_id, group) if _is_wanted(row, wanted)]
         return [Point(row.steps, row.metrics, row.reported_at) for row in spaced(found, wanted.most)]
+
+    async def workloads(self, trial_id: int, wanted: Workloads, window: Window) -> Listed[Stored | CheckpointRow]:
+        groups = [group for group in ("training", "validation") if group in wanted.groups]
+        reports = [row for group in groups for row in self.latest(trial_id, group)]
+        checkpoints = self.checkpoint_rows.get(trial_id, ()) if wanted.checkpoints else ()
+        several: list[Stored | CheckpointRow] = [*reports, *checkpoints]
+        found = sorted(several, key=lambda row: row.steps)
+        return cut(found[::-1] if wanted.newest_first else found, window)
 
     def latest(self, trial_id: int, group: str) -> list[Stored]:
         """Of each step the latest run, in order of steps."""

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import asyncpg
 import orjson
 
+from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
+from resolute.proto.states import CheckpointState
 
 PAGE = 250
 """Rows that are read at a time: a reader that is slow to take them keeps so many in memory, with all their metrics."""
@@ -53,6 +55,26 @@ class Series:
     """How many points: evenly spaced ones, with the first and the last among them."""
 
 
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    uuid: str
+    state: CheckpointState
+    steps: int
+    resources: Mapping[str, int]
+    metadata: Mapping[str, Any]
+    reported_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Workloads:
+    """Which workloads of a trial are wanted."""
+
+    groups: tuple[str, ...]
+    """Of training and validation."""
+    checkpoints: bool
+    newest_first: bool = False
+
+
 class MetricQueries(Protocol):
     """A trial that has reported nothing, or that does not exist, has no groups, reports or points."""
 
@@ -64,6 +86,10 @@ class MetricQueries(Protocol):
 
     async def series(self, trial_id: int, group: str, wanted: Series) -> Sequence[Point]:
         """In order of steps."""
+
+    async def workloads(self, trial_id: int, wanted: Workloads, window: Window) -> Listed[Stored | CheckpointRow]:
+        """What a trial did, in order of steps; of the same step training comes first, then the validation, then
+        checkpoints as they were reported."""
 
 
 # ---------------------------------------------------------------- Postgres
@@ -94,6 +120,28 @@ WHERE points <= $6 OR ($6 = 1 AND place = points - 1)
 ORDER BY steps"""
 
 
+# What a trial did, without its numbers: what is asked for is a page of many.
+WORKLOADS = """
+FROM (SELECT kind, steps, run_id, CASE kind WHEN 'training' THEN 0 ELSE 1 END AS rank, 0 AS place FROM (
+          SELECT DISTINCT ON (kind, steps) kind, steps, run_id FROM measures.metrics
+          WHERE trial_id = $1 AND kind = ANY($2::text[]) ORDER BY kind, steps, run_id DESC) m
+      UNION ALL
+      SELECT 'checkpoint', steps, 0, 2, place - 1 FROM unnest($3::int[]) WITH ORDINALITY AS c (steps, place)) w
+"""
+
+OLDEST_FIRST = f"SELECT kind, steps, run_id, place {WORKLOADS} ORDER BY steps, rank, place OFFSET $4 LIMIT $5"
+NEWEST_FIRST = (
+    f"SELECT kind, steps, run_id, place {WORKLOADS} ORDER BY steps DESC, rank DESC, place DESC OFFSET $4 LIMIT $5"
+)
+
+ROWS = """SELECT m.id, m.trial_id, m.run_id, m.kind, m.steps, m.metrics, m.reported_at
+FROM unnest($2::text[], $3::int[], $4::int[]) AS w (kind, steps, run_id)
+JOIN measures.metrics m ON m.trial_id = $1 AND m.kind = w.kind AND m.steps = w.steps AND m.run_id = w.run_id"""
+
+CHECKPOINTS = """SELECT uuid, state, steps_completed, resources, metadata, reported_at FROM read_checkpoints.checkpoints
+WHERE trial_id = $1 ORDER BY steps_completed, reported_at, uuid"""
+
+
 class PostgresMetrics:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -115,6 +163,37 @@ class PostgresMetrics:
         bounds = wanted.first, wanted.last, list(wanted.names), wanted.most
         rows = await self._tables.rows(SERIES, trial_id, group, *bounds)
         return [Point(row["steps"], orjson.loads(row["metrics"]), row["reported_at"]) for row in rows]
+
+    async def workloads(self, trial_id: int, wanted: Workloads, window: Window) -> Listed[Stored | CheckpointRow]:
+        checkpoints = await self._checkpoints(trial_id) if wanted.checkpoints else []
+        asked = trial_id, list(wanted.groups), [one.steps for one in checkpoints]
+        page = window.of(await self._tables.value(f"SELECT count(*) {WORKLOADS}", *asked))
+        statement = NEWEST_FIRST if wanted.newest_first else OLDEST_FIRST
+        keys = await self._tables.rows(statement, *asked, page.start, page.end - page.start)
+        reports = await self._reports(trial_id, [key for key in keys if key["kind"] != "checkpoint"])
+        found = [
+            checkpoints[key["place"]] if key["kind"] == "checkpoint" else reports[key["kind"], key["steps"]]
+            for key in keys
+        ]
+        return Listed(found, page)
+
+    async def _checkpoints(self, trial_id: int) -> Sequence[CheckpointRow]:
+        return [
+            CheckpointRow(
+                uuid=row["uuid"],
+                state=CheckpointState(row["state"]),
+                steps=row["steps_completed"],
+                resources=orjson.loads(row["resources"]),
+                metadata=orjson.loads(row["metadata"]),
+                reported_at=row["reported_at"],
+            )
+            for row in await self._tables.rows(CHECKPOINTS, trial_id)
+        ]
+
+    async def _reports(self, trial_id: int, keys: Sequence[asyncpg.Record]) -> Mapping[tuple[str, int], Stored]:
+        columns = ([key[name] for key in keys] for name in ("kind", "steps", "run_id"))
+        rows = await self._tables.rows(ROWS, trial_id, *columns)
+        return {(row["kind"], row["steps"]): stored(row) for row in rows}
 
 
 def stored(row: asyncpg.Record) -> Stored:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from resolute.api.body_kinds import METRICS
 from resolute.api.kernel.operations import operation, stream
+from resolute.api.metrics import comparing, reading, reporting
 from resolute.api.metrics import messages as m
-from resolute.api.metrics import reading, reporting
 from resolute.api.routing import SIGNED_IN, TASK
 
 REPORT = TASK.to("experiment.edit")
-READ_MANY = SIGNED_IN.to("experiment.view").about("trial", "query.trialIds")
+READ = SIGNED_IN.to("experiment.view")
+READ_MANY = READ.about("trial", "query.trialIds")
 API = "/api/v1/trials"
 
 ROUTES = (
@@ -85,6 +86,26 @@ ROUTES = (
         READ_MANY,
         request=m.GetValidationMetrics,
         response=m.ValidationMetricsAnswer,
+        tag="Trials",
+    ),
+    operation(
+        "CompareTrials",
+        "GET",
+        f"{API}/time-series",
+        comparing.compare_trials,
+        READ_MANY,
+        request=m.CompareTrials,
+        response=m.ComparisonAnswer,
+        tag="Experiments",
+    ),
+    operation(
+        "GetTrialWorkloads",
+        "GET",
+        f"{API}/{{trialId}}/workloads",
+        comparing.trial_workloads,
+        READ.about("trial", "trialId"),
+        request=m.GetTrialWorkloads,
+        response=m.WorkloadsAnswer,
         tag="Trials",
     ),
 )
