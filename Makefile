@@ -11,7 +11,7 @@ WORKERS ?= 1
 SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder)
 DEV := .resolute/dev
 
-.PHONY: help venv demo gang-demo dev check format test coverage sim shrink torture attack integration interop bench clean \
+.PHONY: help venv demo gang-demo dev check format test coverage sim shrink torture attack storm integration interop bench clean \
 	docker horovod deepspeed images
 
 help:                   ## this list
@@ -72,6 +72,9 @@ attack: venv            ## blows on a real cluster, drawn from a seed: make atta
 
 fuzz: venv              ## hostile requests to a real gateway, from a seed: make fuzz REQUESTS=10000 SEED=7
 	$(BIN)/python -m tests.fuzz --requests $(or $(REQUESTS),100000) --seed $(SEED)
+
+storm: venv             ## gateways of two versions, killed and started at random: make storm SEED=7 MINUTES=5 EVENTS=200000
+	$(BIN)/python -m tests.storm $(or $(SEED),1) --minutes $(or $(MINUTES),3) --events $(or $(EVENTS),200000)
 
 integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
 	$(BIN)/pytest tests/integration
