@@ -236,6 +236,12 @@ def test_instants_of_any_zone_are_answered_in_utc() -> None:
     assert written(Shown(thing=Thing(), ratio=1, ended_at=elsewhere))["endedAt"] == "2026-01-31T12:00:00.250Z"
 
 
+def test_a_body_of_many_objects_is_read_off_the_event_loop_however_short_it_is() -> None:
+    assert reading.is_read_at_once(RequestBody(b'{"name": "a", "parts": [{}, {}]}'))
+    assert not reading.is_read_at_once(RequestBody(b'{"parts": [' + b"{}," * 5_000 + b"{}]}"))
+    assert not reading.is_read_at_once(RequestBody(b'{"name": "' + b"a" * 100_000 + b'"}'))
+
+
 def test_what_a_request_sets_is_known_for_the_decision_whether_it_may_come_in() -> None:
     path, body = named_in(put({"name": "a", "count": None, "parts": [{"partName": "p"}]}))
     assert (path, body) == ({"thingId": "7"}, {"name": "a", "parts": [{"partName": "p"}]})

@@ -20,9 +20,9 @@ from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
 from resolute.api.freshness import Freshness
 from resolute.api.kernel.feed import NotShown
-from resolute.api.kernel.messages import Message, named_in
+from resolute.api.kernel.messages import Message
 from resolute.api.kernel.ports import Ports
-from resolute.api.kernel.reading import read_request
+from resolute.api.kernel.reading import read_names, read_request
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.lifecycle import LifecycleLines
 from resolute.api.log_policies import LogPolicies
@@ -235,7 +235,7 @@ class Gateway:
     ) -> Message | web.StreamResponse:
         query = given(request)
         asked = await read_request(declared.request, request.match_info, query, read)
-        path, body = named_in(asked)
+        path, body = await read_names(asked, read)
         named = access.Named(path, query, body)
         granted = await self._looked_twice(partial(access.check, self.places, route, principal, rights, named))
         call = Call(self, request, path, {}, read, granted, principal or NOBODY, message=asked)

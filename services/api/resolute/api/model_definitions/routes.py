@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 
 from aiohttp import web
 
+from resolute.api import wire
 from resolute.api.blobs import Content
 from resolute.api.call import Call
 from resolute.api.kernel.operations import download, operation
@@ -42,10 +44,15 @@ async def download_model_def(call: Call, request: DownloadModelDef) -> web.Strea
     return await content.answer(call, _headers(ARCHIVE, f"exp{submitted.experiment_id}_{name}_model_def.tar.gz"))
 
 
-async def get_model_def_tree(call: Call, request: GetModelDefTree) -> ModelDefTreeAnswer:
+async def get_model_def_tree(call: Call, request: GetModelDefTree) -> web.Response:
     """The files of that code."""
     files = await _files(call, request.experiment_id)
-    return ModelDefTreeAnswer(files=await asyncio.to_thread(tree, files))
+    return await asyncio.to_thread(_tree_of, files, pretty="pretty" in call.request.query)
+
+
+def _tree_of(files: Sequence[ContextFile], *, pretty: bool) -> web.Response:
+    """On a thread: there may be 50,000 files."""
+    return wire.json_response(ModelDefTreeAnswer(files=tree(files)), pretty=pretty)
 
 
 async def get_model_def_file(call: Call, request: GetModelDefFile) -> web.StreamResponse:
