@@ -1,21 +1,70 @@
-"""The slices of the gateway: each is one thing that people see, with a folder of its own."""
+"""The slices of the gateway: each is one thing that people see, with a folder of its own. A new one is added here."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import asyncpg
 
 from resolute.api.checkpoints.projection import PROJECTION as CHECKPOINTS
+from resolute.api.checkpoints.routes import ROUTES as OF_CHECKPOINTS
 from resolute.api.experiments.projection import PROJECTION as EXPERIMENTS
+from resolute.api.experiments.routes import ROUTES as OF_EXPERIMENTS
+from resolute.api.history.routes import ROUTES as OF_HISTORY
 from resolute.api.identity.projection import PROJECTION as IDENTITY
+from resolute.api.identity.routes import ROUTES as OF_IDENTITY
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.kernel.rows import Projection
+from resolute.api.logs.routes import ROUTES as OF_LOGS
+from resolute.api.master.routes import ROUTES as OF_MASTER
+from resolute.api.metrics.routes import ROUTES as OF_METRICS
+from resolute.api.model_definitions.routes import ROUTES as OF_MODEL_DEFINITIONS
+from resolute.api.monitoring.routes import ROUTES as OF_MONITORING
 from resolute.api.pools.projection import PROJECTION as POOLS
+from resolute.api.pools.routes import ROUTES as OF_POOLS
 from resolute.api.queue.projection import PROJECTION as QUEUE
+from resolute.api.queue.routes import ROUTES as OF_QUEUE
+from resolute.api.routing import Route
+from resolute.api.searches.routes import ROUTES as OF_SEARCHES
 from resolute.api.tasks.projection import PROJECTION as TASKS
+from resolute.api.tasks.routes import ROUTES as OF_TASKS
 from resolute.api.trials.projection import PROJECTION as TRIALS
+from resolute.api.trials.routes import ROUTES as OF_TRIALS
+from resolute.api.usage.routes import ROUTES as OF_USAGE
 from resolute.api.workspaces.projection import PROJECTION as WORKSPACES
+from resolute.api.workspaces.routes import ROUTES as OF_WORKSPACES
 from resolute.eventlog import EventLog
 
-PROJECTIONS = (IDENTITY, WORKSPACES, EXPERIMENTS, TRIALS, CHECKPOINTS, TASKS, QUEUE, POOLS)
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    routes: tuple[Route, ...]
+    projection: Projection | None = None
+    """What the log makes of its tables. Some slices have no tables: they read those of others, or stores of their
+    own."""
+
+
+SLICES = (
+    # First, since a router tries routes of one beginning in order: what running trials call most.
+    Slice(OF_METRICS),
+    Slice(OF_IDENTITY, IDENTITY),
+    Slice(OF_WORKSPACES, WORKSPACES),
+    Slice(OF_EXPERIMENTS, EXPERIMENTS),
+    Slice(OF_MODEL_DEFINITIONS),
+    Slice(OF_SEARCHES),
+    Slice(OF_TRIALS, TRIALS),
+    Slice(OF_CHECKPOINTS, CHECKPOINTS),
+    Slice(OF_TASKS, TASKS),
+    Slice(OF_LOGS),
+    Slice(OF_QUEUE, QUEUE),
+    Slice(OF_POOLS, POOLS),
+    Slice(OF_USAGE),
+    Slice(OF_HISTORY),
+    Slice(OF_MASTER),
+    Slice(OF_MONITORING),
+)
+
+PROJECTIONS = tuple(one.projection for one in SLICES if one.projection is not None)
 
 
 def read_model(pool: asyncpg.Pool, log: EventLog, *, suffix: str = "") -> ReadModel:
