@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from resolute.api.views.listing import ordering
+from resolute.api.kernel.listing import ordering
 from resolute.proto.errors import InvalidConfig
 from tests.unit.api.edge import read_query
 

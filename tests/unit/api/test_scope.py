@@ -8,10 +8,10 @@ import pytest
 
 from resolute.api import access
 from resolute.api.access import Named
+from resolute.api.kernel.listing import Where
 from resolute.api.routing import OWNERS, SIGNED_IN, Owned, Principal, Route, TaskClaims, Verdict, decide
 from resolute.api.scope import EVERYWHERE, UNLIMITED, AllEverywhere, Held, Outside, Rights, Scope
 from resolute.api.table import PERMISSIONS, ROUTES
-from resolute.api.views.listing import Where
 
 USER, ADMIN = Principal(2, "ada"), Principal(1, "admin", admin=True)
 HERE, ELSEWHERE = 7, 8

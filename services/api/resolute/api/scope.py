@@ -2,7 +2,7 @@
 
 `Grants` says where a user holds a permission. Until there are roles, every user holds every permission everywhere.
 Only the module `access` makes a `Scope` or an `Outside` (the architecture test compares), and no list, count or action
-on many can be built without one (`views.listing.Where`).
+on many can be built without one (`kernel.listing.Where`).
 """
 
 from __future__ import annotations

@@ -11,10 +11,11 @@ import asyncpg
 import orjson
 
 from resolute.api.checkpoints.messages import SortCheckpointsBy
+from resolute.api.experiments.projection import WORKSPACE_OF_PROJECT
+from resolute.api.kernel.listing import Where, listed_in, ordering
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
-from resolute.api.views.listing import OF_PROJECT, Where, listed_in, ordering
 from resolute.proto.states import CheckpointState
 
 
@@ -168,7 +169,7 @@ class PostgresCheckpoints:
 
 
 def _conditions(scope: Scope, wanted: Wanted) -> Where:
-    where = Where(scope, OF_PROJECT.format("e.project_id"))
+    where = Where(scope, WORKSPACE_OF_PROJECT.format("e.project_id"))
     if wanted.experiment_id is not None:
         where.add("c.experiment_id = ?", wanted.experiment_id)
     if wanted.trial_id is not None:

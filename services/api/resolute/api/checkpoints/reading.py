@@ -15,8 +15,8 @@ from resolute.api.checkpoints.messages import (
 from resolute.api.checkpoints.queries import QUERIES, CheckpointQueries, CheckpointRow, Order, Wanted
 from resolute.api.checkpoints.shown import shown
 from resolute.api.kernel.common import OrderBy, Pagination
+from resolute.api.kernel.listing import state_names
 from resolute.api.kernel.paging import Listed, Window
-from resolute.api.views.listing import state_names
 from resolute.proto.errors import NotFound
 from resolute.proto.states import CheckpointState
 

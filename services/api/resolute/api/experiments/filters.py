@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from resolute.api.experiments import messages
+from resolute.api.kernel.listing import state_names
 from resolute.api.shown_states import Phase
-from resolute.api.views.listing import state_names
 from resolute.proto.states import ExperimentState
 
 STATES = (*(state for state in ExperimentState if state is not ExperimentState.ABSENT), *Phase)

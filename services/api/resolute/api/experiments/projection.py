@@ -234,6 +234,11 @@ LEFT JOIN read_workspaces.projects p ON p.id = e.project_id WHERE e.id = """
 """Followed by the id of an experiment: its owner and its workspace. What is of no experiment (a task that is no
 trial's) is in no workspace yet: only the scope of everything has it."""
 
+WORKSPACE_OF_PROJECT = "(SELECT home.workspace_id FROM read_workspaces.projects home WHERE home.id = {})"
+WORKSPACE_OF_EXPERIMENT = """(SELECT home.workspace_id FROM read_experiments.experiments of_it
+JOIN read_workspaces.projects home ON home.id = of_it.project_id WHERE of_it.id = {})"""
+"""The workspace of what names its project, or its experiment: for the conditions of a list (`kernel.listing.Where`)."""
+
 PROJECTION = Projection(
     slice="experiments",
     version=1,

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import asyncpg
 
 from resolute.api.experiments.messages import SortExperimentsBy
+from resolute.api.experiments.projection import WORKSPACE_OF_PROJECT
+from resolute.api.kernel.listing import Where, listed_by_key, ordering, pattern
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, Phase, sql_list
-from resolute.api.views.listing import OF_PROJECT, Where, listed_by_key, ordering, pattern
 from resolute.proto.states import WITH_FILES, ExperimentState
 
 
@@ -303,7 +304,7 @@ def _row(row: asyncpg.Record, trial_ids: Sequence[int] = ()) -> ExperimentRow:
 
 
 def _in_project(scope: Scope, project_id: int) -> Where:
-    where = Where(scope, OF_PROJECT.format("project_id"))
+    where = Where(scope, WORKSPACE_OF_PROJECT.format("project_id"))
     if project_id:
         where.add("project_id = ?", project_id)
     return where

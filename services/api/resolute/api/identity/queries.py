@@ -11,10 +11,10 @@ import asyncpg
 import orjson
 
 from resolute.api.identity.messages import SortUsersBy
+from resolute.api.kernel.listing import Where, listed_in, ordering, pattern
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Outside
-from resolute.api.views.listing import Where, listed_in, ordering, pattern
 
 
 @dataclass(frozen=True, slots=True)

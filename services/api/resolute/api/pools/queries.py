@@ -9,12 +9,13 @@ from typing import Protocol
 
 import asyncpg
 
+from resolute.api.experiments.projection import WORKSPACE_OF_EXPERIMENT
+from resolute.api.kernel.listing import Where, listed_in, ordering
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.pools.messages import SortAgentsBy
 from resolute.api.scope import Outside, Scope
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.api.views.listing import OF_EXPERIMENT, Where, listed_in, ordering
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class PostgresPools:
     async def allocations_within(self, scope: Scope, allocations: Sequence[str]) -> Collection[str]:
         if scope.is_everything:
             return allocations
-        where = Where(scope, OF_EXPERIMENT.format("experiment_id"))
+        where = Where(scope, WORKSPACE_OF_EXPERIMENT.format("experiment_id"))
         where.add("allocation_id = ANY(?::text[])", allocations)
         found = await self._tables.rows(f"SELECT allocation_id FROM read_tasks.allocations{where.sql}", *where.args)
         return frozenset(row["allocation_id"] for row in found)

@@ -8,6 +8,8 @@ from typing import Protocol
 import asyncpg
 import orjson
 
+from resolute.api.experiments.projection import WORKSPACE_OF_EXPERIMENT
+from resolute.api.kernel.listing import Where
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.queue.explain_rows import (
     NONE_AHEAD,
@@ -23,7 +25,6 @@ from resolute.api.queue.explain_rows import (
 from resolute.api.queue.order import Keys, before, by_keys, of_latest
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.api.views.listing import OF_EXPERIMENT, Where
 from resolute.proto.queue import WaitRule
 
 
@@ -143,7 +144,7 @@ class PostgresExplain:
         return {row["allocation_id"]: row["job_id"] for row in rows}
 
     async def names(self, scope: Scope, jobs: Sequence[str]) -> Sequence[JobName]:
-        where = Where(scope, OF_EXPERIMENT.format("e.id"), [jobs])
+        where = Where(scope, WORKSPACE_OF_EXPERIMENT.format("e.id"), [jobs])
         return [JobName(**row) for row in await self._tables.rows(NAMES + where.sql, *where.args)]
 
     async def with_reasons(self, pool: str) -> Sequence[WaitingRow]:

@@ -9,12 +9,13 @@ from typing import Protocol
 
 import asyncpg
 
+from resolute.api.experiments.projection import WORKSPACE_OF_EXPERIMENT
+from resolute.api.kernel.listing import Where
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.queue.order import PoolOrders, by_keys, of_latest
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState
-from resolute.api.views.listing import OF_EXPERIMENT, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def _selecting(condition: str, cut: str = "ORDER BY q.number", direction: str = 
 
 
 def _conditions(scope: Scope, orders: PoolOrders, wanted: WantedJobs) -> Where:
-    where = Where(scope, OF_EXPERIMENT.format("q.experiment_id"), list(orders.arguments))
+    where = Where(scope, WORKSPACE_OF_EXPERIMENT.format("q.experiment_id"), list(orders.arguments))
     if wanted.pool:
         where.add("q.pool = ?", wanted.pool)
     if wanted.scheduled is not None:

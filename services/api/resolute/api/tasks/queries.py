@@ -9,10 +9,11 @@ from typing import Protocol
 
 import asyncpg
 
+from resolute.api.experiments.projection import WORKSPACE_OF_EXPERIMENT
+from resolute.api.kernel.listing import Where
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.api.views.listing import OF_EXPERIMENT, Where
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class PostgresTasks:
 
 
 def _live(scope: Scope) -> Where:
-    where = Where(scope, OF_EXPERIMENT.format("experiment_id"))
+    where = Where(scope, WORKSPACE_OF_EXPERIMENT.format("experiment_id"))
     where.plain("ended_at IS NULL")
     return where
 

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import asyncpg
 import orjson
 
+from resolute.api.experiments.projection import WORKSPACE_OF_PROJECT
+from resolute.api.kernel.listing import Where, listed_in, ordering
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, Phase, sql_list
 from resolute.api.trials.messages import SortTrialsBy
-from resolute.api.views.listing import OF_PROJECT, Where, listed_in, ordering
 from resolute.proto.states import STOPPING, WITH_FILES, CheckpointState, ExperimentState, TrialState
 
 
@@ -161,7 +162,7 @@ class PostgresTrials:
         descending: bool,
         window: Window,
     ) -> Listed[TrialRow]:
-        where = Where(scope, OF_PROJECT.format("e.project_id"))
+        where = Where(scope, WORKSPACE_OF_PROJECT.format("e.project_id"))
         where.add("t.experiment_id = ?", experiment_id)
         if phases:
             where.add(f"{PHASE} = ANY(?::text[])", sorted(phases))

@@ -8,13 +8,13 @@ from resolute.api.call import Call
 from resolute.api.experiments.messages import ExperimentState
 from resolute.api.experiments.presenting import outline_of
 from resolute.api.kernel.common import OrderBy, Pagination
+from resolute.api.kernel.listing import state_names
 from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.paging import Window
 from resolute.api.shown_states import Phase
 from resolute.api.trials import messages as m
 from resolute.api.trials.queries import QUERIES, TrialQueries
 from resolute.api.trials.shown import shown, shown_in_full
-from resolute.api.views.listing import state_names
 from resolute.proto import states
 from resolute.proto.errors import NotFound
 from resolute.proto.experiment import KillTrial

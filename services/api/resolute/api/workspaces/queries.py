@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import asyncpg
 import orjson
 
+from resolute.api.kernel.listing import Where, listed_in, ordering, pattern
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
-from resolute.api.views.listing import Where, listed_in, ordering, pattern
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
 from resolute.proto.states import ExperimentState
 

@@ -46,12 +46,6 @@ class Where:
         return f" WHERE {' AND '.join(self.clauses)}" if self.clauses else ""
 
 
-OF_PROJECT = "(SELECT home.workspace_id FROM read_workspaces.projects home WHERE home.id = {})"
-OF_EXPERIMENT = """(SELECT home.workspace_id FROM read_experiments.experiments of_it
-JOIN read_workspaces.projects home ON home.id = of_it.project_id WHERE of_it.id = {})"""
-"""The workspace of what names its project, or its experiment, for `Where`."""
-
-
 def pattern(text: str) -> str:
     """`text` anywhere within, for ILIKE; its own wildcards are plain characters."""
     escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
