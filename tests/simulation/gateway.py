@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 from unittest import mock
 
 import orjson
@@ -27,9 +27,14 @@ from resolute.api import task_tokens
 from resolute.api.call import Call
 from resolute.api.freshness import Freshness
 from resolute.api.identity.projection import User
+from resolute.api.kernel import messages as wire
+from resolute.api.kernel.common import Name
+from resolute.api.kernel.fields import JsonObject, text
+from resolute.api.kernel.operations import operation
 from resolute.api.kernel.ports import Ports
 from resolute.api.measures.metrics import MetricRow
 from resolute.api.places import Places
+from resolute.api.request_body import RequestBody
 from resolute.api.routing import SIGNED_IN, Principal, Route
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
@@ -55,15 +60,33 @@ USERS = tuple(
 )
 
 
-async def _any_command(call: Call) -> dict[str, Any]:
+class Wish(wire.Request):
+    command: wire.InPath[Name]
+    body: wire.InBody[Annotated[RequestBody, wire.unparsed(text(2**20))]]
+
+
+class Done(wire.Message, wire_name="SimulatedWishDone"):
+    position: int
+    data: JsonObject
+
+
+async def _any_command(call: Call, wish: Wish) -> Done:
     """For people: their wishes travel as commands, without the forms and tables around each; the way to the service
     that decides, and the answer once it shows here, are the gateway's."""
-    command = codec.command_from(call.path["command"], call.read.raw)
-    reply = await call.send(command)
-    return {"position": reply.position, "data": dict(reply.data)}
+    reply = await call.send(codec.command_from(wish.command, wish.body.raw))
+    return Done(position=reply.position, data=dict(reply.data))
 
 
-ANY_COMMAND = Route("SimulatedWish", "POST", "/simulated/{command}", _any_command, SIGNED_IN.outside(), raw_body=True)
+ANY_COMMAND = operation(
+    "SimulatedWish",
+    "POST",
+    "/simulated/{command}",
+    _any_command,
+    SIGNED_IN.outside(),
+    request=Wish,
+    response=Done,
+    tag="Simulation",
+)
 OPERATIONS: Mapping[str, Route] = {route.operation: route for route in (*ROUTES, ANY_COMMAND)}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from resolute.api import declarations
 from resolute.api.experiments import filters
+from resolute.api.kernel.declared import messages_of
 from resolute.api.shown_states import AllocationState, Phase, ShareState, sql_list
 from resolute.api.table import ROUTES
 from resolute.api.trials import reading
@@ -126,7 +126,7 @@ def test_files_are_where_a_checkpoint_was_completed_and_not_deleted() -> None:
     ],
 )
 def test_lists_can_be_filtered_by_every_state_of_the_wire(wire: str, accepted: tuple[str, ...]) -> None:
-    declared = declarations.messages(ROUTES)[wire]["enum"]
+    declared = messages_of(ROUTES)[wire]["enum"]
     assert sorted(f"STATE_{state}" for state in accepted) == sorted(set(declared) - {"STATE_UNSPECIFIED"})
 
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from resolute.api import declarations, openapi31
+from resolute.api import openapi31
+from resolute.api.kernel.declared import messages_of, written
 from resolute.api.table import ROUTES
 
-OPERATIONS = declarations.operations(ROUTES)
+OPERATIONS = written(ROUTES)
 
-MESSAGES = declarations.messages(ROUTES)
+MESSAGES = messages_of(ROUTES)
 
 FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(\d{3}|\d{6}|\d{9}))?Z")
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from resolute.api import bodies
 from resolute.api.kernel import reading
 from resolute.api.kernel.messages import Request, parts_of
 from resolute.api.table import ROUTES
 
-REQUESTS: Mapping[str, type[Request]] = {
-    route.operation: route.declared.request for route in ROUTES if route.declared is not None
-}
+REQUESTS: Mapping[str, type[Request]] = {route.operation: route.declared.request for route in ROUTES}
 
 A_PATH = {parameter.name: "1" for request in REQUESTS.values() for parameter in parts_of(request).path}
 """A value for each parameter that paths have."""
@@ -20,13 +17,9 @@ A_PATH = {parameter.name: "1" for request in REQUESTS.values() for parameter in 
 
 def read_body(operation: str, body: Any) -> Any:
     """Raises InvalidConfig for what does not fit."""
-    if (request := REQUESTS.get(operation)) is None:
-        return bodies.read(operation, body)
-    return reading.read(request, A_PATH, {}, body)
+    return reading.read(REQUESTS[operation], A_PATH, {}, body)
 
 
 def read_query(operation: str, query: Mapping[str, Sequence[str]]) -> Any:
     """The same for the parameters of a query."""
-    if (request := REQUESTS.get(operation)) is None:
-        return bodies.read_query(operation, query)
-    return reading.read(request, A_PATH, query)
+    return reading.read(REQUESTS[operation], A_PATH, query)

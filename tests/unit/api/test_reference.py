@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 from jsonschema import Draft202012Validator
 
-from resolute.api import openapi, openapi31, reference, schemas
-from resolute.api.kernel.declared import messages_of
+from resolute.api import openapi, openapi31, reference
 from resolute.api.master.documents import Documents
 from resolute.api.routing import Route
 from resolute.api.table import ROUTES
@@ -59,16 +58,6 @@ def _references(node: object) -> list[str]:
         own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
         return own + [found for value in node.values() for found in _references(value)]
     return [found for value in node for found in _references(value)] if isinstance(node, list) else []
-
-
-def test_nothing_is_declared_that_nothing_uses_and_nothing_twice() -> None:
-    served = {route.operation for route in ROUTES if route.declared is None}
-    assert set(schemas.operations()) == served
-
-
-def test_a_message_that_is_also_needed_by_operations_without_classes_says_the_same_there() -> None:
-    for name, message in messages_of(ROUTES).items():
-        assert schemas.messages().get(name, message) == message, name
 
 
 def test_the_openapi_document_is_made_once_however_many_ask_for_it() -> None:

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from resolute.api import declarations
+from resolute.api.kernel.declared import operation_of
 from resolute.api.routing import (
     ADMIN,
     ANYONE,
@@ -86,7 +86,7 @@ def declared(route: Route, subject: Subject) -> bool:
         case "path":
             return f"{{{name}}}" in route.path.replace("...", "")
         case "query":
-            query = declarations.operation(route)["query"]
+            query = operation_of(route)["query"]
             return name in {parameter.rstrip("?") for parameter in query}
     return where == "body"
 
@@ -104,7 +104,7 @@ def test_every_route_says_what_it_is_about(route: Route) -> None:
 
 def test_a_route_that_does_not_say_what_it_is_about_cannot_be_made() -> None:
     with pytest.raises(AssertionError, match="GetThings: say what it is about"):
-        Route("GetThings", "GET", "/things", ROUTES[0].handler, SIGNED_IN.to("experiment.view"))
+        Route("GetThings", "GET", "/things", ROUTES[0].handler, SIGNED_IN.to("experiment.view"), ROUTES[0].declared)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,49 +47,19 @@ def given(request: web.Request) -> dict[str, list[str]]:
     return found
 
 
-class Query:
-    """The query string, read as the operation declares it."""
-
-    def __init__(self, values: Mapping[str, list[str]]) -> None:
-        self._values = values
-
-    def text(self, key: str, default: str = "") -> str:
-        return self._values.get(key, [default])[-1]
-
-    def texts(self, key: str) -> list[str]:
-        return [value for value in self._values.get(key, []) if value != ""]
-
-    def number(self, key: str, default: int = 0) -> int:
-        return int(self.text(key) or default)
-
-    def numbers(self, key: str) -> list[int]:
-        return [int(value) for value in self.texts(key)]
-
-    def flag(self, key: str) -> bool | None:
-        value = self.text(key).lower()
-        return None if value in ("", "null") else value in ("true", "1")
-
-
 @dataclass(slots=False, eq=False)
 class Call:
     gateway: Gateway
     request: web.Request
     path: dict[str, str]
-    body: dict[str, Any] = field(repr=False)
-    """The JSON object that came, as the operation declares it, its keys in camelCase; empty when there was none."""
     read: RequestBody = field(repr=False)
     """The body as it came."""
     granted: access.Granted
     principal: Principal = NOBODY
-    query: Query = field(default_factory=lambda: Query({}))
     message: Request | None = field(default=None, repr=False)
-    """What the handler is given, for operations that have messages; None once the handler has let go of it."""
+    """What the handler is given; None once the handler has let go of it."""
     sent: bool = False
     """Whether a command was sent on its way, or the body is gone: the handler cannot be called once more."""
-
-    def int(self, name: str) -> int:
-        """The whole number in the path under `name`."""
-        return int(self.path[name])
 
     @property
     def scope(self) -> Scope:
@@ -172,7 +142,7 @@ class Call:
     def forget_body(self) -> None:
         """For a handler that has read the request and now waits, perhaps together with a thousand others: the body, as
         it came and as a message, is not kept meanwhile. The handler deletes its own name for the message too."""
-        self.body, self.message, self.sent = {}, None, True
+        self.message, self.sent = None, True
         self.read.forget()
 
     async def send_bytes(self, body: bytes) -> web.StreamResponse:

@@ -11,10 +11,10 @@ import asyncpg
 from aiohttp import web
 from prometheus_client import Counter
 
-from resolute.api import access, bodies, wire
+from resolute.api import access, wire
 from resolute.api.blobs import Blobs
 from resolute.api.body_kinds import FROM_STRANGERS
-from resolute.api.call import NOBODY, TRACEPARENT, Call, Query, given, told
+from resolute.api.call import NOBODY, TRACEPARENT, Call, given, told
 from resolute.api.earlier_rows import EarlierRows
 from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
@@ -37,7 +37,7 @@ from resolute.api.password_work import PasswordWork
 from resolute.api.places import Places
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.request_body import RequestBody, read_body
-from resolute.api.routing import Declaration, Principal, Route, Verdict, decide
+from resolute.api.routing import Principal, Route, Verdict, decide
 from resolute.api.scope import AllEverywhere, Grants, Rights
 from resolute.api.searches.events import SearchEvents
 from resolute.api.sessions import Sessions
@@ -211,38 +211,17 @@ class Gateway:
 
     async def _handled(
         self, route: Route, request: web.Request, principal: Principal | None, rights: Rights, read: RequestBody
-    ) -> dict[str, Any] | Message | web.StreamResponse:
-        if route.declared is not None:
-            return await self._handled_as_declared(route, route.declared, request, principal, rights, read)
-        path = bodies.read_path(route.operation, request.match_info)
-        query = bodies.read_query(route.operation, given(request))
-        body = {} if route.raw_body else await read.declared(route.operation)
-        document = await read.document(route.operation) if route.names_in_raw_body else body
-        named = access.Named(path, query, document)
-        granted = await self._looked_twice(partial(access.check, self.places, route, principal, rights, named))
-        call = Call(self, request, path, body, read, granted, principal or NOBODY, Query(query))
-        del body, document, named  # the call has them, and a handler that waits lets go of them
-        return await self._looked_twice(partial(route.handler, call), lambda: not call.sent)
-
-    async def _handled_as_declared(
-        self,
-        route: Route,
-        declared: Declaration,
-        request: web.Request,
-        principal: Principal | None,
-        rights: Rights,
-        read: RequestBody,
     ) -> Message | web.StreamResponse:
         query = given(request)
-        asked = await read_request(declared.request, request.match_info, query, read)
+        asked = await read_request(route.declared.request, request.match_info, query, read)
         path, body = await read_names(asked, read)
         named = access.Named(path, query, body)
         granted = await self._looked_twice(partial(access.check, self.places, route, principal, rights, named))
-        call = Call(self, request, path, {}, read, granted, principal or NOBODY, message=asked)
+        call = Call(self, request, path, read, granted, principal or NOBODY, message=asked)
         # The call alone keeps the message, so that a handler that waits can let go of it. A password may be in what the
         # body names, and a traceback may show that.
         del asked, body, named
-        return await self._looked_twice(lambda: declared.handle(call, call.message), lambda: not call.sent)
+        return await self._looked_twice(lambda: route.declared.handle(call, call.message), lambda: not call.sent)
 
     async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
         """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from resolute.api import declarations
 from resolute.api.kernel import kinds
+from resolute.api.kernel.declared import messages_of, operation_of, path_kind
 from resolute.api.routing import ANYONE, Route
 from resolute.api.settings import VERSION
 
@@ -45,7 +45,7 @@ def error_form(route: Route) -> str:
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """Every route: what it takes and answers, who may call it, and the form of its failures."""
     routes = list(routes)
-    messages = declarations.messages(routes)
+    messages = messages_of(routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.documented_path, {})[route.method.lower()] = _operation(route, messages)
@@ -71,7 +71,7 @@ def callers(route: Route) -> str:
 
 
 def _operation(route: Route, messages: Messages) -> dict[str, Any]:
-    declared = declarations.operation(route)
+    declared = operation_of(route)
     answer = swagger_answer(declared)
     produced = {"produces": [declared["produces"]]} if "produces" in declared else {}
     return produced | {
@@ -122,7 +122,7 @@ def _described(declared: Mapping[str, Any]) -> str:
 
 def _in_path(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "path", "required": True} | kinds.swagger(declarations.path_kind(route, name))
+        {"name": name, "in": "path", "required": True} | kinds.swagger(path_kind(route, name))
         for name in re.findall(r"{(\w+)}", route.documented_path)
     ]
 

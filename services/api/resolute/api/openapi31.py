@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from resolute.api import declarations
 from resolute.api.kernel import declared, kinds
+from resolute.api.kernel.declared import messages_of, operation_of, path_kind
 from resolute.api.kernel.descriptions import description_of, descriptions_of
 from resolute.api.kernel.kinds import Kind
 from resolute.api.kernel.messages import Written
@@ -40,7 +40,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    about = declarations.operation(route)
+    about = operation_of(route)
     failure = {"application/json": {"schema": _reference(error_form(route))}}
     return {
         "operationId": route.operation,
@@ -78,14 +78,11 @@ def _body(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_path(route: Route) -> list[dict[str, Any]]:
     names = re.findall(r"{(\w+)}", route.documented_path)
-    return [
-        {"name": name, "in": "path", "required": True, "schema": schema(declarations.path_kind(route, name))}
-        for name in names
-    ]
+    return [{"name": name, "in": "path", "required": True, "schema": schema(path_kind(route, name))} for name in names]
 
 
 def _in_query(route: Route, about: Mapping[str, Any]) -> list[dict[str, Any]]:
-    said = descriptions_of(route.declared.request) if route.declared is not None else {}
+    said = descriptions_of(route.declared.request)
     return [_parameter(name, kind, said) for name, kind in about.get("query", {}).items()]
 
 
@@ -101,7 +98,7 @@ def _parameter(name: str, kind: str, said: Mapping[str, str]) -> dict[str, Any]:
 def _messages(routes: Sequence[Route]) -> dict[str, Schema]:
     """Every message as a schema, with what the source says of it, where it is a class."""
     classes = declared.classes_within(declared.roots_of(routes))
-    return {name: _message(message, classes.get(name)) for name, message in declarations.messages(routes).items()}
+    return {name: _message(message, classes.get(name)) for name, message in messages_of(routes).items()}
 
 
 def _message(message: Mapping[str, Any], source: type[Any] | None) -> Schema:

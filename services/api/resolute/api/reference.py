@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-from resolute.api import declarations
+from resolute.api.kernel.declared import operation_of
 from resolute.api.openapi import callers, summary
 from resolute.api.routing import Access, Route
 from resolute.api.subjects import Reach
@@ -51,7 +51,7 @@ COLUMNS = "| operation | route | for | about | answer | what it does |\n| --- | 
 
 def markdown(routes: Iterable[Route]) -> str:
     def area(route: Route) -> str:
-        return str(declarations.operation(route)["tag"])
+        return str(operation_of(route)["tag"])
 
     parts = [HEAD]
     for name, members in groupby(sorted(routes, key=lambda route: (area(route), route.path, route.method)), key=area):
@@ -61,7 +61,7 @@ def markdown(routes: Iterable[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    declared = declarations.operation(route)
+    declared = operation_of(route)
     response = declared.get("response")
     answer = f"`{response}`{', streamed' if declared.get('stream') else ''}" if response else ""
     permission = f" (`{route.access.permission}`)" if route.access.permission else ""

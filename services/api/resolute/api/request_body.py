@@ -16,7 +16,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from resolute.api import bodies, wire
+from resolute.api import wire
 from resolute.api.body_kinds import SUBMISSION, BodyKind
 from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.uploads import Upload, Uploads
@@ -56,17 +56,6 @@ class RequestBody:
     def object(self) -> dict[str, Any]:
         """The same, at once: for a small body, or on a thread."""
         return parsed(self.raw)
-
-    async def declared(self, operation: str) -> dict[str, Any]:
-        """The same, as the operation declares it. Raises InvalidConfig for values that do not fit."""
-        body = await self.parsed()
-        if len(self.raw) <= AT_ONCE_BYTES:
-            return bodies.read(operation, body)
-        return await asyncio.to_thread(bodies.read, operation, body)
-
-    async def document(self, operation: str) -> Any:
-        """What a body that need not be an object says, as the operation declares it, with keys in camelCase."""
-        return await asyncio.to_thread(_document, operation, self.raw)
 
     def forget(self) -> None:
         """For a call that has read it and waits."""
@@ -131,10 +120,6 @@ def _unreadable(error: Exception, size: int) -> ResoluteError:
     if isinstance(error, BodyTooSlow):
         return WireError(wire.TIMED_OUT, f"{error}: {size} bytes came; send it again over a better connection")
     return InvalidConfig(f"the body of the request cannot be read: {error}")
-
-
-def _document(operation: str, raw: bytes) -> Any:
-    return bodies.read_document(operation, wire.normalised(wire.loads(raw)))
 
 
 def parsed(raw: bytes) -> dict[str, Any]:

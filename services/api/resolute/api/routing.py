@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from resolute.api import schemas
 from resolute.api.body_kinds import ORDINARY, BodyKind
 from resolute.api.scope import UNLIMITED, Rights, Scope, viewing
 from resolute.api.subjects import Reach, Subject, found
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from resolute.api.call import Call
     from resolute.api.kernel.messages import Message, Request
 
-Handler = Callable[["Call"], Awaitable[dict[str, Any] | web.StreamResponse]]
+Handler = Callable[["Call", Any], Any]
 
 
 PERMISSION = re.compile(r"[a-z]+(_[a-z]+)*(\.[a-z]+(_[a-z]+)*)+")
@@ -313,12 +312,11 @@ class Route:
     path: str
     handler: Handler
     access: Access
-    raw_body: bool = False
-    """The handler reads `call.read.raw` itself: for bodies that are not JSON objects."""
+    declared: Declaration
+    """Its messages, and what answers with them. `handler` is the function that its author wrote, whose docstring is the
+    summary in the reference."""
     body: BodyKind = ORDINARY
     """Which kind of body it takes, and so how large a one."""
-    declared: Declaration | None = None
-    """Its messages. Operations without are declared in `schemas.json`."""
     permissions: frozenset[str] = field(init=False, repr=False)
     """All that its access can ask for."""
 
@@ -331,12 +329,7 @@ class Route:
     @property
     def streams(self) -> bool:
         """Whether it answers with lines, and its failures have the form of such a line."""
-        return self.declared.stream if self.declared is not None else schemas.is_stream(self.operation)
-
-    @property
-    def names_in_raw_body(self) -> bool:
-        """Whether such a body says what the call is about."""
-        return self.raw_body and any(subject.where.startswith("body") for subject in self.access.subjects)
+        return self.declared.stream
 
     @property
     def pattern(self) -> str:

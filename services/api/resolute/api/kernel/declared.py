@@ -8,6 +8,7 @@ from typing import Any
 
 from resolute.api.kernel import kinds
 from resolute.api.kernel.fields import Declared, WireEnum, kind_of, taken_apart
+from resolute.api.kernel.kinds import Kind
 from resolute.api.kernel.messages import (
     Bare,
     Message,
@@ -19,11 +20,16 @@ from resolute.api.kernel.messages import (
     is_required,
     parts_of,
 )
-from resolute.api.routing import Declaration, Route
+from resolute.api.routing import Route
 
 
 def query_of(request: type[Request]) -> dict[str, str]:
     return dict(map(_parameter, parts_of(request).query))
+
+
+def path_kind(route: Route, name: str) -> Kind:
+    """The kind of a parameter in the path of a route."""
+    return kinds.parse(path_of(route.declared.request)[name])
 
 
 def path_of(request: type[Request]) -> dict[str, str]:
@@ -99,11 +105,13 @@ def _in_type(hint: Any, above: tuple[type[Written], ...]) -> Iterator[type[Any]]
 
 
 def written(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:
-    """By name: each operation that has messages, as `schemas.json` would have it."""
-    return {route.operation: _operation(route, route.declared) for route in routes if route.declared is not None}
+    """By name: method and path, query, body and response, and whether the response is a stream of such."""
+    return {route.operation: operation_of(route) for route in routes}
 
 
-def _operation(route: Route, declared: Declaration) -> dict[str, Any]:
+def operation_of(route: Route) -> dict[str, Any]:
+    """The same for one route."""
+    declared = route.declared
     found: dict[str, Any] = {"method": route.method, "path": route.documented_path, "tag": declared.tag}
     if query := query_of(declared.request):
         found["query"] = query
@@ -123,13 +131,13 @@ def _response(answer: type[Message] | None) -> str | None:
 
 
 def messages_of(routes: Iterable[Route]) -> dict[str, dict[str, Any]]:
-    """By name: every message and enum of the operations that have messages."""
+    """By name: the fields of every message, or the values of an enum."""
     return messages_within(roots_of(routes))
 
 
 def roots_of(routes: Iterable[Route]) -> list[type[Written]]:
-    """The requests and the answers of the operations that have messages."""
-    declared = [route.declared for route in routes if route.declared is not None]
+    """The requests and the answers of these operations."""
+    declared = [route.declared for route in routes]
     requests: list[type[Written]] = [one.request for one in declared]
     answers = [one.response for one in declared if one.response is not None and one.response.model_fields]
     return [*requests, *answers]

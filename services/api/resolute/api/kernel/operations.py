@@ -81,4 +81,4 @@ def _route(
     body: BodyKind,
     declaration: Declaration,
 ) -> Route:
-    return Route(name, method, path, handler, access, body=body, declared=declaration)
+    return Route(name, method, path, handler, access, declaration, body)

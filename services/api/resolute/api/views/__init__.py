@@ -1,1 +1,0 @@
-"""Views: rows of the read model as the wire shows them."""
