@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -34,7 +34,7 @@ class CheckpointRow:
     reported_at: datetime
     hparams: Mapping[str, Any] | None
     """Those of its trial."""
-    config: str | None
+    config: str | None = field(repr=False)
     """The JSON of the experiment's configuration."""
     metric: float | None
     """The searcher's metric, of the validation after the same number of batches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -43,9 +43,9 @@ class ExperimentRow:
     resource_pool: str
     searcher_type: str
     searcher_metric: str
-    config: str
+    config: str = field(repr=False)
     """The merged configuration with all edits, as JSON. It may hold secrets, sealed or plain."""
-    original_config: str
+    original_config: str = field(repr=False)
     """The YAML as its author wrote it. It may hold secrets, sealed or plain."""
     hyperparameters: str | None
     """Those of the configuration, as JSON."""
