@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.checkpoint import registry
-from resolute.directory import sessions, user_settings, users, workspaces
+from resolute.directory import models, sessions, user_settings, users, workspaces
 from resolute.scheduling import allocation
 from resolute.scheduling.elastic import fleet
 from resolute.search import experiment, trial
@@ -25,6 +25,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Settings of users", "`services/directory/resolute/directory/user_settings.py`", user_settings.FLOW),
     ("Sessions", "`services/directory/resolute/directory/sessions.py`", sessions.FLOW),
     ("Workspaces", "`services/directory/resolute/directory/workspaces.py`", workspaces.FLOW),
+    ("Models", "`services/directory/resolute/directory/models.py`", models.FLOW),
 )
 
 

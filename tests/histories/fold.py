@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from resolute.checkpoint import experiment_facts, registry
-from resolute.directory import sessions, user_settings, users, workspaces
+from resolute.checkpoint import experiment_facts, registered, registry
+from resolute.directory import models, sessions, user_settings, users, workspaces
 from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import UNRECORDED
@@ -26,6 +26,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "settings": ((user_settings.Settings, user_settings.evolve),),
     streams.USER_DIRECTORY: ((users.Users, users.evolve),),
     "workspace": ((workspaces.Workspaces, workspaces.evolve),),
+    "models": ((models.Models, models.evolve), (registered.Registered, registered.evolve)),
 }
 """How the streams of a category are folded, or one stream by its name: what each fold begins with, and how it goes on.
 Other streams need no folding."""

@@ -103,6 +103,13 @@ WORKSPACE = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+MODELS = Category(
+    name="models",
+    holds="the model registry: all models with their versions, in `models-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API, Service.CHECKPOINT}),
+)
 SECRETS = Category(
     name="secrets",
     holds="which keys of secrets were dropped or wrapped anew, in `secrets-cluster`",
@@ -113,7 +120,7 @@ SECRETS = Category(
 
 CATEGORIES: Mapping[str, Category] = {
     category.name: category
-    for category in (EXPERIMENT, SUBMISSION, POOL, CHECKPOINTS, CLAIM, USER, SETTINGS, WORKSPACE, SECRETS)
+    for category in (EXPERIMENT, SUBMISSION, POOL, CHECKPOINTS, CLAIM, USER, SETTINGS, WORKSPACE, MODELS, SECRETS)
 }
 
 
@@ -134,6 +141,7 @@ def key_of(stream: str) -> str:
 
 USER_DIRECTORY = USER.stream("directory")
 WORKSPACE_DIRECTORY = WORKSPACE.stream("directory")
+MODEL_DIRECTORY = MODELS.stream("directory")
 SECRETS_OF_CLUSTER = SECRETS.stream("cluster")
 
 

@@ -100,7 +100,7 @@ def samples_of_each_type() -> list[Event]:
     return [_sample(EVENTS[name], "event") for name in names]
 
 
-CREATING = ("Created", "RunRequested", "AllocationRequested", "Joined", "Assigned")
+CREATING = ("Created", "RunRequested", "AllocationRequested", "Joined", "Assigned", "VersionRegistered")
 TAKING_AWAY = ("Deleted", "Reset", "Exited")
 
 

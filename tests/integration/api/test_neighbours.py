@@ -99,6 +99,8 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
     checkpoint = {"uuid": UUID, "taskId": order.spec.task_id, "allocationId": order.spec.allocation_id}
     finished = {"state": "STATE_COMPLETED", "resources": {"a": 1}, "metadata": {"steps_completed": 1}}
     await own.post("/api/v1/checkpoints", {**checkpoint, **finished})
+    await cluster.user.post("/api/v1/models", {"name": "digits"})
+    await cluster.user.post("/api/v1/models/digits/versions", {"modelName": "digits", "checkpointUuid": UUID})
     callers = {
         "stranger": cluster.nobody,
         "other": await cluster.nobody.login("bob", "s"),
@@ -108,7 +110,7 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
         "other task": another,
     }
     values = {"user": "2", "task": order.spec.task_id, "allocation": order.spec.allocation_id, "trial": "1"}
-    values |= {"project": "1", "job": "1"}
+    values |= {"project": "1", "job": "1", "model": "digits"}
     return callers, {**values, "experiment": "1", "workspace": "1", "checkpoint": UUID, "readable checkpoint": UUID}
 
 

@@ -55,6 +55,7 @@ ACTED_ON_ONESELF = {"Logout", "PostUserSetting", "ResetUserSetting", "PreviewHPS
 
 PATH: Mapping[str, str] = {
     **{"label": "l", "resourcesId": "r", "agentId": "agent-0", "slotId": "0", "userId": "2", "username": "determined"},
+    "modelVersionNum": "1",
     "projectId": "-1",
 }
 """What else is in paths."""
@@ -80,6 +81,10 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         f"{verb}Experiments": BULK for verb in ("Activate", "Pause", "Cancel", "Kill", "Archive", "Unarchive", "Delete")
     },
     "MoveExperiments": tuple({**body, "destinationProjectId": "own project"} for body in BULK),
+    "PostModel": (
+        {"name": "new", "workspaceId": "workspace"},
+        {"name": "new", "workspaceName": "hidden workspace by name"},
+    ),
     "PutExperimentsRetainLogs": tuple({**body, "numDays": 1} for body in BULK),
     "CreateExperiment": (
         {"config": "hidden project by name"},
@@ -199,7 +204,10 @@ def submission(mark: str) -> dict[str, Any]:
 async def home(client: Client, mark: str) -> dict[str, str]:
     workspace = (await client.post("/api/v1/workspaces", {"name": f"{mark} workspace"}))["workspace"]["id"]
     made = await client.post(f"/api/v1/workspaces/{workspace}/projects", {"name": f"{mark} project"})
-    return {"workspace": str(workspace), "project": str(made["project"]["id"])}
+    await client.post(
+        "/api/v1/models", {"name": f"{mark} model", "workspaceId": workspace, "labels": [f"{mark}-label"]}
+    )
+    return {"workspace": str(workspace), "project": str(made["project"]["id"]), "model": f"{mark} model"}
 
 
 async def eventually(cluster: Whole, look: Callable[[], Awaitable[T]]) -> T:
@@ -241,6 +249,7 @@ async def experiment(cluster: Whole, owner: Client, agent: Agent, mark: str) -> 
     about = {"uuid": uuid, "taskId": task_id, "allocationId": allocation_id, "state": "STATE_COMPLETED"}
     metadata = {"steps_completed": 1, mark: mark}
     await task.post("/api/v1/checkpoints", {**about, "resources": {f"{mark}.pt": 1}, "metadata": metadata})
+    await owner.post(f"/api/v1/models/{mark} model/versions", {"modelName": mark, "checkpointUuid": uuid})
     named = {"experiment": str(shown["id"]), "trial": trial_id, "job": str(shown["jobId"]), "task": task_id}
     named |= {"allocation": allocation_id, "checkpoint": uuid, "readable checkpoint": uuid, "token": order.token}
     return named, {task_id, uuid, str(shown["jobId"])}
@@ -282,14 +291,17 @@ def bodies(route: Route, things: Things) -> list[Any]:
 
 
 def with_config(body: dict[str, Any], things: Things) -> dict[str, Any]:
-    """The configuration that a submission's body says in words."""
+    """The configuration that a submission's body says in words, or the name of a workspace."""
+    values = things.values
+    known = values["project"] != str(ABSENT)
+    if "workspaceName" in body:
+        return {**body, "workspaceName": f"{PLANTED if known else 'absent'} workspace"}
     if "config" not in body:
         return body
-    values = things.values
     own = CONFIG.format(mark="own")
     texts = {
         "own": own,
-        "hidden project by name": CONFIG.format(mark=PLANTED if values["project"] != str(ABSENT) else "absent"),
+        "hidden project by name": CONFIG.format(mark=PLANTED if known else "absent"),
         "own, from a checkpoint": own.replace(
             "searcher: {", f"searcher: {{source_checkpoint_uuid: {values['checkpoint']}, "
         ),

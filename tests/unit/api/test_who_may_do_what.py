@@ -46,6 +46,7 @@ SAID_BY_THE_TASK = {
 BY_OWNERS = {
     *("DeleteExperiment", "DeleteCheckpoints", "CheckpointsRemoveFiles", "PutExperimentRetainLogs"),
     *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace", "PutTrialRetainLogs"),
+    *("DeleteModel", "DeleteModelVersion"),
 }
 
 BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"}
@@ -73,6 +74,7 @@ THEIRS = {
     "experiment": Owned("experiment", "3", owner_id=2),
     "workspace": Owned("workspace", "3", owner_id=2),
     "project": Owned("project", "3", owner_id=2),
+    "model": Owned("model", "digits", owner_id=2),
     "job": Owned("job", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),

@@ -97,6 +97,22 @@ trial|t set log-retention    : 1 --days 3                                     : 
 trial|t set log-retention    : 1 --forever                                    : trial:set_log_retention
 trial|t logs                 : 1 -f --timestamp-after 2026-01-01T00:00:00Z --json : trial:logs_
 trial|t logs                 : 1 --container-id c --agent-id a --source s --stdtype stderr : trial:logs_
+model|m                      :                                                : model:list_
+model|m list|ls              : -w vision,first --sort-by name --order-by desc : model:list_
+model|m create               : digits -w vision --description d --json        : model:create
+model|m describe             : digits --version 2 --json                      : model:describe
+model|m edit                 : digits --name numbers --description d          : model:edit
+model|m archive              : digits                                         : model:archive
+model|m unarchive            : digits                                         : model:unarchive
+model|m move                 : digits -w vision                               : model:move
+model|m delete               : digits                                         : model:delete
+model|m labels               : digits --add a --add b --remove c              : model:labels
+model|m metadata             : digits --set accuracy=0.9 --remove by          : model:metadata
+model|m notes                : digits --set text                              : model:notes
+model|m register-version     : digits 11111111-1111-4111-8111-111111111111    : model:register_version
+model|m list-versions        : digits --json                                  : model:list_versions
+model|m describe-version     : digits 2                                       : model:describe_version
+model|m delete-version       : digits 2 --yes                                 : model:delete_version
 user|u                       :                                                : user:list_
 user|u list|ls               : -a                                             : user:list_
 user|u login                 : ada                                            : user:login_

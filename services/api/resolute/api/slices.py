@@ -19,6 +19,8 @@ from resolute.api.logs.routes import ROUTES as OF_LOGS
 from resolute.api.master.routes import ROUTES as OF_MASTER
 from resolute.api.metrics.routes import ROUTES as OF_METRICS
 from resolute.api.model_definitions.routes import ROUTES as OF_MODEL_DEFINITIONS
+from resolute.api.models.projection import PROJECTION as MODELS
+from resolute.api.models.routes import ROUTES as OF_MODELS
 from resolute.api.monitoring.routes import ROUTES as OF_MONITORING
 from resolute.api.pools.projection import PROJECTION as POOLS
 from resolute.api.pools.routes import ROUTES as OF_POOLS
@@ -54,6 +56,7 @@ SLICES = (
     Slice(OF_SEARCHES),
     Slice(OF_TRIALS, TRIALS),
     Slice(OF_CHECKPOINTS, CHECKPOINTS),
+    Slice(OF_MODELS, MODELS),
     Slice(OF_TASKS, TASKS),
     Slice(OF_LOGS),
     Slice(OF_QUEUE, QUEUE),

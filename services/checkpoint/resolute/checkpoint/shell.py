@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import structlog
 
-from resolute.checkpoint import experiment_facts, registry
-from resolute.checkpoint.decide import Metrics, decide, to_delete
+from resolute.checkpoint import experiment_facts, registered, registry
+from resolute.checkpoint.decide import Metrics, Uses, decide, to_delete
 from resolute.checkpoint.experiment_facts import ExperimentFacts
 from resolute.checkpoint.reactions import End, Hold, RemoveFiles, Retain, react
+from resolute.checkpoint.registered import Registered
 from resolute.checkpoint.registry import Checkpoint, Registry, State
 from resolute.eventlog import Appended
 from resolute.proto import streams
@@ -20,6 +21,7 @@ from resolute.proto.checkpoint import (
     CheckpointClaimed,
     CheckpointCommand,
     CompleteCheckpoint,
+    DeleteCheckpoints,
     DeleteExperimentCheckpoints,
     HoldCheckpoint,
     NoteFilesRemoved,
@@ -58,6 +60,7 @@ class CheckpointStore:
         self._log, self._open, self._cluster_id = context.log, open_storage, context.cluster_id
         self._registries = Aggregates(context.log, Registry, registry.evolve)
         self._experiments = Aggregates(context.log, ExperimentFacts, experiment_facts.evolve)
+        self._models = Aggregates(context.log, Registered, registered.evolve)
         self._leaving: dict[int, asyncio.Task[None]] = {}
 
     async def handle(self, command: Command, cause: Cause) -> Reply:
@@ -120,16 +123,22 @@ class CheckpointStore:
 
     async def _execute(self, experiment_id: int, command: CheckpointCommand, cause: Cause) -> Appended:
         metrics: Metrics = {}
+        in_use: Uses = {}
         if isinstance(command, ApplyRetention):
             metrics = (await self._facts_of(experiment_id)).metrics
+        if isinstance(command, ApplyRetention | DeleteCheckpoints | DeleteExperimentCheckpoints):
+            in_use = await self._in_use()
         return await self._registries.execute(
-            _stream(experiment_id), lambda found: decide(command, found, metrics), cause
+            _stream(experiment_id), lambda found: decide(command, found, metrics, in_use), cause
         )
+
+    async def _in_use(self) -> Uses:
+        return registered.uses(await self._models.state(streams.MODEL_DIRECTORY))
 
     async def _preview(self, command: ApplyRetention) -> Reply:
         found = await self._registry(command.experiment_id)
         metrics = (await self._facts_of(command.experiment_id)).metrics
-        return Reply(data={"deleted": to_delete(command, found, metrics)[1]})
+        return Reply(data={"deleted": to_delete(command, found, metrics, await self._in_use())[1]})
 
     async def _check_ended(self, experiment_id: int) -> None:
         if not (await self._facts_of(experiment_id)).ended:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from resolute.directory import sessions, user_settings, users, workspaces
+from resolute.directory import models, sessions, user_settings, users, workspaces
 from resolute.directory.part import Part
 from resolute.directory.users import Users
 from resolute.eventlog import Appended, EventLog
@@ -19,7 +19,7 @@ NAME = "directory"
 
 SEED = Cause("seed", actor="system", correlation_id="seed")
 
-PARTS: tuple[Part[Any], ...] = (users.PART, sessions.PART, user_settings.PART, workspaces.PART)
+PARTS: tuple[Part[Any], ...] = (users.PART, sessions.PART, user_settings.PART, workspaces.PART, models.PART)
 """All that the directory decides about."""
 
 

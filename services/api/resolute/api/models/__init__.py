@@ -1,0 +1,1 @@
+"""The model registry: named models, whose versions are checkpoints."""

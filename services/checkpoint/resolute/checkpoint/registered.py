@@ -1,0 +1,53 @@
+"""Which checkpoints the model registry names, folded from the stream of all models. Those are not deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from resolute.checkpoint.decide import InUse
+from resolute.proto.message import Event
+from resolute.proto.models import (
+    ModelChanged,
+    ModelCreated,
+    ModelDeleted,
+    ModelVersionDeleted,
+    ModelVersionRegistered,
+)
+
+
+@dataclass(slots=True)
+class Registered:
+    """Only the fold changes this."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    """By model."""
+    versions: dict[tuple[int, int], str] = field(default_factory=dict)
+    """By model and number of the version: the UUID of its checkpoint."""
+
+
+def uses(registered: Registered) -> Mapping[str, InUse]:
+    """By UUID, why a checkpoint stays. Of one that is registered several times the first version is named."""
+    return {
+        uuid: InUse(
+            f"it is registered as version {version} of model {registered.names[model_id]!r}",
+            "delete that version first",
+        )
+        for (model_id, version), uuid in reversed(registered.versions.items())
+    }
+
+
+def evolve(registered: Registered, event: Event) -> Registered:
+    match event:
+        case ModelCreated(model_id=model_id, name=name):
+            registered.names[model_id] = name
+        case ModelChanged(model_id=model_id, changes=changes):
+            registered.names[model_id] = changes.get("name", registered.names[model_id])
+        case ModelVersionRegistered(model_id=model_id, version=version, checkpoint=uuid):
+            registered.versions[model_id, version] = uuid
+        case ModelVersionDeleted(model_id=model_id, version=version):
+            del registered.versions[model_id, version]
+        case ModelDeleted(model_id=deleted):
+            del registered.names[deleted]
+            registered.versions = {key: uuid for key, uuid in registered.versions.items() if key[0] != deleted}
+    return registered
