@@ -49,6 +49,8 @@ IDS: Mapping[str, str] = {
     "username": "SELECT username FROM read_identity.users ORDER BY id",
     "workspaceId": "SELECT id::text FROM read_workspaces.workspaces ORDER BY id",
     "projectId": "SELECT id::text FROM read_workspaces.projects ORDER BY id",
+    "modelName": "SELECT name FROM read_models.models ORDER BY id",
+    "modelVersionNum": "SELECT DISTINCT version::text FROM read_models.versions ORDER BY version::text",
 }
 """By the name of a path's parameter: what to put there."""
 
