@@ -87,13 +87,20 @@ class Message(Written):
         found = defaults | values
         if len(found) != count:
             raise TypeError(f"{type(self).__name__}: expected {list(type(self).model_fields)}; found {list(found)}")
-        _set(self, "__dict__", found)
-        _set(self, "__pydantic_fields_set__", set())
-        _set(self, "__pydantic_extra__", None)
-        _set(self, "__pydantic_private__", None)
+        _set_dict(self, found)
+        _set_fields_set(self, _NONE_SET)
+        _set_extra(self, None)
+        _set_private(self, None)
 
 
-_set = object.__setattr__
+# The slots of every model, which are set without asking whether it is frozen.
+_slots = vars(BaseModel)
+_set_dict = _slots["__dict__"].__set__
+_set_fields_set = _slots["__pydantic_fields_set__"].__set__
+_set_extra = _slots["__pydantic_extra__"].__set__
+_set_private = _slots["__pydantic_private__"].__set__
+_NONE_SET: set[str] = set()
+"""Nothing changes it: a copy of a message has a set of its own."""
 
 
 @cache
