@@ -46,6 +46,8 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         agent("gone", "main", 2, alive=False),
         agent("gone", "old", 1, alive=False),
         agent("c", "aux", 1),
+        agent("twice", "main", 1, alive=False),
+        agent("twice", "old", 1, alive=False),
     ),
     SLOTS: (
         slot("a", "main", 0),
@@ -55,6 +57,8 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         slot("b", "old", 7),
         slot("gone", "main", 0),
         slot("gone", "old", 5),
+        slot("twice", "main", 3),
+        slot("twice", "old", 4),
     ),
     ALLOCATIONS: (
         allocation("runs", "j1", slots=3, state=AllocationState.RUNNING, experiment_id=1),
@@ -125,6 +129,10 @@ async def test_slots_are_those_of_the_pool_where_the_agent_is_or_was_last(querie
         (True, False),
     ], "what holds for an agent holds for its slots"
     assert list(await queries.slots(["c", "nobody"])) == []
+
+
+async def test_of_two_pools_that_an_agent_joined_at_one_moment_the_first_by_name_counts(queries: PoolQueries) -> None:
+    assert [row.slot_id for row in await queries.slots(["twice"])] == [3]
 
 
 async def test_containers_are_shown_until_they_have_exited(queries: PoolQueries) -> None:

@@ -34,7 +34,8 @@ class MemoryPools:
         return next((_shown(agent) for agent in self._alive() if agent.agent_id == agent_id), None)
 
     async def slots(self, agents: Sequence[str]) -> Sequence[SlotRow]:
-        latest = sorted(self.tables.all(AGENTS), key=lambda agent: (agent.alive, agent.joined_at))
+        by_pool = sorted(self.tables.all(AGENTS), key=attrgetter("pool"), reverse=True)
+        latest = sorted(by_pool, key=lambda agent: (agent.alive, agent.joined_at))
         by_id = {agent.agent_id: agent for agent in latest if agent.agent_id in agents}
         return [
             SlotRow(
