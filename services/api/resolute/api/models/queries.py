@@ -164,9 +164,7 @@ class PostgresModels:
     ) -> Listed[VersionRow]:
         column = "v.created_at" if by is SortVersionsBy.CREATION_TIME else "v.version"
         order = ordering(column, "v.version", descending=descending)
-        page = window.of(
-            await self._tables.value("SELECT count(*) FROM read_models.versions WHERE model_id = $1", model_id)
-        )
+        page = window.of(int(await self._tables.value(VERSIONS_COUNTED, model_id)))
         if page.start == page.end:
             return Listed([], page)
         part = f" OFFSET {page.start} LIMIT {page.end - page.start}"

@@ -109,10 +109,7 @@ class PostgresUsage:
         self._tables = tables
 
     async def held(self, bounds: Outside, after: datetime, before: datetime, now: datetime) -> Sequence[HeldRow]:
-        return [
-            HeldRow(**{**row, "labels": tuple(row["labels"])})
-            for row in await self._tables.rows(HELD, after, before, now)
-        ]
+        return [_held(row) for row in await self._tables.rows(HELD, after, before, now)]
 
     async def sums(self, bounds: Outside, by: By, periods: Periods, now: datetime) -> Sequence[Sum]:
         length = "1 month" if periods.monthly else "1 day"
