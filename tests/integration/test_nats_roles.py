@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 
 import pytest
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from resolute import codec
 from resolute.bus import envelope, roles, subjects
-from resolute.bus.link import Credentials
+from resolute.bus.link import Credentials, Link
 from resolute.bus.nats import NatsBus
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Cause, Command, Recorded, Reply
@@ -186,3 +187,20 @@ async def test_a_stranger_is_not_let_in(server: Nats) -> None:
     for credentials in (None, roles.service_credentials(roles.new_key().seed)):
         with pytest.raises(Unavailable, match="Authorization Violation"):
             await opened(server, credentials, timeout_s=4)
+
+
+class LosesCancellations(Link):
+    """Its connecting takes a cancellation for an error of the connection, as `asyncio.wait_for` does where both come
+    at one moment."""
+
+    async def _connect(self, client: Client, lost: asyncio.Event) -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            raise ConnectionResetError from None
+
+
+async def test_opening_ends_in_time_also_where_the_client_loses_its_cancellation(server: Nats) -> None:
+    async with asyncio.timeout(60):
+        with pytest.raises(Unavailable, match="within 0.2 s"):
+            await LosesCancellations(server.url, None, "loses cancellations", None).open(timeout_s=0.2)

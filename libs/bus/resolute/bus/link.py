@@ -108,6 +108,10 @@ class Link:
         self._background: set[asyncio.Task[Any]] = set()
         """Old clients that are being closed, and round trips that no caller waits for any more."""
         self._waiting: dict[str, asyncio.Future[Msg]] = {}
+        self._closed = False
+        """Set once, by `close`. Cancelling what connects does not suffice: `asyncio.wait_for` of Python 3.11, which
+        nats-py uses, forgets a cancellation that comes together with an error of the connection
+        (https://github.com/python/cpython/issues/86296), and connecting would go on for ever."""
         self._lost = asyncio.Event()
         """Set when the connection of the present client is lost."""
         self._tokens = itertools.count(1)
@@ -121,14 +125,18 @@ class Link:
         credentials also closes the connection, and either of the two errors may come last."""
 
     async def open(self, timeout_s: float) -> None:
+        """Raises Unavailable where NATS does not let this link in within so many seconds; it is closed then."""
         self.kept.add(LinkResource(self, self._open_inbox))
+        connecting = self._in_background(self._renew())
         try:
-            async with asyncio.timeout(timeout_s):
-                await self._renew()
-        except TimeoutError:
+            await asyncio.wait((connecting,), timeout=timeout_s)
+        finally:
+            if not connecting.done():
+                connecting.cancel()
+                await self.close()
+        if self._closed:
             why = f" ({'; '.join(self._complaints)})" if self._complaints else ""
-            await self.close()
-            raise Unavailable(f"no NATS at {self._url} within {timeout_s:g} s{why}") from None
+            raise Unavailable(f"no NATS at {self._url} within {timeout_s:g} s{why}")
         self._watching = asyncio.get_running_loop().create_task(self._watch())
 
     @property
@@ -193,8 +201,8 @@ class Link:
             raise Unavailable(f"the bus is away: {error}") from error
 
     async def ask(self, subject: str, body: bytes, headers: Headers | None, timeout_s: float) -> Msg:
-        """Send and wait for one answer. Raises Unavailable: at once when nobody listens (Unserved) or the
-        connection breaks."""
+        """Send and wait for one answer. Raises Unavailable: at once when no process serves the subject
+        (Unserved), or when the connection breaks."""
         token = str(next(self._tokens))
         waiting: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
         self._waiting[token] = waiting
@@ -211,6 +219,7 @@ class Link:
         return answer
 
     async def close(self) -> None:
+        self._closed = True
         if self._watching is not None:
             self._watching.cancel()
         self._retire(self._client)
@@ -224,7 +233,7 @@ class Link:
 
     async def _watch(self) -> None:
         """Replaces each client whose connection is lost, for as long as the link is open."""
-        while True:
+        while not self._closed:
             await self._loss()
             log_.warning("bus: connection to NATS lost", url=self._url)
             self._give_up_waiting()
@@ -240,8 +249,8 @@ class Link:
                 await asyncio.wait_for(self._lost.wait(), LOOK_S)
 
     async def _renew(self) -> None:
-        """Connect a new client, and open everything on it; try again until that succeeds."""
-        while True:
+        """Connect a new client, and open everything on it; try again until that succeeds, or the link is closed."""
+        while not self._closed:
             client, lost = Client(), asyncio.Event()
             try:
                 async with asyncio.timeout(CONNECT_S):
@@ -255,6 +264,9 @@ class Link:
                 self._retire(client)
                 raise
             else:
+                if self._closed:
+                    self._retire(client)
+                    return
                 self._client, self._lost = client, lost
                 self._complaints.clear()
                 return

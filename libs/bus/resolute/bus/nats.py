@@ -107,11 +107,11 @@ class NatsBus:
         except Unavailable:
             self._stream_seen_at = None  # it may be the stream that is gone
             raise
-        told = orjson.loads(answer.data)
-        if error := told.get("error"):
+        stored = orjson.loads(answer.data)
+        if error := stored.get("error"):
             self._stream_seen_at = None
             raise Unavailable(f"JetStream did not take {recorded.id}: {error.get('description')}")
-        return not told.get("duplicate", False)
+        return not stored.get("duplicate", False)
 
     async def last_fact(self) -> int:
         await self._ensure_stream()
@@ -208,9 +208,9 @@ class NatsBus:
     async def _reply(self, message: Msg, body: bytes, headers: envelope.Headers | None) -> None:
         try:
             await self._link.answer(message, body, headers)
-        except TooLarge as error:  # told to the one who asked, who would otherwise wait for nothing, and ask again
-            told = TooLarge(f"the answer of {message.subject} is too large: {error.message}")
-            await self._link.answer(message, told.message.encode(), envelope.of_error(told))
+        except TooLarge as error:  # without an answer the caller would wait until its limit, and ask again
+            refusal = TooLarge(f"the answer of {message.subject} is too large: {error.message}")
+            await self._link.answer(message, refusal.message.encode(), envelope.of_error(refusal))
 
 
 class _Reader:

@@ -51,9 +51,11 @@ def check_speaker(subject: str, message: Any) -> None:
 
 
 def check_reply(subject: str, reply: str) -> None:
-    """Answers go to inboxes: whoever answers may say more than who asked, and must not say it in his place.
+    """Check that the answer to a request goes to an inbox.
 
-    Raises Forbidden when the answer is wanted anywhere else, as on another agent's subjects or JetStream's.
+    A process that answers may publish on more subjects than the one that asks. If the asker could name any subject for
+    the answer, it could publish there with the rights of the answering process. Raises Forbidden for any other
+    subject, such as one of another agent or of JetStream.
     """
     if reply and not reply.startswith("_INBOX"):
         raise Forbidden(f"a message on {subject} wants its answer on {reply!r}; an inbox would do")
