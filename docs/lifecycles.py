@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from resolute.checkpoint import registry
-from resolute.directory import models, sessions, user_settings, users, workspaces
+from resolute.directory import cluster_message, models, projects, sessions, templates, user_settings, users, workspaces
+from resolute.directory.webhooks import deliveries, registered
 from resolute.scheduling import allocation
 from resolute.scheduling.elastic import fleet
 from resolute.search import experiment, trial
@@ -25,7 +26,20 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Settings of users", "`services/directory/resolute/directory/user_settings.py`", user_settings.FLOW),
     ("Sessions", "`services/directory/resolute/directory/sessions.py`", sessions.FLOW),
     ("Workspaces", "`services/directory/resolute/directory/workspaces.py`", workspaces.FLOW),
+    ("Projects", "`services/directory/resolute/directory/projects.py`", projects.FLOW),
     ("Models", "`services/directory/resolute/directory/models.py`", models.FLOW),
+    ("Templates", "`services/directory/resolute/directory/templates.py`", templates.FLOW),
+    (
+        "The cluster's message",
+        "`services/directory/resolute/directory/cluster_message.py`",
+        cluster_message.FLOW,
+    ),
+    ("Webhooks", "`services/directory/resolute/directory/webhooks/registered.py`", registered.FLOW),
+    (
+        "Deliveries of webhooks",
+        "`services/directory/resolute/directory/webhooks/deliveries.py`",
+        deliveries.FLOW,
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import psutil
 import pytest
 
 SHOWN = 25
@@ -39,11 +40,21 @@ def now() -> Cost:
     return Cost(time.monotonic(), sum(one.ru_utime + one.ru_stime for one in used))
 
 
+def machine_work_s() -> float:
+    """How long the processors of this machine have worked, for whichever process, since it was started.
+
+    A cluster's services and what runs in containers have other parents than the tests: they are counted here alone.
+    """
+    times = psutil.cpu_times()
+    return float(times.user + times.system)  # without time that another machine on the same host took (steal)
+
+
 class Costs:
     """Notes the cost of each test's phases on their reports, and adds up what the reports of all workers say."""
 
     def __init__(self) -> None:
         self._since = now()
+        self._machine_before_s = machine_work_s()
         self._tests: dict[str, Cost] = defaultdict(Cost)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -68,6 +79,8 @@ class Costs:
         terminalreporter.section("what the tests cost")
         for line in report(self._tests):
             terminalreporter.line(line)
+        worked_s = machine_work_s() - self._machine_before_s
+        terminalreporter.line(f"meanwhile the {psutil.cpu_count()} processors of this machine worked {worked_s:.0f} s")
 
 
 def report(tests: Mapping[str, Cost]) -> Iterator[str]:

@@ -28,12 +28,14 @@ import structlog
 
 from resolute.api.kernel.growth import grow
 from resolute.api.kernel.ports import Ports
+from resolute.api.kernel.whereabouts import PostgresPlaces
 from resolute.api.places import Places
 from resolute.api.routing import Caller
 from resolute.api.shell import connect
 from resolute.api.slices import read_model
 from resolute.bus import subjects
 from resolute.proto import streams
+from resolute.proto.errors import NotFound
 from resolute.proto.identity import UserChanged
 from resolute.proto.message import Cause, Reply
 from resolute.proto.pool import AgentOrders, StartTask, TaskReport
@@ -103,9 +105,16 @@ class Target:
         shown = read_model(self._pool, self._cluster.log)
         await shown.prepare()
         await grow(shown)
-        places = Places(shown, Ports(shown))
-        owners = {(await places.of(kind, value)).owner_id for kind, value in named if kind in shown.things}
-        return owners == {USER}
+        places = Places(shown, Ports(shown), PostgresPlaces(shown, shown.things))
+        owners = [await self._owner(places, kind, value) for kind, value in named if kind in shown.things]
+        return bool(owners) and {*owners} <= {USER, None}
+
+    async def _owner(self, places: Places, kind: str, value: str) -> int | None:
+        """None for what was deleted since, perhaps by the request itself: whose it was is not shown any more."""
+        try:
+            return (await places.of(kind, value)).owner_id
+        except NotFound:
+            return None
 
     async def _promoted(self) -> bool:
         """Whether a request has made an administrator of the user since the last refresh: what the user does then is

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from resolute.checkpoint import experiment_facts, registered, registry
-from resolute.directory import models, sessions, user_settings, users, workspaces
+from resolute.directory import cluster_message, models, sessions, spaces, templates, user_settings, users, workspaces
+from resolute.directory.webhooks import deliveries, experiments
+from resolute.directory.webhooks import registered as webhooks
 from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import UNRECORDED
@@ -19,14 +21,19 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "experiment": (
         (experiment.Experiment, experiment.evolve),
         (experiment_facts.ExperimentFacts, experiment_facts.evolve),
+        (experiments.ExperimentFacts, experiments.evolve),
     ),
     "pool": ((pool.Pool, pool.evolve),),
     "checkpoints": ((registry.Registry, registry.evolve),),
     "user": ((sessions.Sessions, sessions.evolve),),
     "settings": ((user_settings.Settings, user_settings.evolve),),
     streams.USER_DIRECTORY: ((users.Users, users.evolve),),
-    "workspace": ((workspaces.Workspaces, workspaces.evolve),),
+    "workspace": ((spaces.Workspaces, workspaces.evolve),),
     "models": ((models.Models, models.evolve), (registered.Registered, registered.evolve)),
+    "templates": ((templates.Templates, templates.evolve),),
+    "announcement": ((cluster_message.ClusterMessage, cluster_message.evolve),),
+    "webhooks": ((webhooks.Webhooks, webhooks.evolve),),
+    "deliveries": ((deliveries.Deliveries, deliveries.evolve),),
 }
 """How the streams of a category are folded, or one stream by its name: what each fold begins with, and how it goes on.
 Other streams need no folding."""

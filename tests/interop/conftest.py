@@ -61,7 +61,9 @@ def cluster() -> Iterator[str]:
     ours = [str(Path(sys.executable).parent / "det"), "deploy", "local"]
     try:
         subprocess.run(
-            [*ours, "cluster-up", *named, "--master-port", str(port), "--slots", "1", "--no-gpu"], check=True
+            [*ours, "cluster-up", *named, "--master-port", str(port), "--slots", "1", "--no-gpu"],
+            env={**os.environ, "RESOLUTE_DIRECTORY_WEBHOOKS": '{"allowed_networks": ["127.0.0.1"]}'},
+            check=True,
         )
         yield f"http://localhost:{port}"
     finally:

@@ -22,8 +22,8 @@ import orjson
 from pydantic import SecretStr
 
 from resolute import codec
+from resolute.api import answering, task_tokens
 from resolute.api import gateway as api
-from resolute.api import task_tokens
 from resolute.api.call import Call
 from resolute.api.freshness import Freshness
 from resolute.api.identity.projection import User
@@ -173,7 +173,7 @@ class Gateway(api.Gateway):
         self.sessions: Any = _Sessions()
         read: Any = self.read
         self.ports = Ports(read, self.read.ports())
-        self.places = Places(read, self.ports)
+        self.places = Places(read, self.ports, self.read.places())
         self.uploads = Uploads()
         self.signals = Signals()
         self.freshness = Freshness(read, clock.elapsed_s)
@@ -252,7 +252,7 @@ class Doorway:
 async def _unless_it_dies(process: Process, gateway: Gateway, route: Route, request: Any) -> Answer:
     """Raises Unavailable when the connection breaks because there is nobody at its other end any more. One who hangs
     up ends the handling of his request."""
-    work = process.begin(gateway.answer(route, request))
+    work = process.begin(answering.answer(gateway, route, request))
     try:
         await asyncio.wait({work})
     finally:

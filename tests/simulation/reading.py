@@ -12,6 +12,7 @@ from resolute.api.identity.projection import PROJECTION as IDENTITY
 from resolute.api.identity.projection import USERS, User
 from resolute.api.kernel.cache import memory_rows
 from resolute.api.kernel.ports import Port
+from resolute.api.kernel.whereabouts import MemoryPlaces, PlaceQueries
 from resolute.api.searches import queries as searches
 from resolute.api.searches.memory import MemorySearches
 from resolute.api.tasks import queries as tasks
@@ -26,6 +27,7 @@ from resolute.proto.message import Recorded
 from resolute.service import Context
 
 FOLDED = (EXPERIMENTS, TRIALS, TASKS)
+THINGS = {kind: thing for one in FOLDED for kind, thing in one.things.items()}
 
 
 class Reading:
@@ -47,6 +49,10 @@ class Reading:
             LOOKUPS: MemoryTrialLookups(self._rows),
             TOKENS: MemoryTokenQueries(self._rows),
         }
+
+    def places(self) -> PlaceQueries:
+        """Whose things are."""
+        return MemoryPlaces(self._rows, THINGS)
 
     @property
     def shown(self) -> int:

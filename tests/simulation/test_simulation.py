@@ -11,7 +11,7 @@ from tests.simulation.scripts import FEATURES, draw
 from tests.simulation.stories import tell
 from tests.simulation.torture import tell_all
 
-SEEDS = int(os.environ.get("SIMULATION_SEEDS", "300"))
+SEEDS = int(os.environ.get("SIMULATION_SEEDS", "120"))
 JOBS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 0
 """Processes that tell stories: one for each core, unless other workers run tests beside this one, which need a core."""
 

@@ -129,6 +129,13 @@ class ProjectCreated(WorkspaceEvent):
     description: str
     owner_id: int
     immutable: bool = False
+    key: str = ""
+    """Empty in events of releases that gave out no keys."""
+
+    @property
+    def shown_key(self) -> str:
+        """A project of an earlier release has a key that is made of its number."""
+        return self.key or f"P{self.project_id}"
 
 
 # ---------------------------------------------------------------- commands
@@ -234,3 +241,6 @@ class CreateProject(DirectoryCommand):
     name: str
     description: str
     owner_id: int
+    key: str = ""
+    """The key that the project gets; where it is empty, the directory makes one of the name and of `seed`."""
+    seed: int = 0

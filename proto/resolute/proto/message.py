@@ -107,6 +107,12 @@ class Recorded:
         """Unique over the cluster's life; what a reaction to this event uses as its cause."""
         return f"evt-{self.position}"
 
+    @property
+    def cause_of_reactions(self) -> Cause:
+        """The cause of what a service does because of this event: an id of its own, with the event's correlation id."""
+        story = self.cause
+        return Cause(self.id, story.actor, story.correlation_id or story.id, story.traceparent)
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -182,7 +182,8 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class AllocationHeldBack(PoolEvent):
-    """The pool as it is known could not hold it even when idle; it waits for other agents, and stops nobody.
+    """The pool as it is known could not hold it even when idle; it waits for other agents, and no other
+    allocation waits behind it.
 
     The next AllocationWaits or SlotsAssigned of the allocation withdraws it.
     """
@@ -195,10 +196,10 @@ class AllocationHeldBack(PoolEvent):
 
 @dataclass(frozen=True, slots=True)
 class AllocationWaits(PoolEvent):
-    """Why it waits: recorded as it is queued, and whenever that changes for it itself.
+    """Why an allocation waits: recorded when it is queued, and whenever its own reason changes.
 
-    Those further back are in line, and stay so until they are first: what the line waits for is what its first was
-    told last. `resolute.eventlog.waiting` tells who that is.
+    Allocations further back have the rule in_line until they are first. What all of them wait for is the latest reason
+    of the first; `resolute.eventlog.waiting` finds out which that is.
     """
 
     allocation_id: str
@@ -207,7 +208,7 @@ class AllocationWaits(PoolEvent):
     not on agents that are free altogether), max_slots (of its own job), fair_share (its job has its share),
     making_room (slots are being given back for it), starting (first in line, and instances are on their way),
     suspended (first in line, and too many instances in a row could not be started), no_pool (the configuration of the
-    cluster does not name its pool; told to everything that waits there)."""
+    cluster does not name its pool; recorded for everything that waits there)."""
     reason: str
     """In a sentence, which stays true for as long as the rule holds it."""
     since: datetime

@@ -227,3 +227,10 @@ def run_outcome(outcome: str, exit_code: int | None, *, hopeless: bool) -> str:
     if outcome == AllocationOutcome.EXITED:
         return RunOutcome.COMPLETED if exit_code == 0 else RunOutcome.FAILED
     return outcome
+
+
+class DeletionState(StrEnum):
+    """How far the deletion of a workspace or of a project is; one that stays has none."""
+
+    DELETING = "DELETING"
+    DELETE_FAILED = "DELETE_FAILED"

@@ -52,7 +52,7 @@ EXPERIMENT = Category(
     holds="one experiment with all its trials",
     key="the experiment's number",
     appended_by=Service.SEARCHER,
-    read_by=frozenset({Service.API, Service.CHECKPOINT}),
+    read_by=frozenset({Service.API, Service.CHECKPOINT, Service.DIRECTORY}),
 )
 SUBMISSION = Category(
     name="submission",
@@ -110,6 +110,34 @@ MODELS = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API, Service.CHECKPOINT}),
 )
+TEMPLATES = Category(
+    name="templates",
+    holds="configuration templates: all of them, in `templates-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
+ANNOUNCEMENT = Category(
+    name="announcement",
+    holds="the message that administrators show to everybody, in `announcement-cluster`",
+    key="`cluster`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
+WEBHOOKS = Category(
+    name="webhooks",
+    holds="all webhooks, in `webhooks-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
+DELIVERIES = Category(
+    name="deliveries",
+    holds="what one webhook is sent: each delivery from the moment in which it is due to its end",
+    key="the webhook's number",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 SECRETS = Category(
     name="secrets",
     holds="which keys of secrets were dropped or wrapped anew, in `secrets-cluster`",
@@ -120,7 +148,22 @@ SECRETS = Category(
 
 CATEGORIES: Mapping[str, Category] = {
     category.name: category
-    for category in (EXPERIMENT, SUBMISSION, POOL, CHECKPOINTS, CLAIM, USER, SETTINGS, WORKSPACE, MODELS, SECRETS)
+    for category in (
+        EXPERIMENT,
+        SUBMISSION,
+        POOL,
+        CHECKPOINTS,
+        CLAIM,
+        USER,
+        SETTINGS,
+        WORKSPACE,
+        MODELS,
+        WEBHOOKS,
+        DELIVERIES,
+        TEMPLATES,
+        ANNOUNCEMENT,
+        SECRETS,
+    )
 }
 
 
@@ -141,7 +184,10 @@ def key_of(stream: str) -> str:
 
 USER_DIRECTORY = USER.stream("directory")
 WORKSPACE_DIRECTORY = WORKSPACE.stream("directory")
+WEBHOOK_DIRECTORY = WEBHOOKS.stream("directory")
 MODEL_DIRECTORY = MODELS.stream("directory")
+TEMPLATE_DIRECTORY = TEMPLATES.stream("directory")
+CLUSTER_MESSAGE = ANNOUNCEMENT.stream("cluster")
 SECRETS_OF_CLUSTER = SECRETS.stream("cluster")
 
 

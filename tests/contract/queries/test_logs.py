@@ -12,7 +12,7 @@ import pytest
 from resolute.api.experiments.projection import EXPERIMENTS, Experiment
 from resolute.api.kernel.rows import Table
 from resolute.api.logs.memory import MemoryLogs
-from resolute.api.logs.queries import LogQueries, PostgresLogs
+from resolute.api.logs.queries import ExpiredRow, LogQueries, PostgresLogs
 from resolute.api.logs.retention import Removed, Retention
 from resolute.api.trials.tables import TRIALS, Trial
 from tests.contract.queries.filled import in_memory, in_postgres
@@ -99,3 +99,15 @@ def test_a_note_says_what_was_removed_and_why(lines: int, days: int, said: str) 
     assert note.startswith(said)
     assert "on 2026-01-31 at 12:00 UTC" in note
     assert ("for 1 day after" if days == 1 else "for 30 days after") in note
+
+
+async def test_the_log_of_a_trial_expires_so_many_days_after_its_end(queries: LogQueries) -> None:
+    assert await queries.expired(0, -1, AT, 10) == [ExpiredRow(2, "2.task", 1, 0)]
+    assert await queries.expired(0, 1, AT + DAY, 10) == [ExpiredRow(2, "2.task", 1, 0), ExpiredRow(3, "3.task", 2, 1)]
+    assert await queries.expired(0, 1, AT + DAY - timedelta(seconds=1), 10) == [ExpiredRow(2, "2.task", 1, 0)]
+
+
+async def test_expired_logs_come_in_pages_in_the_order_of_the_trials(queries: LogQueries) -> None:
+    assert [row.trial_id for row in await queries.expired(0, 1, AT + DAY, 1)] == [2]
+    assert [row.trial_id for row in await queries.expired(2, 1, AT + DAY, 1)] == [3]
+    assert await queries.expired(3, 1, AT + DAY, 1) == []

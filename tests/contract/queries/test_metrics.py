@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 from resolute.api.checkpoints.projection import CHECKPOINTS, Checkpoint
 from resolute.api.kernel.paging import Window
 from resolute.api.measures.metrics import MetricRow, MetricStore
+from resolute.api.metrics import thinning
 from resolute.api.metrics.memory import MemoryMetrics
 from resolute.api.metrics.queries import (
     CheckpointRow,
@@ -122,16 +124,37 @@ async def test_a_point_has_all_metrics_of_its_step(queries: MetricQueries) -> No
     assert list(found) == [Point(200, {"loss": 0.3, "accuracy": 0.9}, AT + timedelta(seconds=200))]
 
 
-async def test_a_chart_has_its_first_and_last_point_and_is_evenly_spaced(opened: Opened) -> None:
+async def test_a_chart_has_its_first_and_last_point_and_the_extremes_between(opened: Opened) -> None:
     rows = [report(1, "validation", steps, loss=1 / steps) for steps in range(1, 501)]
     async with opened([*rows, report(1, "validation", 500, run=2, loss=7.0)]) as queries:
-        for most in (2, 7, 200, 499):
+        losses = [{"loss": 1 / steps} for steps in range(1, 500)] + [{"loss": 7.0}]
+        for most in (2, 3, 4, 7, 200, 499):
             points = await queries.series(1, "validation", Series(most=most))
-            spacing = 499 / (most - 1)
-            assert [point.steps for point in points] == [1 + round(n * spacing) for n in range(most)]
+            assert [point.steps - 1 for point in points] == thinning.kept_together(losses, most)
+            assert len(points) <= most
         [last] = await queries.series(1, "validation", Series(most=1))
         assert (last.steps, last.metrics) == (500, {"loss": 7.0})
         assert len(await queries.series(1, "validation", Series(most=500))) == 500
+
+
+async def test_of_a_chart_of_several_metrics_the_extremes_of_each_are_kept(opened: Opened) -> None:
+    drawn = random.Random(3)
+    values: list[dict[str, Any]] = [{"loss": float(drawn.randrange(9)), "lr": drawn.random()} for _ in range(90)]
+    values[40]["lr"] = 100.0
+    values[50] = {"loss": "NaN", "text": "no number", "flag": True}
+    rows = [report(1, "training", steps, **metrics) for steps, metrics in enumerate(values)]
+    numbers = [{name: value for name, value in one.items() if isinstance(value, float)} for one in values]
+    async with opened(rows) as queries:
+        for most in (4, 10, 50):
+            points = await queries.series(1, "training", Series(most=most))
+            assert [point.steps for point in points] == thinning.kept_together(numbers, most)
+            assert 40 in [point.steps for point in points]
+        only = [{name: value for name, value in one.items() if name == "lr"} for one in numbers]
+        wanted = [place for place, one in enumerate(only) if one]
+        points = await queries.series(1, "training", Series(names=("lr",), most=10))
+        assert [point.steps for point in points] == [
+            wanted[place] for place in thinning.kept_together([only[place] for place in wanted], 10)
+        ]
 
 
 ALL = Workloads(("training", "validation"), checkpoints=True)

@@ -11,10 +11,12 @@ import pytest
 
 from resolute.api.experiments.projection import EXPERIMENTS
 from resolute.api.kernel.rows import Table
+from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.scope import UNLIMITED, Scope
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.tasks.memory import MemoryTasks
-from resolute.api.tasks.queries import PlacementRow, PostgresTasks, TaskQueries, TrialTimes
+from resolute.api.tasks.messages import Accelerators
+from resolute.api.tasks.queries import AcceleratorRow, PlacementRow, PostgresTasks, TaskQueries, TrialTimes
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS, Allocation, Placement
 from resolute.api.trials.tables import TRIALS, Trial
 from resolute.api.workspaces.projection import PROJECTS, Project
@@ -86,12 +88,32 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
 }
 
 
+REPORTED = (
+    AcceleratorRow("1.a.2", "c-2", "1.a", "agent-b", "cuda", ("GPU-3", "GPU-1"), "main"),
+    AcceleratorRow("1.a.2", "c-1", "1.a", "agent-a", "cuda", (), "main"),
+    AcceleratorRow("gone.1", "c-3", "gone", "agent-a", "cpu", ("0",), ""),
+)
+
+
+def report(row: AcceleratorRow) -> Accelerators:
+    return Accelerators(
+        allocation_id=row.allocation_id,
+        container_id=row.container_id,
+        task_id=row.task_id,
+        node_name=row.node_name,
+        accelerator_type=row.accelerator_type,
+        accelerator_uuids=row.uuids,
+    )
+
+
 @pytest.fixture
 async def queries(database: str | None) -> AsyncIterator[TaskQueries]:
     if database is None:
-        yield MemoryTasks(in_memory(ROWS))
+        yield MemoryTasks(in_memory(ROWS), REPORTED)
         return
     async with asyncpg.create_pool(database, min_size=1, max_size=2) as pool:
+        for row in REPORTED:
+            await AcceleratorStore(pool).note(row.allocation_id, report(row))
         yield PostgresTasks(await in_postgres(pool, ROWS))
 
 
@@ -135,6 +157,12 @@ async def test_the_parts_of_allocations_come_in_the_order_of_their_ranks(queries
     assert [one.resources_id for one in found] == ["x", "z", "y"]
     assert found[1] == PlacementRow("z", "1.a.2", "agent-a", (0, 1), ShareState.RUNNING, "10.0.0.1")
     assert list(await queries.placements([])) == []
+
+
+async def test_the_devices_of_a_task_are_those_that_its_containers_reported(queries: TaskQueries) -> None:
+    assert list(await queries.accelerators("1.a")) == [REPORTED[1], REPORTED[0]]
+    assert list(await queries.accelerators("gone")) == [REPORTED[2]]
+    assert list(await queries.accelerators("2.b")) == []
 
 
 async def test_a_task_has_its_allocations_from_the_oldest_and_its_trial(queries: TaskQueries) -> None:

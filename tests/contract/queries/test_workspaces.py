@@ -18,7 +18,7 @@ from resolute.api.scope import UNLIMITED, Scope
 from resolute.api.trials.tables import STANDINGS, Standing
 from resolute.api.workspaces.memory import MemoryWorkspaces
 from resolute.api.workspaces.messages import SortProjectsBy, SortWorkspacesBy
-from resolute.api.workspaces.projection import PROJECTS, WORKSPACES, Project, Workspace
+from resolute.api.workspaces.projection import PINS, PROJECTS, WORKSPACES, Pin, Project, Workspace
 from resolute.api.workspaces.queries import PostgresWorkspaces, Wanted, WorkspaceQueries
 from tests.contract.queries.filled import in_memory, in_postgres
 
@@ -61,6 +61,8 @@ def experiment(
     )
 
 
+NOTE = {"name": "to do", "contents": "all of it"}
+
 ROWS: Mapping[Table[Any], Sequence[Any]] = {
     USERS: (user(1, "ann"), user(2, "bob")),
     WORKSPACES: (
@@ -75,9 +77,13 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
     PROJECTS: (
         Project(1, 1, "Uncategorized", "", 1, immutable=True),
         Project(2, 2, "digits", "of people", 2, immutable=False),
-        Project(3, 2, "letters", "", 1, immutable=False, archived=True),
-        Project(4, 2, "Digital", "a thing", 9, immutable=False),
+        Project(3, 2, "letters", "", 1, immutable=False, archived=True, key="LET01"),
+        Project(
+            4, 2, "Digital", "a thing", 9, immutable=False, state="DELETE_FAILED", error="no", notes=[NOTE], key="DIG"
+        ),
+        Project(5, 3, "in an archived workspace", "", 1, immutable=False),
     ),
+    PINS: (Pin(3, 1, AT), Pin(2, 2, AT)),
     EXPERIMENTS: (
         experiment(1, 2, "ACTIVE", AT),
         experiment(2, 2, "PAUSED", AT.replace(hour=13)),
@@ -99,7 +105,7 @@ async def queries(database: str | None) -> AsyncIterator[WorkspaceQueries]:
 
 async def names(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked: Any) -> list[str]:  # noqa: B008
     by, descending = asked.pop("by", SortWorkspacesBy.ID), asked.pop("descending", False)
-    found = await queries.workspaces(UNLIMITED, wanted, by, descending=descending, window=Window(**asked))
+    found = await queries.workspaces(UNLIMITED, 1, wanted, by, descending=descending, window=Window(**asked))
     return [row.name for row in found.rows]
 
 
@@ -110,7 +116,7 @@ async def projects(queries: WorkspaceQueries, wanted: Wanted = Wanted(), **asked
 
 
 async def test_a_workspace_is_shown_with_its_owner_and_what_it_holds(queries: WorkspaceQueries) -> None:
-    vision = await queries.workspace(2)
+    vision = await queries.workspace(2, 1)
     assert vision is not None
     assert (vision.owner_id, vision.owner, vision.projects, vision.experiments) == (2, "bob", 3, 4)
     assert (vision.default_compute_pool, vision.agent_user_group, vision.checkpoint_storage) == (
@@ -118,13 +124,32 @@ async def test_a_workspace_is_shown_with_its_owner_and_what_it_holds(queries: Wo
         {"agentUid": 7},
         None,
     )
-    strange = await queries.workspace(4)
+    strange = await queries.workspace(4, 1)
     assert strange is not None
     assert (strange.owner, strange.projects, strange.experiments) == ("", 0, 0)
-    stored = await queries.workspace(3)
+    stored = await queries.workspace(3, 1)
     assert stored is not None
     assert (stored.archived, stored.checkpoint_storage) == (True, {"type": "shared_fs", "host_path": "/z"})
-    assert await queries.workspace(99) is None
+    assert await queries.workspace(99, 1) is None
+
+
+async def test_a_pin_is_shown_to_the_user_who_set_it(queries: WorkspaceQueries) -> None:
+    pinned = {user: await queries.workspace(3, user) for user in (1, 2)}
+    assert {user: row and row.pinned_at for user, row in pinned.items()} == {1: AT, 2: None}
+
+
+async def test_a_project_is_shown_with_its_notes_its_key_and_why_it_could_not_be_deleted(
+    queries: WorkspaceQueries,
+) -> None:
+    failed = await queries.project(4)
+    assert failed is not None
+    assert (failed.state, failed.error, list(failed.notes), failed.key) == ("DELETE_FAILED", "no", [NOTE], "DIG")
+    assert [await queries.project_with_key(key) for key in ("DIG", "LET01", "dig")] == [4, 3, None]
+
+
+async def test_a_project_reads_archived_when_its_workspace_is(queries: WorkspaceQueries) -> None:
+    shown = [await queries.project(number) for number in (2, 3, 5)]
+    assert [row is not None and row.archived for row in shown] == [False, True, True]
 
 
 async def test_a_project_is_shown_with_what_runs_in_it(queries: WorkspaceQueries) -> None:
@@ -143,10 +168,14 @@ async def test_a_project_is_shown_with_what_runs_in_it(queries: WorkspaceQueries
     ("wanted", "found"),
     [
         (Wanted(), ["Uncategorized", "vision", "a_b%c", "Revision", r"back\slash"]),
-        (Wanted(name_part="VISION"), ["vision", "Revision"]),
-        (Wanted(name_part="_"), ["a_b%c"]),
-        (Wanted(name_part="%"), ["a_b%c"]),
-        (Wanted(name_part="\\"), [r"back\slash"]),
+        (Wanted(like="VISION"), ["vision"]),
+        (Wanted(like="%vision"), ["vision", "Revision"]),
+        (Wanted(like="A_B_C"), ["a_b%c"]),
+        (Wanted(like="visio"), []),
+        (Wanted(like="back\\%"), [r"back\slash"]),
+        (Wanted(like="\\"), []),
+        (Wanted(pinned=True), ["a_b%c"]),
+        (Wanted(pinned=False, owners=("bob",)), ["vision"]),
         (Wanted(name="vision"), ["vision"]),
         (Wanted(name="Vision"), []),
         (Wanted(archived=True), ["a_b%c"]),
@@ -174,7 +203,7 @@ async def test_projects_without_experiments_come_last_by_the_newest_experiment(q
     assert await projects(queries, by=newest, descending=True) == ["Digital", "digits", "letters"]
     assert await projects(queries, by=SortProjectsBy.DESCRIPTION) == ["letters", "Digital", "digits"]
     assert await projects(queries, by=SortProjectsBy.CREATION_TIME, descending=True) == ["Digital", "letters", "digits"]
-    assert await projects(queries, Wanted(name_part="DIGI")) == ["digits", "Digital"]
+    assert await projects(queries, Wanted(like="DIGI%")) == ["digits", "Digital"]
 
 
 async def test_lists_hold_what_lies_within_the_scope_and_count_nothing_else(queries: WorkspaceQueries) -> None:
@@ -184,7 +213,7 @@ async def test_lists_hold_what_lies_within_the_scope_and_count_nothing_else(quer
         (frozenset({3}), ["a_b%c"], 0),
     ):
         scope = Scope(workspaces)
-        found = await queries.workspaces(scope, Wanted(), SortWorkspacesBy.ID, descending=False, window=first)
+        found = await queries.workspaces(scope, 1, Wanted(), SortWorkspacesBy.ID, descending=False, window=first)
         assert ([row.name for row in found.rows], found.page.total) == (shown, len(shown))
         inside = await queries.projects(scope, 2, Wanted(), SortProjectsBy.ID, descending=False, window=first)
         assert (len(inside.rows), inside.page.total) == (projects_shown, projects_shown)
@@ -205,10 +234,10 @@ async def test_lists_hold_what_lies_within_the_scope_and_count_nothing_else(quer
 async def test_a_page_says_what_it_is_a_page_of(
     queries: WorkspaceQueries, window: Window, start: int, end: int
 ) -> None:
-    found = await queries.workspaces(UNLIMITED, Wanted(), SortWorkspacesBy.ID, descending=False, window=window)
+    found = await queries.workspaces(UNLIMITED, 1, Wanted(), SortWorkspacesBy.ID, descending=False, window=window)
     assert (found.page.start, found.page.end, found.page.total) == (start, end, 5)
     assert [row.name for row in found.rows] == [one.name for one in ROWS[WORKSPACES][start:end]]
     narrower = await queries.workspaces(
-        UNLIMITED, replace(Wanted(), archived=True), SortWorkspacesBy.ID, descending=False, window=window
+        UNLIMITED, 1, replace(Wanted(), archived=True), SortWorkspacesBy.ID, descending=False, window=window
     )
     assert narrower.page.total == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -47,8 +48,16 @@ class SlowLog(MemoryEventLog):
         super().__init__()
         self.may_read = asyncio.Event()
         self.may_read.set()
+        self.was_asked = asyncio.Event()
+
+    def as_seen_by_another(self) -> SlowLog:
+        """The same events. It may not be read yet, and notes whether somebody tried."""
+        other = copy.copy(self)
+        other.may_read, other.was_asked = asyncio.Event(), asyncio.Event()
+        return other
 
     async def read_all(self, after: int, limit: int = 1000) -> list[Recorded]:
+        self.was_asked.set()
         await self.may_read.wait()
         return await super().read_all(after, limit)
 
@@ -115,6 +124,32 @@ async def test_people_and_tasks_come_again_until_the_tables_have_grown(postgres_
             log.may_read.set()
             assert (await until_it_answers(there[1], PATHS[0], 200)).body["experiment"]["name"] == "digits"
             assert ready == ["api"]
+
+
+async def test_a_gateway_that_shares_its_port_takes_no_connection_before_it_can_answer(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    log, port = SlowLog(), free_port()
+    async with running(postgres_dsn, log) as cluster:
+        user = await cluster.nobody.login("determined")
+        await a_search.tell(cluster, tmp_path)
+        async with served(cluster, log, port=port, reuse_port=True) as (address, _, _):
+            there = replace(user, base=address)
+            await until_it_answers(there, PATHS[0], 200)
+            log.may_read.clear()
+            joined = [AgentJoined("agent-1", (), "host", "1")]
+            await log.append("pool-spare", joined, expected_version=0, cause=Cause("a"))
+            second = log.as_seen_by_another()
+            async with served(cluster, second, port=port, reuse_port=True) as (_, ready, _):
+                async with asyncio.timeout(PATIENCE_S):
+                    await second.was_asked.wait()
+                # The kernel gives each new connection to one of those that listen.
+                asked = [await there.call("GET", PATHS[0], headers={"Connection": "close"}) for _ in range(40)]
+                assert {one.status for one in asked} == {200}
+                assert ready == []
+                log.may_read.set()
+                second.may_read.set()
+                await cluster.until(lambda: asyncio.sleep(0, ready), ["api"])
 
 
 async def test_tables_that_were_dropped_are_not_taken_for_an_empty_cluster_and_grow_again(

@@ -131,9 +131,9 @@ def _path(path: str) -> tuple[tuple[str, str], ...]:
 
 
 async def test_a_wrong_method_is_told_which_would_do(admin: Client) -> None:
-    answer = await admin.call("DELETE", "/api/v1/workspaces/1")
-    assert (answer.status, answer.headers["Allow"]) == (405, "GET, PATCH")
-    assert answer.error == "/api/v1/workspaces/1 does not take DELETE; use GET, PATCH"
+    answer = await admin.call("PUT", "/api/v1/workspaces/1")
+    assert (answer.status, answer.headers["Allow"]) == (405, "DELETE, GET, PATCH")
+    assert answer.error == "/api/v1/workspaces/1 does not take PUT; use DELETE, GET, PATCH"
 
 
 async def test_failures_have_one_form_for_each_kind_of_route(cluster: Running) -> None:

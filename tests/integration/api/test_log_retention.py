@@ -13,6 +13,7 @@ import pytest
 
 import resolute.api.measures.removals as removals_module
 from resolute.api.log_removal import ACTOR, LogRemoval
+from resolute.api.logs.queries import QUERIES as LOGS
 from resolute.api.measures.removals import Due, Removals
 from resolute.config.retention import RetentionPolicy
 from resolute.proto.errors import Unavailable
@@ -85,7 +86,7 @@ async def retained(dsn: str, **policy: Any) -> AsyncIterator[Retained]:
         removal = LogRemoval(
             Removals(gateway.pool, gateway.measured),
             gateway.logs,
-            gateway.read,
+            gateway.ports.of(LOGS),
             gateway.context.bus,
             RetentionPolicy(**policy),
             lambda: made[0].now if made else datetime(2026, 1, 1, tzinfo=UTC),

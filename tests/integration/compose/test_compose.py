@@ -126,13 +126,21 @@ def test_services_run_as_nobody_in_particular_on_file_systems_they_cannot_write(
     assert "CapEff:\t0000000000000000" in status
 
 
-def test_a_trial_that_is_under_way_outlives_all_that_surrounds_it(cluster: Composed) -> None:
+def test_a_trial_that_is_under_way_outlives_down_and_up_and_yesterdays_experiment_is_there_again(
+    cluster: Composed,
+) -> None:
+    until("retention is done", lambda: _checkpoints(cluster, 1) == {1}, 60)
+    yesterdays, password = _experiment(cluster), cluster.password
     file = cluster.home / "long.yaml"
     file.write_text(LONG)
     cluster.det("experiment", "create", str(file), str(MODEL))
     until("something is checkpointed", lambda: cluster.get("/api/v1/experiments/2/checkpoints")["checkpoints"], 60)
     cluster("down", check=False)  # the network that the trial is on cannot be removed
     cluster.up()
+    assert cluster.password == password
+    assert _experiment(cluster) == yesterdays
+    assert "ends after step 20" in cluster.det("trial", "logs", "1")
+    until("the agent is there", lambda: cluster.get("/api/v1/agents")["agents"], 60)
     until("the trial ends", lambda: _experiment(cluster, 2)["state"] == "STATE_COMPLETED", 120)
     (trial,) = cluster.get("/api/v1/experiments/2/trials")["trials"]
     assert trial["restarts"] == 0
@@ -156,13 +164,3 @@ def test_a_backup_that_is_put_back_has_all_that_was_there(cluster: Composed) -> 
     cluster.bytes_of("exec", "-T", "postgres", *restore, given=dump)
     cluster.up()
     assert cluster.get("/api/v1/experiments") == before
-
-
-def test_yesterdays_experiment_is_there_after_down_and_up(cluster: Composed) -> None:
-    before, password = cluster.get("/api/v1/experiments"), cluster.password
-    cluster("down")
-    cluster.up()
-    assert cluster.password == password
-    assert cluster.get("/api/v1/experiments") == before
-    assert "ends after step 20" in cluster.det("trial", "logs", "1")
-    until("the agent is there", lambda: cluster.get("/api/v1/agents")["agents"], 60)

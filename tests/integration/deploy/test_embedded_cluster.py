@@ -109,17 +109,30 @@ def local() -> Iterator[Local]:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Local]:
+def started() -> Iterator[tuple[Local, str]]:
+    """A cluster for several tests, and what `cluster-up` has printed."""
     local = Local()
-    started = local.up()
-    assert started.returncode == 0, started.stdout + started.stderr
+    done = local.up()
+    assert done.returncode == 0, done.stdout + done.stderr
+    yield local, done.stdout
+    local.close()
+
+
+@pytest.fixture
+def running(started: tuple[Local, str]) -> Local:
+    return started[0]
+
+
+@pytest.fixture(scope="module")
+def left_behind() -> Iterator[Local]:
+    """A cluster whose supervisor each of several tests kills, and which runs again after each of them but the last."""
+    local = Local()
     yield local
     local.close()
 
 
-def test_a_cluster_says_how_it_comes_up_and_where_it_is(local: Local) -> None:
-    done = local.up()
-    assert done.returncode == 0, done.stderr
+def test_a_cluster_says_how_it_comes_up_and_where_it_is(started: tuple[Local, str]) -> None:
+    local, printed = started
     for line in (
         "database made",
         "database ready",
@@ -127,7 +140,7 @@ def test_a_cluster_says_how_it_comes_up_and_where_it_is(local: Local) -> None:
         "gateway ready",
         f"is up at http://127.0.0.1:{local.port}",
     ):
-        assert line in done.stdout
+        assert line in printed
 
 
 def test_up_again_remembers_and_deleting_forgets(local: Local) -> None:
@@ -243,37 +256,42 @@ def test_logs_are_shown_without_secrets(running: Local) -> None:
         assert file.read_text().strip() not in done.stdout
 
 
-def test_what_a_dead_supervisor_left_behind_is_taken_over(local: Local) -> None:
-    assert local.up().returncode == 0
-    services = psutil.Process(local.pid("services"))
-    local.kill_supervisor()
-    assert processes.lives(services)
-    assert local.det("cluster-down").returncode == 0
-    assert not processes.lives(services)
+def kept_running(local: Local) -> None:
+    if processes.supervisor_pid(local.paths) is None:
+        assert local.up().returncode == 0
 
 
-def test_a_cluster_whose_supervisor_died_comes_up_again_where_it_was(local: Local) -> None:
-    assert local.up().returncode == 0
-    local.session().post("/api/v1/workspaces", {"name": "yesterday"})
-    before, services = cluster.load(local.paths), psutil.Process(local.pid("services"))
-    local.kill_supervisor()
-    done = local.up()
+def test_a_cluster_whose_supervisor_died_comes_up_again_where_it_was(left_behind: Local) -> None:
+    kept_running(left_behind)
+    left_behind.session().post("/api/v1/workspaces", {"name": "yesterday"})
+    before, services = cluster.load(left_behind.paths), psutil.Process(left_behind.pid("services"))
+    left_behind.kill_supervisor()
+    done = left_behind.up()
     assert done.returncode == 0, done.stderr
     assert "stopped what an earlier supervisor left behind: postgres, nats, services" in done.stdout
     assert not processes.lives(services)
-    assert cluster.load(local.paths) == before, "the ports are its own, and free again"
-    assert "yesterday" in local.workspaces()
+    assert cluster.load(left_behind.paths) == before, "the ports are its own, and free again"
+    assert "yesterday" in left_behind.workspaces()
 
 
-def test_a_cluster_whose_supervisor_died_can_be_begun_anew(local: Local) -> None:
-    assert local.up().returncode == 0
-    local.session().post("/api/v1/workspaces", {"name": "yesterday"})
-    postgres = psutil.Process(local.pid("postgres"))
-    local.kill_supervisor()
-    done = local.up("--delete-db")
+def test_a_cluster_whose_supervisor_died_can_be_begun_anew(left_behind: Local) -> None:
+    kept_running(left_behind)
+    left_behind.session().post("/api/v1/workspaces", {"name": "of long ago"})
+    postgres = psutil.Process(left_behind.pid("postgres"))
+    left_behind.kill_supervisor()
+    done = left_behind.up("--delete-db")
     assert done.returncode == 0, done.stderr
     assert not processes.lives(postgres)
-    assert "yesterday" not in local.workspaces()
+    assert "of long ago" not in left_behind.workspaces()
+
+
+def test_what_a_dead_supervisor_left_behind_is_taken_over(left_behind: Local) -> None:
+    kept_running(left_behind)
+    services = psutil.Process(left_behind.pid("services"))
+    left_behind.kill_supervisor()
+    assert processes.lives(services)
+    assert left_behind.det("cluster-down").returncode == 0
+    assert not processes.lives(services)
 
 
 def test_of_two_starts_at_once_one_is_told_of_the_other_and_leaves_it_alone(local: Local) -> None:

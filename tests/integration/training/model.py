@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
 from determined import pytorch
+from determined.exec._leave import FreshStart
 
 GLOBAL_BATCH_SIZE = 24
 RECORDS = 120
@@ -165,7 +166,7 @@ def leave(trial: Trial, notes: Notes, training: list[dict[str, Any]], path: path
     path.write_text(json.dumps(told))
 
 
-if __name__ == "__main__":
+def main() -> NoReturn:
     place = pathlib.Path(sys.argv[1])
     place.mkdir(parents=True, exist_ok=True)
     match sys.argv[2:]:
@@ -174,3 +175,8 @@ if __name__ == "__main__":
         case scenarios:
             for wanted in scenarios:
                 run(wanted, place)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    FreshStart().leave_after(main)  # as the rank of a trial class ends: a second of work sooner than Python would

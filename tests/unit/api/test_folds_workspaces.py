@@ -48,12 +48,12 @@ def test_a_workspace_has_projects() -> None:
     fold = with_a_workspace()
     fold.given(ProjectCreated(5, 2, "cats", "pictures of cats", 3), ProjectCreated(6, 2, "dogs", "", 4, immutable=True))
     assert fold.all(PROJECTS) == [
-        Project(5, 2, "cats", "pictures of cats", 3, immutable=False),
-        Project(6, 2, "dogs", "", 4, immutable=True),
+        Project(5, 2, "cats", "pictures of cats", 3, immutable=False, key="P5"),
+        Project(6, 2, "dogs", "", 4, immutable=True, key="P6"),
     ]
 
 
 def test_a_workspace_that_is_not_known_is_not_changed() -> None:
     fold = story()
     fold.given(WorkspaceChanged(2, {"name": "sight"}), WorkspaceChanged(2, {"shoe_size": 38}))
-    assert fold.count() == {"workspaces": 0, "projects": 0}
+    assert fold.count() == {"workspaces": 0, "projects": 0, "pins": 0}

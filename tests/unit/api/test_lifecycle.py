@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from resolute.api import lifecycle
+from resolute.api.kernel.cache import memory_rows
 from resolute.api.lifecycle import NAME, PAUSE_S, LifecycleLines
+from resolute.api.logs.lifecycle_memory import MemoryLifecycle
+from resolute.api.pools.projection import AGENTS, SLOTS
+from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS
+from resolute.api.trials.tables import RUNS, TRIALS
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.message import Cause, Event
@@ -19,11 +24,11 @@ from resolute.proto.pool import AgentJoined, AllocationRequested, AllocationStar
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
+NO_ROWS = memory_rows([ALLOCATIONS, PLACEMENTS, TRIALS, RUNS, AGENTS, SLOTS])
+
+
 class NoTables:
     """A read model that shows nothing."""
-
-    async def rows(self, sql: str, *args: Any) -> list[Any]:
-        return []
 
     async def catch_up(self) -> None:
         pass
@@ -37,7 +42,7 @@ class Stage:
         self.lines = self.begun_anew()
 
     def begun_anew(self) -> LifecycleLines:
-        self.lines = LifecycleLines(self.log, NoTables(), self.store)  # type: ignore[arg-type]
+        self.lines = LifecycleLines(self.log, NoTables(), MemoryLifecycle(NO_ROWS), self.store)  # type: ignore[arg-type]
         return self.lines
 
     async def store(self, lines: Sequence[LogLine]) -> None:

@@ -15,12 +15,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from pydantic import SecretStr
 
+from resolute.api.answering import application
 from resolute.api.call import Call
-from resolute.api.gateway import Gateway, application
+from resolute.api.gateway import Gateway
 from resolute.api.kernel.fields import JsonObject
 from resolute.api.kernel.messages import Empty, InBody, Input, Request
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.ports import Ports
+from resolute.api.kernel.whereabouts import PostgresPlaces
 from resolute.api.places import Places
 from resolute.api.request_body import AT_ONCE_BYTES
 from resolute.api.routing import SIGNED_IN, Principal
@@ -44,7 +46,7 @@ class OfOneUser(Gateway):
     def __init__(self) -> None:
         self.settings = ApiSettings(database_url="none", secret=SecretStr("s"))
         read: Any = SimpleNamespace(shown=0)
-        self.read, self.places = read, Places(read, Ports(read))
+        self.read, self.places = read, Places(read, Ports(read), PostgresPlaces(read, {}))
         self.uploads = Uploads()
 
     async def who(self, request: web.Request) -> Principal:

@@ -47,6 +47,9 @@ BY_OWNERS = {
     *("DeleteExperiment", "DeleteCheckpoints", "CheckpointsRemoveFiles", "PutExperimentRetainLogs"),
     *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace", "PutTrialRetainLogs"),
     *("DeleteModel", "DeleteModelVersion"),
+    *("PostWebhook", "PatchWebhook", "DeleteWebhook", "TestWebhook", "GetWebhookDeliveries"),
+    *("ArchiveWorkspace", "UnarchiveWorkspace", "DeleteWorkspace"),
+    *("PatchProject", "ArchiveProject", "UnarchiveProject", "DeleteProject", "MoveProject"),
 }
 
 BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"}
@@ -54,6 +57,7 @@ BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchChe
 BY_ADMINISTRATORS = {
     *("GetMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
     *("GetLogEvents", "GetLogAsides"),
+    *("GetClusterMessage", "SetClusterMessage", "DeleteClusterMessage"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
 }
 
@@ -61,7 +65,7 @@ ABOUT_A_USER = {"PatchUser", "SetUserPassword"}
 
 SEEN_BY_THE_TASK_TOO = {
     *("GetExperiment", "GetBestSearcherValidationMetric", "GetTrial", "GetCheckpoint", "GetTask", "GetAllocation"),
-    *("GetTaskContextDirectory", "GetRunMetadata", "GetCurrentTrialSearcherOperation"),
+    *("GetTaskContextDirectory", "GetRunMetadata", "GetCurrentTrialSearcherOperation", "PostWebhookEventData"),
 }
 
 READ_BY_MONITORING_SYSTEMS = {"ProcessMetrics", "StateMetrics", "MetricsDiscovery"}
@@ -75,6 +79,8 @@ THEIRS = {
     "workspace": Owned("workspace", "3", owner_id=2),
     "project": Owned("project", "3", owner_id=2),
     "model": Owned("model", "digits", owner_id=2),
+    "webhook": Owned("webhook", "1", owner_id=2),
+    "template": Owned("template", "small", owner_id=2),
     "job": Owned("job", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),

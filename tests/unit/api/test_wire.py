@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from resolute.api import wire
-from resolute.api.call import told
+from resolute.api.call import failure_of
 from resolute.proto.errors import Failed, InvalidConfig, NotFound, Refused, ResoluteError, Unavailable
 
 
@@ -42,6 +42,16 @@ def test_instants_are_in_utc_with_no_needless_digits() -> None:
 @hypothesis.given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)))
 def test_an_instant_comes_back_as_it_went(at: datetime) -> None:
     assert wire.instant(wire.timestamp(at), "at") == at
+
+
+@hypothesis.given(
+    st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)),
+    st.sampled_from([0, 7, 120_000, 120_001, 999_999]),
+    st.sampled_from([UTC, timezone(timedelta(hours=2))]),
+)
+def test_json_has_the_same_instants_as_text(at: datetime, microsecond: int, zone: timezone) -> None:
+    at = at.replace(microsecond=microsecond, tzinfo=zone)
+    assert wire.dumps([wire.json_instant(at)]) == wire.dumps([wire.timestamp(at)])
 
 
 def test_what_is_no_instant_is_told_so() -> None:
@@ -98,6 +108,6 @@ def test_keys_are_taken_in_both_spellings_and_documents_left_alone() -> None:
 
 
 def test_a_bug_of_another_service_is_told_as_an_outage_and_keeps_its_words_to_itself() -> None:
-    code, message = told(Failed("IndexError: tuple index out of range"))
+    code, message = failure_of(Failed("IndexError: tuple index out of range"))
     assert code == wire.UNAVAILABLE
     assert "IndexError" not in message

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from resolute.cli.login import Claim, claim
+from determined.common.client.claims import Claim, claim
 from resolute.cli.password import on_the_wire
 from resolute.cli.tokens import Logins, TokenStore
 

@@ -27,6 +27,13 @@ agent|a disable              : --all --drain --csv                            : 
 checkpoint|c list|ls         : 7 --best 2                                     : experiment_show:list_checkpoints
 checkpoint|c describe        : u-1                                            : checkpoint:describe
 checkpoint|c download        : u-1 -o out -q --mode master                    : checkpoint:download
+checkpoint|c delete          : u-1,u-2 --yes                                  : checkpoint:delete
+checkpoint|c rm              : u-1 --glob *.pt --yes                          : checkpoint:remove_files
+dev auth-token               :                                                : dev:auth_token
+dev curl|c                   : /api/v1/me -v                                  : dev:curl
+experiment|e move            : 7 vision digits                                : experiment:move
+experiment|e download        : 7 -o out --top-n 2 --sort-by loss -q : checkpoint:download_of_experiment
+trial|t support-bundle       : 1 -o out                                       : support_bundle:gather
 deploy|d local cluster-up    : --agents 2 --slots 4 --no-gpu --master-port 90 : deploy:cluster_up
 deploy|d local cluster-down  : --cluster-name c --delete-db                   : deploy:cluster_down
 deploy|d local master-up     : --storage-host-path /s                         : deploy:master_up
@@ -76,6 +83,10 @@ job|j explain                : 7 --json                                       : 
 master info                  : --json                                         : master:info
 master config                : --yaml                                         : master:config
 master config show           : --json                                         : master:config
+master cluster-message get   : --json                                         : cluster_message:get
+master cluster-message set   : -m soon -s 2026-01-31T12:00:00Z -d 24h         : cluster_message:set_
+master cluster-message set   : -m soon -e 2026-01-31T12:00:00Z                : cluster_message:set_
+master cluster-message clear : -c                                             : cluster_message:clear
 master logs                  : -f --tail 3                                    : master:logs_
 preview-search               : {here}                                         : search:preview
 resource-pool|rp list|ls     :                                                : job:list_pools
@@ -113,6 +124,13 @@ model|m register-version     : digits 11111111-1111-4111-8111-111111111111    : 
 model|m list-versions        : digits --json                                  : model:list_versions
 model|m describe-version     : digits 2                                       : model:describe_version
 model|m delete-version       : digits 2 --yes                                 : model:delete_version
+template|tpl                 :                                                : template:list_
+template|tpl list|ls         : -d                                             : template:list_
+template|tpl describe        : small                                          : template:describe
+template|tpl create          : small {here} -w vision                         : template:create
+template|tpl set             : small {here}                                   : template:set_
+template|tpl set-value config : small {here}                                  : template:set_config
+template|tpl remove|rm       : small                                          : template:remove
 user|u                       :                                                : user:list_
 user|u list|ls               : -a                                             : user:list_
 user|u login                 : ada                                            : user:login_
@@ -193,6 +211,12 @@ def test_every_level_has_help(path: tuple[str, ...], det: Callable[..., Any]) ->
     assert by_option.status == 0
     assert by_option.out == by_command.out
     assert by_option.out.startswith("usage: det")
+
+
+def test_det_deploy_is_the_older_name_of_a_part_of_det(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main.det_deploy(["local", "cluster-up", "--help"])
+    assert capsys.readouterr().out.startswith("usage: det deploy local cluster-up")
 
 
 def test_help_is_a_command_below_every_group(det: Callable[..., Any]) -> None:

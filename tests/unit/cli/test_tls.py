@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from determined.common.client.trust import Trust
 from resolute.cli import session as sessions
 from resolute.cli.errors import CliError, Unreachable
 from resolute.cli.session import Session
-from resolute.cli.trust import Trust
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 

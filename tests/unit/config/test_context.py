@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from determined.common.context import ContextFile, ContextProblem, read_context, to_model_definition
 from resolute.config import context
-from resolute.config.context import ContextFile, of_model_definition, read_context, to_model_definition
+from resolute.config.context import of_model_definition
 from resolute.proto.errors import InvalidConfig
 
 
@@ -80,7 +81,7 @@ def test_a_context_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -
     with (tmp_path / "big.bin").open("wb") as sparse:
         os.truncate(sparse.fileno(), 96 * 2**20)
     with pytest.raises(
-        InvalidConfig, match=r"at most 95 MB of files; found 96\.0 MB, the largest big\.bin.*\.detignore"
+        ContextProblem, match=r"at most 95 MB of files; found 96\.0 MB, the largest big\.bin.*\.detignore"
     ):
         read_context(tmp_path)
     (tmp_path / ".detignore").write_text("*.bin\n")
@@ -88,7 +89,7 @@ def test_a_context_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -
 
 
 def test_a_context_that_is_no_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match="context directory: expected a directory"):
+    with pytest.raises(ContextProblem, match="context directory: expected a directory"):
         read_context(tmp_path / "nope")
 
 

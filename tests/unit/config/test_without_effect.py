@@ -33,7 +33,6 @@ SAID: dict[str, Any] = {
             "proxy": {"scheme": "http", "host": "h", "port": 1},
             "dataset": {"project": "p", "repo": "r", "commit": "c", "branch": "b", "token": "t"},
         },
-        "webhooks": {"webhook_id": [1]},
     },
     "optimizations": {
         "mixed_precision": "O1",

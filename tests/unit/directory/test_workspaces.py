@@ -7,7 +7,7 @@ from functools import reduce
 import pytest
 
 from resolute.directory import workspaces
-from resolute.directory.workspaces import Workspaces
+from resolute.directory.spaces import Workspaces
 from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.identity import (
     ChangeWorkspace,
@@ -18,6 +18,7 @@ from resolute.proto.identity import (
     WorkspaceCreated,
 )
 from resolute.proto.message import Event
+from resolute.proto.spaces import WorkspacePinned
 
 
 def some_workspaces() -> Workspaces:
@@ -35,7 +36,11 @@ def test_a_new_cluster_has_a_workspace_and_an_old_one_is_left_as_it_is() -> None
 
 
 def test_projects_belong_to_a_workspace_that_takes_them() -> None:
-    assert project(2, "digits") == [ProjectCreated(2, 2, "digits", "", 2)]
+    [created] = project(2, "digits")
+    assert isinstance(created, ProjectCreated)
+    assert created == ProjectCreated(2, 2, "digits", "", 2, key=created.key)
+    assert created.key.startswith("DIG")
+    assert len(created.key) == 5
     with pytest.raises(Refused):
         project(1, "digits")
     with pytest.raises(NotFound):
@@ -44,7 +49,7 @@ def test_projects_belong_to_a_workspace_that_takes_them() -> None:
 
 @pytest.mark.parametrize("name", ["vision", "Vision"])
 def test_two_workspaces_never_share_a_name(name: str) -> None:
-    with pytest.raises(Refused, match="of that name exists"):
+    with pytest.raises(Refused, match="avoid names equal to other workspaces"):
         workspaces.decide(CreateWorkspace(name, 2), some_workspaces())
 
 
@@ -60,5 +65,12 @@ def test_only_what_changes_is_written() -> None:
     assert workspaces.decide(taken_away, some_workspaces()) == [
         WorkspaceChanged(2, {"name": "Vision", "default_compute_pool": ""})
     ]
-    with pytest.raises(Refused, match="cannot be changed"):
+    with pytest.raises(Refused, match="is immutable"):
         workspaces.decide(ChangeWorkspace(1, {"name": "mine"}), some_workspaces())
+
+
+def test_the_user_who_creates_a_workspace_has_it_pinned() -> None:
+    assert workspaces.decide(CreateWorkspace("sound", 7), some_workspaces()) == [
+        WorkspaceCreated(3, "sound", 7),
+        WorkspacePinned(3, 7),
+    ]

@@ -22,7 +22,7 @@ from determined.launch._gang_link import Link, LinkClosed
 from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
 from determined.launch._own_name import Unreachable, let_it_stand_for
 from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
-from determined.launch._verdict import ECHO_S, LOST, WELL, WORDS_MAX, Failure, LastWords, Verdict, heard
+from determined.launch._verdict import ECHO_S, LOST, WELL, WORDS_MAX, Failure, LastError, Verdict, failure_of
 from determined.launch._verdict import verdict as first_of
 from determined.launch._workers import Worker, Workers, wrapped
 
@@ -188,7 +188,7 @@ def test_the_chief_hears_every_launcher_that_has_something_to_say() -> None:
     for heard_together in ((2,), (1, 3)):
         for container in heard_together:
             others[container].send({"kind": "done"})
-        chief.hear((gang.links[container] for container in heard_together), now)
+        chief.receive((gang.links[container] for container in heard_together), now)
     assert chief.verdict(now) == WELL
     for link in (*gang.links.values(), *others.values()):
         link.close()
@@ -203,11 +203,11 @@ def test_a_launcher_tells_the_chief_how_many_of_its_ranks_still_run() -> None:
     chief.failed(failure(0, 10.0, "RuntimeError: Connection reset by peer"), 10.0)
     chief.running(0, 10.0)
     member.running(1, 10.0)
-    chief.hear([here], 10.0)
+    chief.receive([here], 10.0)
     assert chief.verdict(10.0 + ECHO_S - 0.1) is None
     member.failed(failure(1, 10.0, "RuntimeError: Connection reset by peer"), 10.0)
     member.running(0, 10.0)
-    chief.hear([here], 10.0)
+    chief.receive([here], 10.0)
     assert chief.look_again_s(10.0) < 1, "no rank is left, although the gang has eight slots"
     for link in (here, there):
         link.close()
@@ -234,7 +234,7 @@ def test_the_first_to_fail_by_itself_is_told_and_not_those_who_saw_it_go() -> No
 
 
 def test_a_failure_keeps_its_place_in_time_on_another_clock() -> None:
-    assert heard(BOOM.told(now=11.0), now=500.0).at == 499.5
+    assert failure_of(BOOM.as_message(now=11.0), now=500.0).at == 499.5
 
 
 def test_the_chief_listens_a_moment_for_the_one_that_came_first() -> None:
@@ -323,11 +323,11 @@ ZeroDivisionError: division by zero
 
 @pytest.mark.parametrize("prefix", ["", "[rank2]: "])
 def test_last_words_are_the_error_that_a_traceback_ends_in(prefix: str) -> None:
-    words = LastWords()
-    words.hear("loading", 1.0)
+    words = LastError()
+    words.read("loading", 1.0)
     assert words.at_end(2.0) == ("loading", 2.0)
     for line in TRACEBACK:
-        words.hear(prefix + line, 3.0)
+        words.read(prefix + line, 3.0)
     assert words.at_end(3.5) == ("ZeroDivisionError: division by zero", 3.0)
 
 
@@ -337,16 +337,16 @@ def test_a_rank_is_heard_out_however_its_last_words_are_written() -> None:
     rank = wrapped("3", [sys.executable, "-c", program])
     crew.start([Worker("rank 3", rank, {"PYTHONIOENCODING": "utf-8"})])
     while not crew.over:
-        crew.hear(select.select(crew.sources(), [], [], 1)[0])
+        crew.receive(select.select(crew.sources(), [], [], 1)[0])
     crew.end()
     (failure,) = crew.failures
     assert (failure.who, failure.code, len(failure.words)) == ("rank 3", 1, WORDS_MAX)
 
 
 def test_a_traceback_that_the_program_got_over_is_not_what_it_ended_of() -> None:
-    words = LastWords()
+    words = LastError()
     for line in [*TRACEBACK, "no space left"]:
-        words.hear(line, 3.0)
+        words.read(line, 3.0)
     assert words.at_end(60.0) == ("no space left", 60.0)
 
 
@@ -376,7 +376,7 @@ sys.exit(1)
 
 def until_over(crew: Workers) -> None:
     while not crew.over:
-        crew.hear(select.select(crew.sources(), [], [], 1)[0])
+        crew.receive(select.select(crew.sources(), [], [], 1)[0])
 
 
 def test_a_rank_that_failed_is_not_stopped_by_torchs_launcher_before_it_has_ended_by_itself(
@@ -425,7 +425,7 @@ def test_ranks_are_sent_sigterm_at_once_when_the_cluster_stops_their_launcher(
     crew = Workers("agent-1")
     crew.start([Worker("a worker", program, {}, starts_ranks)])
     while not Path("ready").exists():
-        crew.hear(select.select(crew.sources(), [], [], 0.01)[0])
+        crew.receive(select.select(crew.sources(), [], [], 0.01)[0])
     began_at = time.monotonic()
     crew.stop(60)
     crew.end()
@@ -484,7 +484,7 @@ def test_no_rank_runs_once_all_have_ended_although_their_launcher_has_not(
     most = 0
     try:
         while len(crew.begun) < 3 or crew.running:
-            crew.hear(select.select(crew.sources(), [], [], 1)[0])
+            crew.receive(select.select(crew.sources(), [], [], 1)[0])
             most = max(most, crew.running)
             assert not crew.over
         assert most > 0

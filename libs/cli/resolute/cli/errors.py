@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from determined.common.client.problems import ClientError as CliError
 
-class CliError(Exception):
-    """The command failed; the message is shown after `Failed to <do this>:`."""
+__all__ = ["ApiError", "CliError", "NotFound", "Unauthenticated", "Unreachable"]
 
 
 class Unreachable(CliError):

@@ -1,49 +1,18 @@
-"""Logging in: which user a command acts as, and where the token comes from.
-
-In this order: `-u`; DET_USER with DET_PASS; the active user of the token store; DET_USER with
-DET_USER_TOKEN, as inside a task; and at last the user `determined` with an empty password.
-"""
+"""Logging in: a session for a command, as the user that `claim` finds."""
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
-from dataclasses import dataclass
 
+from determined.common.client.claims import DEFAULT_USER as DEFAULT_USER
+from determined.common.client.claims import Claim, claim
 from resolute.cli import address, password
 from resolute.cli.errors import ApiError, CliError, NotFound, Unauthenticated
 from resolute.cli.session import Session
-from resolute.cli.tokens import Logins, TokenStore
+from resolute.cli.tokens import TokenStore
 
 WIRE_VERSION = "0.38.1"
-DEFAULT_USER = "determined"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The user that a command acts as, with the password or token, where these were given; otherwise the command
-    asks."""
-
-    user: str
-    password: str | None = None
-    token: str | None = None
-
-
-def claim(given: str | None, logins: Logins, environment: Mapping[str, str] = os.environ) -> Claim:
-    name, secret = environment.get("DET_USER") or None, environment.get("DET_PASS")
-    if given:
-        known = secret if given == name else None
-        return Claim(given, _blank_for_default(given, known), logins.tokens.get(given))
-    if name and secret is not None:
-        return Claim(name, secret, logins.tokens.get(name))
-    if logins.active_user:
-        active = logins.active_user
-        return Claim(active, _blank_for_default(active, None), logins.tokens.get(active))
-    if name and (token := environment.get("DET_USER_TOKEN")):
-        return Claim(name, token=token)
-    return Claim(DEFAULT_USER, "", logins.tokens.get(DEFAULT_USER))
 
 
 def session(args: Namespace) -> Session:
@@ -74,10 +43,6 @@ def warn_of_another_version(master: str) -> None:
         raise CliError(f"{master} answers, but it is no master: it has no /info") from None
     if version != WIRE_VERSION:
         print(f"Warning: the master speaks {version}, this client {WIRE_VERSION}", file=sys.stderr)
-
-
-def _blank_for_default(user: str, known: str | None) -> str | None:
-    return "" if known is None and user == DEFAULT_USER else known
 
 
 def _still_good(opened: Session) -> bool:

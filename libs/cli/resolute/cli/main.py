@@ -1,4 +1,4 @@
-"""The entry points `det` and `resolute`: read the words, run the command, say plainly what failed."""
+"""The entry points `det`, `det-deploy` and `resolute`: read the words, run the command, say plainly what failed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def det(argv: Sequence[str] | None = None) -> int:
     from resolute.cli.surface import DET
 
     return run(DET, sys.argv[1:] if argv is None else argv)
+
+
+def det_deploy(argv: Sequence[str] | None = None) -> int:
+    """`det-deploy`, the older name of `det deploy`."""
+    return det(["deploy", *(sys.argv[1:] if argv is None else argv)])
 
 
 def resolute(argv: Sequence[str] | None = None) -> int:

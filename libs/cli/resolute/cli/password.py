@@ -1,20 +1,12 @@
-"""How a password travels: never as typed, but as the salted sha512 that every client of this wire sends."""
+"""Asking for a password at the terminal."""
 
 from __future__ import annotations
 
 import getpass
-import hashlib
 import sys
 
+from determined.common.client.password import on_the_wire as on_the_wire
 from resolute.cli.errors import CliError
-
-_SALT = "GubPEmmotfiK9TMD6Zdw"
-
-
-def on_the_wire(password: str) -> str:
-    """The hex digest sent with `isHashed: true`; the empty password stays empty."""
-    return hashlib.sha512((_SALT + password).encode()).hexdigest() if password else ""
-
 
 LOG_IN = "set DET_USER and DET_PASS"
 

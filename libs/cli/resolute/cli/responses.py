@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from determined.common.client.wire import lines
 from resolute.cli.errors import ApiError, NotFound, Unauthenticated, Unreachable
 
 
@@ -38,23 +39,10 @@ def error_message(content: bytes) -> str:
 
 def results(response: http.client.HTTPResponse, master: str) -> Iterator[Any]:
     try:
-        for line in _lines(response):
+        for line in lines(response):
             document = json.loads(line)
             if "error" in document:
                 raise refusal(int(document["error"].get("httpCode") or 500), line)
             yield document["result"]
     except (OSError, http.client.HTTPException, json.JSONDecodeError) as error:
         raise Unreachable(f"the stream from {master} broke off: {error}") from error
-
-
-def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """The lines of a body as they arrive.
-
-    Not the response's own readline: over chunks it takes a connection that broke for the end of the body.
-    """
-    rest = b""
-    while piece := response.read1(1 << 16):
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from (line for line in whole if line.strip())
-    if rest.strip():
-        yield rest

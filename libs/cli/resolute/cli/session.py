@@ -13,12 +13,13 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
+from determined.common.client.trust import NamedHTTPSConnection, Trust
+from determined.common.client.wire import encode_query as encode_query
 from resolute.cli import responses
 from resolute.cli.errors import Unreachable
 from resolute.cli.terminal import Progress
-from resolute.cli.trust import NamedHTTPSConnection, Trust
 
 Query = Mapping[str, Any]
 
@@ -210,17 +211,6 @@ def _seconds_of(retry_after: str | None) -> float:
     """What a Retry-After header asks for, within bounds; 0 where there is none, or a date."""
     text = (retry_after or "").strip()
     return min(float(text), _RETRY_AFTER_MAX_S) if text.isdecimal() and len(text) < 10 else 0.0
-
-
-def encode_query(query: Query) -> str:
-    """Unset values left out, lists as repeated keys, booleans in lower case."""
-    pairs = [
-        (key, str(each).lower() if isinstance(each, bool) else str(each))
-        for key, value in query.items()
-        if value is not None
-        for each in (value if isinstance(value, list | tuple) else [value])
-    ]
-    return urlencode(pairs)
 
 
 def _may_repeat(method: str, error: BaseException | None) -> bool:

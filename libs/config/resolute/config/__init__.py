@@ -21,6 +21,7 @@ from .rungs import most_apart, most_rungs, rung_lengths
 from .searcher import HALVING, OPEN_TRIALS_MAX, SearcherConfig
 from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
 from .slots import Slots, slots_of
+from .stated import Stated
 
 __all__ = [
     "HALVING",
@@ -35,6 +36,7 @@ __all__ = [
     "SearcherConfig",
     "Slots",
     "Space",
+    "Stated",
     "changed",
     "changed_yaml",
     "check_entrypoint",

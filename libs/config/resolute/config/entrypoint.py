@@ -98,7 +98,7 @@ def _missing_from_python(words: Sequence[str], files: frozenset[str]) -> str | N
 
 
 def _missing_from_launcher(words: Sequence[str], files: frozenset[str]) -> str | None:
-    """`determined.launch.X [overrides --] (--trial module:Class | script …)`; other modules are not ours to know."""
+    """`determined.launch.X [overrides --] (--trial module:Class | script …)`; of other modules nothing is known."""
     if not words or not words[0].startswith("determined.launch."):
         return None
     rest = list(words[1:])

@@ -20,6 +20,7 @@ from .problems import Problems, nearest, one_of, quote
 from .retention import RetentionPolicy
 from .storage_fields import clusters_storage
 from .unsupported import without_unsupported
+from .webhooks import WebhookSettings
 
 __all__ = ["MasterConfig", "Provider", "ResourcePool", "Scheduler", "TaskContainerDefaults", "parse_master"]
 
@@ -100,6 +101,7 @@ class MasterConfig(Section):
     checkpoint_storage: dict[str, Any] | None = None
     task_container_defaults: TaskContainerDefaults = TaskContainerDefaults()
     retention_policy: RetentionPolicy = RetentionPolicy()
+    webhooks: WebhookSettings = WebhookSettings()
 
     @model_validator(mode="after")
     def _pools_fit_together(self) -> MasterConfig:

@@ -18,8 +18,8 @@ _LONGEST_QUOTE = 60
 class Problems:
     """Problems and warnings in the order met, each with the path of the field it is about.
 
-    `places` maps the last part of known paths to the whole, so that a field written at the wrong depth
-    (`slots_per_trial` at the top) can be told where it belongs.
+    `places` maps the last part of known paths to the whole, so that the message for a field at the wrong depth
+    (`slots_per_trial` at the top) can say where the field belongs.
     """
 
     places: Mapping[str, str] = field(default_factory=dict)

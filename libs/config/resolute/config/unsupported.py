@@ -46,7 +46,6 @@ _METRICS = (
     "metrics token. Write true, or remove it."
 )
 _ONE_MANAGER = "is not supported: a cluster has one resource manager. Remove it."
-_WEBHOOKS = "is not supported: there are no webhooks yet. Remove it."
 _PORTS = "is not supported. Set the variable of your library with task_container_defaults.environment_variables."
 _FILES = "is not supported: each service brings its own files. Remove it."
 _INTERACTIVE = "is not supported: there are no notebooks, TensorBoards or shells yet. Remove it."
@@ -137,7 +136,6 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "telemetry.otel_endpoint": Unsupported(_TRACES),
     "observability": Unsupported(_METRICS),
     "observability.enable_prometheus": Unsupported(_METRICS, (True,)),
-    "webhooks": Unsupported(_WEBHOOKS),
     "integrations": Unsupported("is not supported: there is no integration with Pachyderm. Remove it."),
     "ui_customization": Unsupported("is not supported: there is no web page yet. Remove it."),
     "scim": Unsupported(_SIGN_IN),

@@ -33,7 +33,6 @@ ANYWHERE = (
     WithoutEffect("pbs", _SLURM),
     WithoutEffect("environment.proxy_ports", "has no effect: no port of a trial is reached through the gateway yet"),
     WithoutEffect("integrations.pachyderm", "has no effect: there is no integration with Pachyderm"),
-    WithoutEffect("integrations.webhooks", "has no effect: there are no webhooks yet"),
     WithoutEffect("optimizations.mixed_precision", "has no effect: use torch.amp in the code of the trial", "O0"),
     WithoutEffect("optimizations.average_training_metrics", "has no effect: they always are averaged", True),
     WithoutEffect("optimizations.grad_updates_size_file", _OPTIMIZATION),

@@ -1,10 +1,10 @@
 """The first thing an agent's container does: be one of the cluster's agents, give up being root, and become the agent.
 
-The keys of all agents that there may be lie in one folder. A container is the first of them that no other container
-on this host is, which a lock beside its key tells: the kernel lets go of it when the container ends.
+The keys of all possible agents are in one folder. The container becomes the first agent that no other container on this
+host is. A lock on a file beside the key shows which are taken; the kernel releases it when the container ends.
 
-Docker's socket belongs to a group that has another number on every host. So the container begins as root, looks whose
-the socket is, and goes on as nobody in particular who is in that group.
+Docker's socket belongs to a group whose number differs from host to host. So the container starts as root, looks which
+group owns the socket, and continues as an unprivileged user in that group.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def main() -> None:
     name = claim(KEYS, WORK)
     cluster_id = json.loads((KEYS / "cluster.json").read_text())["id"]
     command = [sys.executable, "-m", "resolute.agent"]
-    os.execve(command[0], command, {**told(name, cluster_id), **os.environ})
+    os.execve(command[0], command, {**settings_of(name, cluster_id), **os.environ})
 
 
-def told(name: str, cluster_id: str) -> Mapping[str, str]:
+def settings_of(name: str, cluster_id: str) -> Mapping[str, str]:
     """The agent's environment, unless variables of the container override it."""
     return {
         "RESOLUTE_AGENT_ID": name,

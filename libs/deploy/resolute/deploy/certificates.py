@@ -52,8 +52,8 @@ def alternatives(names: Sequence[str]) -> str:
 
 def names_in(file: Path) -> list[str]:
     """The names and addresses that a certificate is for, names first."""
-    told = _openssl("x509", "-in", file, "-noout", "-ext", "subjectAltName")
-    return [name for kind in ("DNS:", "IP Address:") for name in re.findall(rf"{kind}([^\s,]+)", told)]
+    printed = _openssl("x509", "-in", file, "-noout", "-ext", "subjectAltName")
+    return [name for kind in ("DNS:", "IP Address:") for name in re.findall(rf"{kind}([^\s,]+)", printed)]
 
 
 def is_self_signed(file: Path) -> bool:

@@ -273,8 +273,8 @@ def _paths_of_tasks(paths: ClusterPaths, cluster: Cluster) -> dict[str, str]:
 
 
 def _trusting(cluster: Cluster, agent: AgentPart) -> dict[str, str]:
-    """How tasks know the gateway: by its own certificate where nobody else vouches for it, and by a name in it where it
-    is not for the address at which they call."""
+    """What tasks need to trust the gateway: its certificate, where no authority has signed it; and a name to check,
+    where the certificate is not for the address that the tasks use."""
     if cluster.tls_cert is None or not cluster.tls_cert.is_file():
         return {}
     host = urlsplit(cluster.url_of(agent)).hostname or ""

@@ -342,8 +342,8 @@ def _described(args: ClusterUp, paths: ClusterPaths, known: Cluster | None) -> t
     own = (wanted.port, wanted.nats_port)
     ports = metrics.ports(cluster.process_names(wanted), remembered, args.metrics_port, own)
     wanted = replace(wanted, metrics_ports=ports)
-    told = args.initial_user_password or os.environ.get(environment_settings.PASSWORD)
-    password = told or config.security.initial_user_password.get_secret_value() or None
+    initial = args.initial_user_password or os.environ.get(environment_settings.PASSWORD)
+    password = initial or config.security.initial_user_password.get_secret_value() or None
     return (replace(wanted, id=known.id) if known else wanted), password
 
 

@@ -113,8 +113,8 @@ def submit_and_follow(command: Sequence[str]) -> int | None:
         assert running.stdout is not None
         for line in running.stdout:
             print(line, end="", flush=True)
-            if experiment_id is None and (told := re.search(r"Created experiment (\d+)", line)):
-                experiment_id = int(told[1])
+            if experiment_id is None and (created := re.search(r"Created experiment (\d+)", line)):
+                experiment_id = int(created[1])
     return experiment_id
 
 

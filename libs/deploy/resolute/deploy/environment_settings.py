@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 from resolute.agent import runtimes
 from resolute.agent.inherited_variables import inheritable
 from resolute.api.settings import ApiSettings
+from resolute.directory.settings import DirectorySettings
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.scheduler.provisioner.settings import LocalSettings
 from resolute.scheduler.settings import SchedulerSettings
@@ -26,6 +27,7 @@ AGENT = "RESOLUTE_AGENT_"
 MODELS: tuple[tuple[str, type[BaseSettings]], ...] = (
     ("RESOLUTE_API_", ApiSettings),
     (AGENT, runtimes.Settings),
+    ("RESOLUTE_DIRECTORY_", DirectorySettings),
     ("RESOLUTE_SCHEDULER_", SchedulerSettings),
     ("RESOLUTE_PROVIDER_", LocalSettings),
     (PREFIX, Settings),
@@ -36,6 +38,7 @@ HOST, PASSWORD = "RESOLUTE_API_HOST", "RESOLUTE_API_INITIAL_USER_PASSWORD"
 SEPARATE, TLS_CERT = "RESOLUTE_SEPARATE_SERVICES", "RESOLUTE_API_TLS_CERT"
 HEALTH_HOST, AGENT_HEALTH_HOST = "RESOLUTE_HEALTH_HOST", "RESOLUTE_AGENT_HEALTH_HOST"
 TLS_KEY, LOG_LEVEL = "RESOLUTE_API_TLS_KEY", "RESOLUTE_LOG_LEVEL"
+WEBHOOKS = "RESOLUTE_DIRECTORY_WEBHOOKS"
 LAUNCH_ERROR, DEFAULT_TASK = "RESOLUTE_API_LAUNCH_ERROR", "RESOLUTE_API_DEFAULT_TASK"
 MASTER_CERT, MASTER_CERT_NAME = "RESOLUTE_AGENT_MASTER_CERT_FILE", "RESOLUTE_AGENT_MASTER_CERT_NAME"
 MOUNTS = "RESOLUTE_AGENT_DOCKER_BIND_MOUNTS"

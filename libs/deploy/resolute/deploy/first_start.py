@@ -1,7 +1,7 @@
 """The first start of a cluster in containers: makes its identity, secrets, keys and certificates.
 
 `python -m resolute.deploy.first_start FOLDER DATA` makes what is missing and leaves what is there, so it may run at
-each start. `FOLDER/authority` is the whole of it and nobody's but this program's; every other folder is an excerpt for
+each start. `FOLDER/authority` holds everything, and only this program reads it. Every other folder is an excerpt for
 one kind of reader, written anew each time, and is mounted into that reader's containers alone.
 
 | folder | holds | for |
@@ -14,10 +14,10 @@ one kind of reader, written anew each time, and is mounted into that reader's co
 | `agents` | the agents' nkeys, the cluster's id, the metrics token | agents |
 | `metrics` | the metrics token | Prometheus |
 | `grafana` | the password of Grafana's `admin` | Grafana |
-| `trust` | the authority's certificate | agents, and whoever calls the gateway |
+| `trust` | the authority's certificate | agents, and clients of the gateway |
 
-Whoever speaks to NATS has the authority's certificate too. The folders in `DATA`, which the others keep their data in,
-are given to those others.
+Every client of NATS has the authority's certificate too. The folders in `DATA`, in which the other containers keep
+their data, are given to the users of those containers.
 """
 
 from __future__ import annotations

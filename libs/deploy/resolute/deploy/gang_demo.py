@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 demo.show(trained)
                 hosts = hosts_of(trained)
                 Console().print(table(hosts))
-                result = told(trained, hosts, time.monotonic() - began_at)
+                result = summary(trained, hosts, time.monotonic() - began_at)
                 if not args.down:
                     demo.where_next(trained, url, NAME, args.data_dir)
         finally:
@@ -125,7 +125,7 @@ def table(hosts: Mapping[str, Host]) -> Table:
     return made
 
 
-def told(trained: Trained, hosts: Mapping[str, Host], took_s: float) -> str:
+def summary(trained: Trained, hosts: Mapping[str, Host], took_s: float) -> str:
     """The last line: what the ranks have learnt together."""
     ranks = sum(len(host.ranks) for host in hosts.values())
     agents = len({host.agent for host in hosts.values()})

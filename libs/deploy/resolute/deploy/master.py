@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from resolute.config.master import Database, MasterConfig, parse_master
 from resolute.config.pools import TaskContainerDefaults
+from resolute.config.webhooks import WebhookSettings
 from resolute.deploy import environment_settings
 from resolute.proto.errors import Refused
 
@@ -68,9 +69,15 @@ def variables(config: MasterConfig) -> dict[str, str]:
         environment_settings.LAUNCH_ERROR: None if config.launch_error else json.dumps(False),
         environment_settings.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
         environment_settings.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
+        environment_settings.WEBHOOKS: None if config.webhooks == WebhookSettings() else _webhooks(config.webhooks),
         environment_settings.DEFAULT_TASK: None if task is None else task.model_dump_json(),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _webhooks(webhooks: WebhookSettings) -> str:
+    key = webhooks.signing_key.get_secret_value()
+    return json.dumps({**webhooks.model_dump(mode="json"), "signing_key": key})
 
 
 def database_url(db: Database) -> str:

@@ -53,12 +53,12 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_checkpoints": "off",
 }
-"""A cluster of one host: few connections, no replicas, memory for the models rather than for us."""
+"""A cluster of one host: few connections, no replicas, most of the memory left to training."""
 
 
 def data_dir(paths: ClusterPaths) -> Path:
-    """Where the database lives: in the cluster's directory, or, for a root whose home nobody else may enter, under
-    /var/lib, for the user that Postgres then runs as has to get there."""
+    """The database's directory: in the cluster's own; under /var/lib if the cluster runs as root and its directory lies
+    where the user that Postgres then runs as may not enter."""
     inside = paths.root / "postgres"
     if os.geteuid() != 0 or inside.exists() or enterable(paths.root):
         return inside

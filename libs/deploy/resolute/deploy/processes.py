@@ -54,10 +54,10 @@ def supervisor_pid(paths: ClusterPaths) -> int | None:
 
 def statuses(paths: ClusterPaths) -> list[ChildStatus]:
     try:
-        told = json.loads(paths.status.read_text())["children"]
+        children = json.loads(paths.status.read_text())["children"]
     except (OSError, ValueError, KeyError):
         return []
-    return [ChildStatus(name=name, **{**child, "argv": tuple(child["argv"])}) for name, child in told.items()]
+    return [ChildStatus(name=name, **{**child, "argv": tuple(child["argv"])}) for name, child in children.items()]
 
 
 def start_supervisor(paths: ClusterPaths, plan: str) -> subprocess.Popen[bytes]:
@@ -95,8 +95,8 @@ def stop_leftovers(paths: ClusterPaths) -> list[str]:
 
 
 def note_planned_end(paths: ClusterPaths, agents: frozenset[str] | None = None) -> None:
-    """Write down beside every task that runs for these agents, or for all, that its end is planned: the next agent says
-    so in the task's log, where it would report an end that nobody can explain."""
+    """Note beside every task of these agents, or of all, that its end is planned. The next agent then says so in the
+    task's log instead of reporting an end without a known cause."""
     named = [paths.agent(name) for name in agents] if agents is not None else (paths.root / "agents").glob("*")
     for work_dir in (*named, *(paths.instances.glob("*/*") if agents is None else ())):
         for folder in work_dir.glob("tasks/*"):

@@ -117,18 +117,18 @@ def _check(supervisor: subprocess.Popen[bytes], paths: ClusterPaths, before: Mar
 def _parts(cluster: Cluster) -> tuple[dict[str, bool], str]:
     """Which parts serve, in the order they come up; and how far the gateway's tables have grown, while they grow."""
     if cluster.separate:
-        status, told = get(cluster.url, "/api/v1/master")
-        return {"gateway": status == http.HTTPStatus.OK}, _growth(told)
-    _, told = get(f"http://{metrics.address(cluster, 'services', here=True)}", "/ready")
+        status, page = get(cluster.url, "/api/v1/master")
+        return {"gateway": status == http.HTTPStatus.OK}, _growth(page)
+    _, page = get(f"http://{metrics.address(cluster, 'services', here=True)}", "/ready")
     names = {"log": "database", "bus": "bus", "services": "gateway"}
-    return {shown: bool(told.get(name)) for name, shown in names.items()}, ", ".join(
-        f"{name}: {text}" for name, text in dict(told.get("progress") or {}).items()
+    return {shown: bool(page.get(name)) for name, shown in names.items()}, ", ".join(
+        f"{name}: {text}" for name, text in dict(page.get("progress") or {}).items()
     )
 
 
-def _growth(told: dict[str, Any]) -> str:
+def _growth(page: dict[str, Any]) -> str:
     """How far a gateway is whose tables are still growing, and which therefore answers no requests yet."""
-    error = told.get("error")
+    error = page.get("error")
     message = str(error.get("error", "")) if isinstance(error, dict) else ""
     return message if "growing" in message else ""
 
@@ -147,12 +147,12 @@ def get(url: str, path: str) -> tuple[int, dict[str, Any]]:
     try:
         connection.request("GET", path)
         response = connection.getresponse()
-        told = json.loads(response.read())
+        page = json.loads(response.read())
     except (OSError, http.client.HTTPException, ValueError):
         return 0, {}
     finally:
         connection.close()
-    return response.status, told if isinstance(told, dict) else {}
+    return response.status, page if isinstance(page, dict) else {}
 
 
 def _give_up_if_hopeless(paths: ClusterPaths, status: ChildStatus, before: Marks) -> None:

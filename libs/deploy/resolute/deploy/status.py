@@ -87,7 +87,7 @@ def look(paths: ClusterPaths, cluster: Cluster) -> ClusterStatus:
     others = ["postgres", "nats", *(name for name in process_names(cluster) if name not in names)]
     services = tuple(_process(cluster, name, children) for name in others)
     every = [*services, *(agent.process for agent in agents)]
-    status, told = get(cluster.url, "/info") if supervisor is not None else (0, {})
+    status, page = get(cluster.url, "/info") if supervisor is not None else (0, {})
     return ClusterStatus(
         name=cluster.name,
         id=cluster.id,
@@ -95,7 +95,7 @@ def look(paths: ClusterPaths, cluster: Cluster) -> ClusterStatus:
         ready=status == http.HTTPStatus.OK and all(one.state in ("ready", "running") for one in every),
         supervisor_pid=supervisor,
         address=cluster.url,
-        version=str(told.get("version", "")),
+        version=str(page.get("version", "")),
         release=version("resolute"),
         data_dir=str(paths.root),
         storage=cluster.storage,

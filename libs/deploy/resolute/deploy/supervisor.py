@@ -162,7 +162,7 @@ class Supervisor:
     def _tell(self) -> None:
         """Writes which processes run, for `cluster-up` while it waits, and for the next supervisor if this one is
         killed."""
-        told = {
+        statuses = {
             name: {
                 "pid": running.process.pid if running.process else None,
                 "argv": running.child.argv,
@@ -175,7 +175,7 @@ class Supervisor:
         }
         beside = self._status_file.with_suffix(".new")
         try:
-            beside.write_text(json.dumps({"supervisor": os.getpid(), "children": told}, indent=1))
+            beside.write_text(json.dumps({"supervisor": os.getpid(), "children": statuses}, indent=1))
             beside.replace(self._status_file)
         except OSError as error:
             say(f"cannot write {self._status_file}: {error}")

@@ -1,9 +1,9 @@
-"""How a forked task ends: as the interpreter does, but for what its parent had imported.
+"""How a task ends: as the interpreter does, but for the large packages that it was started with or has imported.
 
-Taking that apart, module by module, would first copy all of it: a quarter of a second of processor time with torch, for
-memory that the kernel takes back in no time. So the task's own modules are taken apart and everything is flushed, and
-then the process ends. A task that has loaded native libraries of its own, which may have work to do at the end, or has
-threads that would run on while its modules are taken apart, ends as any other does.
+Taking those apart, module by module, costs a second of processor time with torch, and in a fork it would first copy all
+of them, for memory that the kernel takes back in no time. So the task's own modules are taken apart and everything is
+flushed, and then the process ends. A task that has loaded native libraries of its own, which may have work to do at the
+end, or has threads that would run on while its modules are taken apart, ends as any other does.
 """
 
 from __future__ import annotations
@@ -23,17 +23,21 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NoReturn
 
+PACKAGES = ("torch", "numpy", "horovod")
+"""The packages whose native libraries have nothing to do at the end, once the functions of `atexit` have run."""
+SYSTEM = ("/lib", "/usr/lib")
+OBSERVERS = ("LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION", "NVTX_INJECTION", "NSYS_", "ROCP_", "HSA_TOOLS_LIB")
+"""Beginnings of the names of environment variables by which profilers and checkers of memory are put into a process.
+They write what they found when it ends the usual way."""
 
-class Inheritance:
-    """What a fork has from its parent, noted when it begins."""
+
+class FreshStart:
+    """A task in a process that was started for it, noted before its own modules are imported."""
 
     def __init__(self) -> None:
         self.libraries = _libraries()
         self.folder = os.path.join(os.getcwd(), "")
         """Where the task's own modules will be; it may well be elsewhere at the end."""
-        # What the parent's own objects do at the end is not for each of its forks to do.
-        for finalizer in list(getattr(weakref.finalize, "_registry", ())):
-            finalizer.atexit = False
 
     def leave_after(self, work: Callable[[], NoReturn]) -> NoReturn:
         """Do `work`, which raises SystemExit, and end with its exit code."""
@@ -41,7 +45,7 @@ class Inheritance:
             work()
         except SystemExit as wish:
             threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are not daemons
-            if _libraries() != self.libraries or _threads_of_its_own():
+            if self._has_libraries_of_its_own() or _threads_of_its_own():
                 raise
             code = _code(wish)
             self._take_apart()
@@ -52,6 +56,12 @@ class Inheritance:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGINT)
             raise
+
+    def _has_libraries_of_its_own(self) -> bool:
+        if any(value and name.startswith(OBSERVERS) for name, value in os.environ.items()):
+            return True
+        known = _known_folders()
+        return not all(f"/{file}".startswith(known) for file in _libraries() - self.libraries)
 
     def _take_apart(self) -> None:
         threading._shutdown()  # type: ignore[attr-defined]
@@ -75,7 +85,27 @@ class Inheritance:
 
     def _holds(self, module: ModuleType) -> bool:
         file = getattr(module, "__file__", None)
-        return isinstance(file, str) and file.startswith(self.folder)
+        return isinstance(file, str) and file.startswith(self.folder) and "/site-packages/" not in file
+
+
+class Inheritance(FreshStart):
+    """What a fork has from its parent, noted when it begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # What the parent's own objects do at the end is not for each of its forks to do.
+        for finalizer in list(getattr(weakref.finalize, "_registry", ())):
+            finalizer.atexit = False
+
+    def _has_libraries_of_its_own(self) -> bool:
+        return _libraries() != self.libraries
+
+
+def _known_folders() -> tuple[str, ...]:
+    """Where the system's libraries and those of PACKAGES are. Wheels have a second folder beside the package."""
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in PACKAGES)
+    packages = [os.path.dirname(file) for file in files if file]
+    return tuple(f"{folder}{ending}/" for folder in (*SYSTEM, *packages) for ending in ("", ".libs"))
 
 
 def _libraries() -> frozenset[str]:

@@ -9,12 +9,13 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from determined import constants, errors, util
 from determined._info import ClusterInfo, get_cluster_info
 from determined._invalid_hp import InvalidHP
 from determined.exec import _hopeless
+from determined.exec._leave import FreshStart
 
 if TYPE_CHECKING:
     from determined.pytorch import PyTorchTrial
@@ -114,6 +115,10 @@ def _train(trial_class: type[PyTorchTrial], info: ClusterInfo) -> None:
         trainer.fit(**fit_arguments(config, context), latest_checkpoint=info.latest_checkpoint)
 
 
+def _exit_with_its_code() -> NoReturn:
+    sys.exit(main())
+
+
 if __name__ == "__main__":
     sys.path.insert(0, os.getcwd())
-    sys.exit(main())
+    FreshStart().leave_after(_exit_with_its_code)

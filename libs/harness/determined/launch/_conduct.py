@@ -18,7 +18,7 @@ from typing import Any
 
 from determined.launch._gang import Gang
 from determined.launch._gang_link import BEAT_S, SILENCE_S, Link, LinkClosed
-from determined.launch._verdict import LOST, WELL, Failure, Verdict, decide_at, heard, verdict
+from determined.launch._verdict import LOST, WELL, Failure, Verdict, decide_at, failure_of, verdict
 from determined.launch._workers import Worker, Workers
 
 ASKED_TO_END = 128 + signal.SIGTERM
@@ -88,7 +88,7 @@ class Chief:
     def sources(self) -> Sequence[Link]:
         return list(self._links.values())
 
-    def hear(self, ready: Iterable[Link], now: float) -> None:
+    def receive(self, ready: Iterable[Link], now: float) -> None:
         ready = set(ready)
         for container, link in [(c, one) for c, one in self._links.items() if one in ready]:
             try:
@@ -99,8 +99,8 @@ class Chief:
 
     def _note(self, container: int, message: dict[str, Any], now: float) -> None:
         match message:
-            case {"kind": "failed", "failure": told}:
-                self._case.failed(heard(told, now), now)
+            case {"kind": "failed", "failure": failure}:
+                self._case.failed(failure_of(failure, now), now)
             case {"kind": "running", "ranks": ranks}:
                 self._case.running(container, int(ranks))
             case {"kind": "done"}:
@@ -142,7 +142,7 @@ class Chief:
         found = self._case.verdict(now)
         if found is not None:
             for link in self._links.values():
-                with contextlib.suppress(LinkClosed):  # whoever is gone by now need not be told
+                with contextlib.suppress(LinkClosed):  # a launcher that is gone needs no verdict
                     link.send({"kind": "verdict", "verdict": found})
         return found
 
@@ -161,7 +161,7 @@ class Member:
     def sources(self) -> Sequence[Link]:
         return [self._link]
 
-    def hear(self, ready: Iterable[Link], now: float) -> None:
+    def receive(self, ready: Iterable[Link], now: float) -> None:
         if self._link in set(ready):
             try:
                 self._note(self._link.receive())
@@ -190,7 +190,7 @@ class Member:
 
     def failed(self, failure: Failure, now: float) -> None:
         self._failures.append(failure)
-        self._tell({"kind": "failed", "failure": failure.told(now)}, now)
+        self._tell({"kind": "failed", "failure": failure.as_message(now)}, now)
 
     def running(self, ranks: int, now: float) -> None:
         self._tell({"kind": "running", "ranks": ranks}, now)
@@ -227,23 +227,23 @@ def conduct(gang: Gang, workers: Iterable[Worker]) -> Verdict:
 
 def _watch(crew: Workers, role: Chief | Member, asked: int) -> Verdict:
     done = stopped = False
-    told = running = 0
+    reported = running = 0
     beat_at = 0.0
     while (found := role.verdict(time.monotonic())) is None:
         links = role.sources()
         wait_s = min(BEAT_S, role.look_again_s(time.monotonic()))
         sources: list[int | Link] = [asked, *links, *crew.sources()]
         ready = select.select(sources, [], [], wait_s)[0]
-        crew.hear(one for one in ready if isinstance(one, int))
+        crew.receive(one for one in ready if isinstance(one, int))
         now = time.monotonic()
-        role.hear((one for one in ready if isinstance(one, Link)), now)
-        for failure in crew.failures[told:]:
+        role.receive((one for one in ready if isinstance(one, Link)), now)
+        for failure in crew.failures[reported:]:
             role.failed(failure, now)
-        told = len(crew.failures)
+        reported = len(crew.failures)
         if crew.running != running:  # after the failures: the case may be closed once no rank runs
             running = crew.running
             role.running(running, now)
-        if crew.over and not done and not told:
+        if crew.over and not done and not reported:
             done = True
             role.done()
         if asked in ready and not stopped:

@@ -127,8 +127,8 @@ def meet(info: ClusterInfo) -> Gang:
     try:
         peers = [_peer(one) for one in _gather(session, info, _introduction(info, listener.port))]
         reached = _preflight.Probe(me, peers, secret).run()
-        told = _gather(session, info, {"rank": me, "reached": {str(rank): found for rank, found in reached.items()}})
-        places = _places(peers, told)
+        reports = _gather(session, info, {"rank": me, "reached": {str(rank): found for rank, found in reached.items()}})
+        places = _places(peers, reports)
         links = _joined(listener, len(slots)) if me == 0 else {0: _join(peers[0], places[0].address, me, secret)}
     finally:
         session.close()
@@ -164,13 +164,13 @@ def _gather(session: Session, info: ClusterInfo, mine: dict[str, Any]) -> list[d
     return brought
 
 
-def _peer(told: dict[str, Any]) -> Peer:
-    candidates = tuple(_interfaces.Candidate(*one) for one in told["candidates"])
-    return Peer(int(told["rank"]), str(told["name"]), int(told["slots"]), int(told["port"]), candidates)
+def _peer(report: dict[str, Any]) -> Peer:
+    candidates = tuple(_interfaces.Candidate(*one) for one in report["candidates"])
+    return Peer(int(report["rank"]), str(report["name"]), int(report["slots"]), int(report["port"]), candidates)
 
 
-def _places(peers: Sequence[Peer], told: Sequence[dict[str, Any]]) -> list[Place]:
-    reached = {int(one["rank"]): {int(rank): found for rank, found in one["reached"].items()} for one in told}
+def _places(peers: Sequence[Peer], reports: Sequence[dict[str, Any]]) -> list[Place]:
+    reached = {int(one["rank"]): {int(rank): found for rank, found in one["reached"].items()} for one in reports}
     try:
         chosen = _preflight.choose(peers, reached)
     except CannotTalk as problem:
@@ -209,10 +209,10 @@ def variables(gang: Gang, environ: Mapping[str, str] | None = None) -> dict[str,
     """What every framework's workers find: over which interface to talk, and with how many threads to work. What the
     user has set stays."""
     around = os.environ if environ is None else environ
-    told = {"GLOO_SOCKET_IFNAME": gang.here.interface}
+    settings = {"GLOO_SOCKET_IFNAME": gang.here.interface}
     if gang.spans_hosts:
-        told["NCCL_SOCKET_IFNAME"] = gang.here.interface
-    found = {name: value for name, value in told.items() if name not in around}
+        settings["NCCL_SOCKET_IFNAME"] = gang.here.interface
+    found = {name: value for name, value in settings.items() if name not in around}
     return {**found, **_threads(gang, around), "DET_CHIEF_IP": gang.chief_address}
 
 

@@ -21,7 +21,7 @@ Facts = dict[str, Any]
 
 
 class Framework(NamedTuple):
-    """`prepare` runs at every launcher once all have met, and may refuse; the chief's facts are told to all.
+    """`prepare` runs at every launcher once all have met, and may refuse; every launcher gets the chief's facts.
     `workers` are then those of this container."""
 
     name: str

@@ -14,7 +14,7 @@ ECHO_S = 15.0
 they saw go may be slow to end, for it prints its traceback and runs its exit functions after it has hung up."""
 
 GOT_OVER_S = 10.0
-"""A traceback older than this at a program's end is not what it ended of."""
+"""A traceback that is older than this when the program ends is not why it ended."""
 WORDS_MAX = 2000
 LOST = -1
 """The exit code for a container that is gone: it is not known how its ranks ended."""
@@ -42,13 +42,13 @@ class Failure(NamedTuple):
         """Whether it looks like the consequence of another rank's end."""
         return self.code in _ASKED_TO_END or _ECHO.search(self.words) is not None
 
-    def told(self, now: float) -> dict[str, Any]:
+    def as_message(self, now: float) -> dict[str, Any]:
         return {**self._asdict(), "at": None, "age_s": now - self.at}
 
 
-def heard(told: dict[str, Any], now: float) -> Failure:
-    fields = {name: told[name] for name in Failure._fields if name != "at"}
-    return Failure(**fields, at=now - float(told["age_s"]))
+def failure_of(message: dict[str, Any], now: float) -> Failure:
+    fields = {name: message[name] for name in Failure._fields if name != "at"}
+    return Failure(**fields, at=now - float(message["age_s"]))
 
 
 class Verdict(NamedTuple):
@@ -62,10 +62,10 @@ class Verdict(NamedTuple):
 WELL = Verdict(0, "")
 
 
-def decide_at(failures: Collection[Failure], running: int, first_heard_at: float) -> float:
+def decide_at(failures: Collection[Failure], running: int, first_known_at: float) -> float:
     """When the case is closed of a gang in which so many ranks still run."""
     only_echoes = all(one.is_echo for one in failures)
-    return first_heard_at + (ECHO_S if only_echoes and running else SETTLE_S)
+    return first_known_at + (ECHO_S if only_echoes and running else SETTLE_S)
 
 
 def verdict(failures: Iterable[Failure]) -> Verdict:
@@ -88,15 +88,15 @@ def _signal(code: int) -> str:
         return ""
 
 
-class LastWords:
-    """What a program said last on stderr: the error that a traceback ends in, else the last line with a word in it."""
+class LastError:
+    """The last thing a program printed on stderr: the error that a traceback ends in, else the last line with text."""
 
     def __init__(self) -> None:
         self._error = self._last = ""
         self._since: float | None = None
         self._inside = False
 
-    def hear(self, line: str, now: float) -> None:
+    def read(self, line: str, now: float) -> None:
         line = _TORCHS_PREFIX.sub("", line.rstrip())
         if line.startswith("Traceback (most recent call last)"):
             self._inside, self._since, self._error = True, now, ""
@@ -106,7 +106,7 @@ class LastWords:
             self._last = line.strip()
 
     def at_end(self, now: float) -> tuple[str, float]:
-        """The words, and when the end began: with a traceback, if it is not one that the program had got over."""
+        """The text, and when the end began: with a traceback, unless the program had recovered from that one."""
         if self._since is not None and now - self._since < GOT_OVER_S:
             return self._error[:WORDS_MAX], self._since
         return self._last[:WORDS_MAX], now

@@ -89,7 +89,7 @@ class Workers:
         """Descriptors that are readable when there is news."""
         return [self._listener.fileno(), *(one.fileno() for one in self._wrappers), *self._processes]
 
-    def hear(self, ready: Iterable[int]) -> None:
+    def receive(self, ready: Iterable[int]) -> None:
         """Take note of what the readable ones among `sources` have to say."""
         found = set(ready)
         for wrapper in [one for one in self._wrappers if one.fileno() in found]:
@@ -122,13 +122,13 @@ class Workers:
             return
         self._note(json.loads(data))
 
-    def _note(self, told: dict[str, Any]) -> None:
-        rank = int(told["rank"])
+    def _note(self, message: dict[str, Any]) -> None:
+        rank = int(message["rank"])
         self.begun.add(rank)
-        (self._running.discard if "code" in told else self._running.add)(rank)
-        if told.get("code", 0) != 0:
-            at = time.monotonic() - float(told["age_s"])
-            failure = Failure(f"rank {rank}", self._where, int(told["code"]), str(told["words"]), at)
+        (self._running.discard if "code" in message else self._running.add)(rank)
+        if message.get("code", 0) != 0:
+            at = time.monotonic() - float(message["age_s"])
+            failure = Failure(f"rank {rank}", self._where, int(message["code"]), str(message["words"]), at)
             restarts = any(worker.restarts_ranks for worker, _ in self._processes.values())
             (self._pardoned if restarts else self.failures).append(failure)
 
@@ -166,7 +166,7 @@ class Workers:
     def _wait(self, patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
         while self._processes and (left := deadline - time.monotonic()) > 0:
-            self.hear(select.select(self.sources(), [], [], min(left, 0.2))[0])
+            self.receive(select.select(self.sources(), [], [], min(left, 0.2))[0])
 
     def end(self) -> None:
         """All of them, whatever it takes; returns when none is left."""
@@ -177,7 +177,7 @@ class Workers:
             _hang_up(wrapper)
         deadline = time.monotonic() + GRACE_S + 1.0
         while self._alive() and (left := deadline - time.monotonic()) > 0:
-            self.hear(select.select(self.sources(), [], [], min(left, 0.2))[0])
+            self.receive(select.select(self.sources(), [], [], min(left, 0.2))[0])
         self._signal(signal.SIGKILL)
         self._wait(GRACE_S)
         self._listener.close()
@@ -203,6 +203,6 @@ def _pass_on(wrapper: socket.socket, number: int) -> None:
 
 
 def _hang_up(wrapper: socket.socket) -> None:
-    """It is told to end its rank; that it has, is heard when it hangs up in turn."""
+    """Tells the wrapper to end its rank. When it has, the wrapper closes the connection from its side."""
     with contextlib.suppress(OSError):  # it is gone
         wrapper.shutdown(socket.SHUT_WR)

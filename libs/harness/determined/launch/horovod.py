@@ -79,8 +79,10 @@ def _parsed(words: Sequence[str], size: int) -> argparse.Namespace:
         with contextlib.redirect_stderr(said):
             parsed = parse_args()
     except SystemExit as problem:
-        told = said.getvalue().strip().splitlines()
-        raise Refused(f"Horovod does not understand {' '.join(words)}: {told[-1] if told else problem}") from problem
+        complaints = said.getvalue().strip().splitlines()
+        raise Refused(
+            f"Horovod does not understand {' '.join(words)}: {complaints[-1] if complaints else problem}"
+        ) from problem
     finally:
         sys.argv = before
     if surplus := _horovod_plan.decided_by_the_cluster(vars(parsed), size):

@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO, BinaryIO, Protocol
 
-from determined.launch._verdict import ECHO_S, LastWords
+from determined.launch._verdict import ECHO_S, LastError
 from determined.launch._workers import AT_ONCE, GRACE_S, LINE
 
 DRAIN_S = 1.0
@@ -64,7 +64,7 @@ def run(rank: str, script: list[str]) -> int:
     """The exit code of the script, 128 + signal where one ended it."""
     line = _launcher()
     _tell(line, rank=int(rank))
-    last_words = LastWords()
+    last_error = LastError()
     program = Program()
     at_once = os.environ.pop(AT_ONCE, None) is not None
     pass_on = program.signal if line is None or at_once else program.signal_later
@@ -79,8 +79,8 @@ def run(rank: str, script: list[str]) -> int:
         return 127
     if line is not None:
         threading.Thread(target=_obey, args=(line, program), daemon=True).start()
-    code = program.follow(f"[rank={rank}] ".encode(), last_words)
-    said, began_at = last_words.at_end(time.monotonic())
+    code = program.follow(f"[rank={rank}] ".encode(), last_error)
+    said, began_at = last_error.at_end(time.monotonic())
     _tell(line, rank=int(rank), code=code, words=said, age_s=time.monotonic() - began_at)
     return code
 
@@ -106,14 +106,14 @@ class Program:
         for number in tuple(self._asked):
             self._send(number)
 
-    def follow(self, prefix: bytes, last_words: LastWords) -> int:
+    def follow(self, prefix: bytes, last_error: LastError) -> int:
         """Copy its output until it ends; its exit code."""
         assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         copies = (
             Copy(self._process.stdout, sys.stdout.buffer, prefix, _ignore),
-            Copy(self._process.stderr, sys.stderr.buffer, prefix, lambda line: last_words.hear(line, time.monotonic())),
+            Copy(self._process.stderr, sys.stderr.buffer, prefix, lambda line: last_error.read(line, time.monotonic())),
         )
         for copy in copies:
             copy.start()

@@ -251,8 +251,8 @@ def align(
         )
     for tensor in tensors:
         share(tensor)
-    for group, told in zip(optimizer.param_groups, settings, strict=True):
-        group.update(told)
+    for group, saved in zip(optimizer.param_groups, settings, strict=True):
+        group.update(saved)
 
 
 def _state_tensors(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:

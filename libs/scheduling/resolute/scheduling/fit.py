@@ -12,7 +12,8 @@ from resolute.scheduling.pool import Pool
 
 
 def check(question: CheckFit, pool: Pool, settings: ResourcePool) -> Fit:
-    """What may be started counts. A pool that starts nothing and has nobody is no evidence: what is asked is let in."""
+    """Whether the pool could ever hold so many slots. Agents that the pool may still start count. A pool without agents
+    that starts none by itself says nothing about its future agents: every number is accepted then."""
     if question.slots < 0:
         raise InvalidConfig(f"slots: found {question.slots}; 0 or more would do")
     least = question.slots if question.slots_min is None else question.slots_min

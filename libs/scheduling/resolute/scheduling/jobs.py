@@ -64,7 +64,7 @@ class Job:
 
     @property
     def over_its_limit(self) -> int:
-        """Slots that it holds, and nobody has asked it to give back, beyond its max_slots."""
+        """Slots that the job holds beyond its max_slots, without those that it has been asked to give back already."""
         return 0 if self.max_slots is None else max(0, self.slots_held - self.slots_going - self.max_slots)
 
     def at_its_limit(self, slots: int) -> bool:

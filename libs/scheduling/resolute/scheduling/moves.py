@@ -96,10 +96,10 @@ def _waiting_job(pool: Pool, command: MoveJob, job_id: str) -> Job:
 
 
 def _beyond(pool: Pool, neighbour: Job, moved: str, ahead: bool) -> int | Fraction | None:
-    """The position on the other side of the gap; None where there is nobody."""
+    """The position on the other side of the gap; None where no job is there."""
     if not ahead:
         after = (found for found in pool.positions.since((neighbour.position,)) if found[0] > neighbour.position)
-        # Whoever comes next gets the next number: behind the last there is room up to that.
+        # The next job to arrive gets the next number: behind the last job there is room up to that.
         return next((position for position, job_id in after if job_id != moved), pool.arrivals + 1)
     before = None
     for position, job_id in pool.positions:

@@ -77,7 +77,7 @@ class Pool:
     allocations: Table[str, Allocation] = field(default_factory=Table)
     """The allocations that have not exited."""
     finished: Table[str, bool] = field(default_factory=Table)
-    """The latest that have exited: so a command that comes late is told from one for an unknown allocation."""
+    """The latest that have exited. With them a late command can be distinguished from one for an unknown allocation."""
     exits: Order[tuple[int, str]] = field(default_factory=Order)
     """(number of the exit, allocation id) of those."""
     jobs: Table[str, Job] = field(default_factory=Table)

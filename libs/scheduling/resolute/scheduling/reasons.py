@@ -61,9 +61,9 @@ def changed(
     for allocation in (concerned | told_before | at_the_front).values():
         if allocation.state is State.WAITING:
             rule = _own_rule(pool, allocation, policy, at_the_front)
-            told = _reason(pool, allocation, policy, rule, now)
-            if _is_new(allocation, told):
-                yield told
+            reason_now = _reason(pool, allocation, policy, rule, now)
+            if _is_new(allocation, reason_now):
+                yield reason_now
 
 
 def impossible(pool: Pool, events: Iterable[Event], policy: Policy, now: datetime) -> Iterator[Reason]:
@@ -123,9 +123,9 @@ def firsts(pool: Pool, policy: Policy) -> dict[str, Allocation]:
 def rule_of(pool: Pool, allocation: Allocation, policy: Policy) -> str:
     """The rule that holds an allocation now, whatever is recorded: its own, that of its job, or that of its line."""
     at_the_front, kind = firsts(pool, policy), kind_of(allocation.request)
-    told = _own_rule(pool, allocation, policy, at_the_front)
-    if told != WaitRule.IN_LINE or allocation.id in at_the_front:
-        return told
+    rule = _own_rule(pool, allocation, policy, at_the_front)
+    if rule != WaitRule.IN_LINE or allocation.id in at_the_front:
+        return rule
     if pool.limits(allocation, placement.fewest(pool, kind, policy.fitting)):
         return WaitRule.MAX_SLOTS
     of_line = [one for one in at_the_front.values() if kind_of(one.request) == kind]
@@ -150,7 +150,7 @@ def _concerned(pool: Pool, events: Iterable[Event], policy: Policy) -> Iterator[
 
 def _limited_by_what_can_be_placed(pool: Pool, policy: Policy) -> Iterator[Allocation]:
     """Those whose job's limit would allow the fewest slots they ask for, but not the fewest that there are together,
-    and those that were told so when there were others."""
+    and those for which that was recorded when other agents were there."""
     yield from (
         one for one in (pool.allocations[i] for _, i in pool.blocked_by_limit) if one.request.slots_min is not None
     )
@@ -176,12 +176,12 @@ def _of_jobs(pool: Pool, jobs: Iterable[str], policy: Policy) -> Iterator[Alloca
             yield pool.allocations[allocation_id]
 
 
-def _is_new(allocation: Allocation, told: Reason) -> bool:
-    if isinstance(told, AllocationHeldBack):
-        return (allocation.rule_waiting, allocation.why_waiting) != (WaitRule.NEVER_FITS, told.reason)
-    if told.rule == WaitRule.IN_LINE:  # how many are ahead changes all the time, and is not recorded again
+def _is_new(allocation: Allocation, reason_now: Reason) -> bool:
+    if isinstance(reason_now, AllocationHeldBack):
+        return (allocation.rule_waiting, allocation.why_waiting) != (WaitRule.NEVER_FITS, reason_now.reason)
+    if reason_now.rule == WaitRule.IN_LINE:  # how many are ahead changes all the time, and is not recorded again
         return allocation.rule_waiting != WaitRule.IN_LINE
-    return (allocation.rule_waiting, allocation.why_waiting) != (told.rule, told.reason)
+    return (allocation.rule_waiting, allocation.why_waiting) != (reason_now.rule, reason_now.reason)
 
 
 def _reason(pool: Pool, allocation: Allocation, policy: Policy, rule: str, now: datetime) -> Reason:

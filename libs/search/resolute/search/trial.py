@@ -283,7 +283,7 @@ def end_after(trial: Trial, ended: TrialRunEnded, max_restarts: int) -> TrialEnd
     """Whether the trial's run was its last one, and how the trial ends then; None when it shall run again.
 
     A kill or a cancellation that was asked for decides before anything the run itself says. Slots that were
-    taken away, by preemption or because the host went, are nobody's failure and are not counted.
+    taken away, by preemption or because the host went, are not failures of the trial and are not counted.
     """
     if is_stopping(trial.state):
         return TrialEnded(trial.trial_id, ends_as(trial.state), ended.reason or "stopped as asked")

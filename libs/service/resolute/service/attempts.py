@@ -6,9 +6,9 @@ a position is saved once a second. So each process handles the events that the l
 *carefully*: one event at a time, each noted in the database before it begins. A note that a process left behind counts
 as one death. All later events are handled without notes, and cost nothing more.
 
-Deaths that have another cause (`kill -9`, a power cut) leave notes as well, and are told from the others by their
-number: no event is handled for long, so the same event is hardly ever being handled at three deaths, unless it is their
-cause.
+Deaths that have another cause (`kill -9`, a power cut) leave notes as well, but few of them. No
+event is handled for long, so it is very unlikely that the same event is being handled at three deaths unless it is
+their cause.
 """
 
 from __future__ import annotations

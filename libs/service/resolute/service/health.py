@@ -1,4 +1,4 @@
-"""Three pages for whoever looks after a process: is it alive, does it serve, and how much has it done."""
+"""Three pages for operators: whether the process is alive, whether it serves, and how much it has done."""
 
 from __future__ import annotations
 

@@ -92,9 +92,9 @@ def _renderers(text: bool) -> list[structlog.typing.Processor]:
 
 def _sentence(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
     """What happened, then what it was about; when, and how bad it was, stand beside it."""
-    told, trace = event.pop("event", ""), event.pop("exception", None)
+    said, trace = event.pop("event", ""), event.pop("exception", None)
     about = [f"{key}={value}" for key, value in event.items() if key not in ("timestamp", "level")]
-    return " ".join([str(told), *about]) + (f"\n{trace}" if trace else "")
+    return " ".join([str(said), *about]) + (f"\n{trace}" if trace else "")
 
 
 def _to_json(event: Any, **_: Any) -> str:

@@ -63,7 +63,7 @@ class Container:
     network: str
     """Its Docker name; `host`, or `container:NAME`."""
     own_network: bool = False
-    """Whether it is the cluster's own, made by whoever needs it first."""
+    """Whether it is the cluster's own network, which the first container that needs it makes."""
     pull: bool = False
     """Whether to ask the registry even where the image is there."""
     login: Mapping[str, str] | None = field(default=None, repr=False)
@@ -239,7 +239,9 @@ class Allowed:
             found = posixpath.normpath(source)
             if error.errno not in _FOR_GOOD:
                 raise
-            if any(_within(found, path) for path in paths):  # of other paths nobody learns whether they are there
+            if any(
+                _within(found, path) for path in paths
+            ):  # for other paths the message must not tell whether they exist
                 raise NotAllowed(f"{field_}: the agent cannot find {source} on its host: {error.strerror}") from error
         else:
             if any(_within(found, real) for real in self._real(paths)):
@@ -271,7 +273,8 @@ def _bind_mounts(wanted: Iterable[MountNeed], work_dir: str, allowed: Allowed) -
 
 
 def _target(path: str) -> str:
-    """Where in the container; what is ours there is not to be hidden, and not to be written to a path of the host."""
+    """The path in the container. A mount must not cover the agent's own files there, nor let them be written to a path
+    of the host."""
     path = "/" + posixpath.normpath(path).lstrip("/")
     named = path.removeprefix("/var") if _within(path, "/var/run") else path  # images have a link there
     within = _within(named, FILES_DIR) or (_within(named, RUN_DIR) and not named.startswith(f"{WORK_DIR}/"))

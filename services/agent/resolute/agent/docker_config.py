@@ -103,7 +103,7 @@ def run_directory(
 
     With `user` also what the image cannot know: the names of that user and that group, where images of Determined
     look for them (libnss_determined). `trusted`: the certificate by which the task knows the gateway. `image_user`:
-    whom the task runs as without `user`; which number that is only the image knows, and nobody else is in there.
+    the user that the task runs as without `user`. Only the image knows its number, and no other user is in there.
     `files`: further ones of that directory.
     """
     packed = io.BytesIO()

@@ -1,7 +1,7 @@
 """A container's output, copied to a file as it comes.
 
 The Docker daemon keeps what a container prints; a thread for each task copies it, going on where an earlier one
-stopped: the file is always the beginning of what the daemon has, whoever died when.
+stopped. So the file is always the beginning of what the daemon has, even after the agent or the daemon was killed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def follow(engine: Engine, name: str, log: Path) -> State | None:
     while True:
         try:
             state = patiently(lambda: engine.state(name))
-            told = spool.end(log) is not None
-            if state is None or not state.begun or (state.ended and told):
+            end_is_recorded = spool.end(log) is not None
+            if state is None or not state.begun or (state.ended and end_is_recorded):
                 return state
-            if told:
+            if end_is_recorded:
                 engine.kill(name, container_shim.END_KNOWN.name)  # lets the shim end
                 pause_s = min(pause_s * 2, PAUSE_S_MAX)  # unless the task said so, not its shim
             else:
                 _copy(engine, name, log, follow=not state.ended)
-        except Exception as problem:  # noqa: BLE001  (a full disk, the daemon's trouble, ours: later it may be read)
+        except Exception as problem:  # noqa: BLE001  (a full disk, a failing daemon: a later try may succeed)
             log_.warning("the output of a container cannot be read", container=name, why=repr(problem))
             time.sleep(PAUSE_S_MAX / 2)
             continue

@@ -86,11 +86,11 @@ class DockerRuntime:
             return
         if number in (signal.SIGTERM, signal.SIGKILL):
             self._note_asked(resources_id)
-        told = signal.SIGABRT if number == signal.SIGKILL else signal.Signals(number)
+        sent = signal.SIGABRT if number == signal.SIGKILL else signal.Signals(number)
 
         def kill() -> None:
             if (state := self._find(resources_id)) is not None:
-                self._engine.kill(state.id, told.name)
+                self._engine.kill(state.id, sent.name)
 
         try:
             await in_thread(kill)

@@ -1,5 +1,5 @@
 """The GPUs of this host: NVIDIA's by NVML, or by nvidia-smi where NVML's Python library is not installed; AMD's by
-rocm-smi. A host without the tool has none; a tool that hangs is told of."""
+rocm-smi. A host without the tool has none; a tool that hangs is reported in the log."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ def _tried(settings: ProcessSettings, prepare: Callable[[], None]) -> str:
         os.write(write, problem.encode()[:4096])
         os._exit(0)
     os.close(write)
-    with open(read, "rb") as told:
-        problem = told.read().decode(errors="replace")
+    with open(read, "rb") as report:
+        problem = report.read().decode(errors="replace")
     _, status = os.waitpid(child, 0)
     return problem or ("" if status == 0 else "the attempt failed")
 

@@ -1,6 +1,6 @@
 """A line of a task's output, read for what it says about itself: which rank printed it, at which level.
 
-And the one line that is ours: how a task ended, for whoever reads its log to find out.
+And the one line that the agent adds itself: how the task ended.
 """
 
 from __future__ import annotations

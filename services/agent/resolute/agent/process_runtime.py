@@ -75,7 +75,7 @@ class ProcessRuntime:
 
     def _spawn(self, launch: Launch, folder: Path) -> None:
         if (folder / "log").exists():
-            return  # a forked shim began, and ended at once: nobody knows what it started
+            return  # a forked shim began and ended at once: what it started is not known
         with _new_lock(folder) as lock, open_to_write(folder / "shim.err") as complaints:
             self._shims[launch.resources_id] = subprocess.Popen(
                 [*shim.program(), folder, str(lock), str(self._grace_s), *launch.command],
@@ -129,7 +129,7 @@ class ProcessRuntime:
         if self._warm is not None and launch is not None:
             self._warm.ended(launch, folder / "run" / "imported")
         try:
-            code, _, *unsaid = (float(told) for told in task_files.read(folder / "exit").split())
+            code, _, *unsaid = (float(word) for word in task_files.read(folder / "exit").split())
         except FileNotFoundError:
             await _end_strays(resources_id)
             return Exit(None, "the process that supervised it was killed")
@@ -140,8 +140,9 @@ class ProcessRuntime:
         return Exit(int(code), lost=shim.lost_lines(int(unsaid[0]), *unsaid[1:]) if len(unsaid) == 3 else "")
 
     def _open_shim(self, resources_id: str) -> int | None:
-        """A descriptor of a shim that is alive. It holds its lock after we hold it, so its id is nobody else's; and it
-        runs as the task does, or the task has written down another process for the agent to signal."""
+        """A descriptor of a shim that is alive. It still holds its lock once the descriptor is open, so the id has not
+        passed to another process. It runs as the task's user; otherwise the task has written the id of another process
+        into the file, which the agent must not signal."""
         folder = self._path(resources_id)
         try:
             pid = int(task_files.read(folder / "pid").split()[0])

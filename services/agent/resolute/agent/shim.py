@@ -222,8 +222,8 @@ class Shim:
         os.rename(f"{self.folder}/pid.new", f"{self.folder}/pid")
 
     def _write_exit(self) -> None:
-        told = b"%d %.6f" % (self.exit_code(), time.time()) + self.output.unsaid()
-        os.pwrite(self.exit, told.ljust(EXIT_BYTES), 0)
+        ending = b"%d %.6f" % (self.exit_code(), time.time()) + self.output.unsaid()
+        os.pwrite(self.exit, ending.ljust(EXIT_BYTES), 0)
         os.rename(f"{self.folder}/exit.new", f"{self.folder}/exit")
 
     def exit_code(self) -> int:

@@ -74,10 +74,10 @@ def end(file: Path) -> End | None:
     begins = tail.rfind(b"\n", 0, -1) + 1
     if begins == 0 and before > 0:
         return None  # the last record is longer than any end: this is some of a line, and says what its task liked
-    told = _END.fullmatch(tail, begins)
-    if told is None or int(told[1]) > EXIT_CODE_MAX:
+    end = _END.fullmatch(tail, begins)
+    if end is None or int(end[1]) > EXIT_CODE_MAX:
         return None
-    return End(int(told[1]), told[2] == b"1")
+    return End(int(end[1]), end[2] == b"1")
 
 
 def note(file: Path, texts: Iterable[str]) -> None:

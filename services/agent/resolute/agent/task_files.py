@@ -1,7 +1,7 @@
 """Files in a folder that a task may write to, opened so that the task cannot lead the agent elsewhere.
 
-A task may put anything in the place of a file: a link to one that only the agent may read, or a pipe that holds up
-whoever opens it. Only ordinary files of the folder itself are read.
+A task may put anything in the place of a file: a link to one that only the agent may read, or a pipe that
+blocks every process that opens it. Only ordinary files of the folder itself are read.
 """
 
 from __future__ import annotations

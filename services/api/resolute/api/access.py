@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from resolute.api import wire
-from resolute.api.places import Place, Places, missing
+from resolute.api.kernel.rows import Place
+from resolute.api.places import Places, missing
 from resolute.api.routing import (
     EVERY_RIGHT,
     Access,

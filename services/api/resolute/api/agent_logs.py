@@ -18,6 +18,7 @@ import structlog
 from resolute.api import signals
 from resolute.api.freshness import TRUSTED_S, Freshness
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.logs.shipping_queries import ShippingQueries
 from resolute.api.signals import Signals
 from resolute.proto.errors import Forbidden
 from resolute.proto.pool import LogBatch, LogLine, LogsStored
@@ -25,12 +26,6 @@ from resolute.proto.pool import LogBatch, LogLine, LogsStored
 log_ = structlog.get_logger()
 
 REMEMBERED = 10_000
-
-PLACED = """SELECT p.agent_id, p.resources_id, p.allocation_id, a.task_id, a.experiment_id,
-    CASE WHEN p.exit_code IS NULL THEN a.ended_at END AS given_up_at, a.trial_id IS NOT NULL AND t.id IS NULL AS deleted
-FROM read_tasks.placements p JOIN read_tasks.allocations a USING (allocation_id)
-LEFT JOIN read_trials.trials t ON t.id = a.trial_id
-WHERE p.resources_id = ANY($1::text[])"""
 
 Share = tuple[str, str, str, str]
 """The agent, and the share of an allocation of a task that was placed on it."""
@@ -56,11 +51,13 @@ class AgentLogs:
     def __init__(
         self,
         read: ReadModel,
+        queries: ShippingQueries,
         store: Callable[[Sequence[LogLine]], Awaitable[None]],
         news: Signals,
         freshness: Freshness,
     ) -> None:
-        self._read, self._store, self._news, self._freshness = read, store, news, freshness
+        self._read, self._queries, self._store = read, queries, store
+        self._news, self._freshness = news, freshness
         self._placed: OrderedDict[Share, Placed] = OrderedDict()
 
     async def store(self, batch: LogBatch) -> LogsStored:
@@ -102,12 +99,12 @@ class AgentLogs:
     async def _ask(self, heard: dict[Share, int]) -> set[Share]:
         """Which of the shares there are; what is known of them is remembered."""
         found = set()
-        for row in await self._read.rows(PLACED, [resources_id for _, resources_id, _, _ in heard]):
-            share = (row["agent_id"], row["resources_id"], row["allocation_id"], row["task_id"])
+        for row in await self._queries.shares({resources_id for _, resources_id, _, _ in heard}):
+            share = (row.agent_id, row.resources_id, row.allocation_id, row.task_id)
             if share in heard:
-                about = (share[2], signals.deletion(row["experiment_id"]))
+                about = (share[2], signals.deletion(row.experiment_id))
                 until_s = time.monotonic() + TRUSTED_S
-                self._placed[share] = Placed(row["given_up_at"], row["deleted"], about, until_s, heard[share])
+                self._placed[share] = Placed(row.given_up_at, row.deleted, about, until_s, heard[share])
                 self._placed.move_to_end(share)
                 found.add(share)
         return found

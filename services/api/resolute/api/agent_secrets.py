@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from resolute.api.experiments.submission_queries import SubmissionQueries
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.vault import Vault
@@ -18,12 +19,10 @@ from resolute.proto.errors import Forbidden, InvalidConfig, Refused
 from resolute.proto.pool import OpenSecrets, SecretsOpened
 from resolute.service.sealing import CannotOpen, boxed, key_of
 
-CONFIG = "SELECT config FROM read_experiments.experiment_configs WHERE experiment_id = $1"
-
 
 class AgentSecrets:
-    def __init__(self, read: ReadModel, tokens: TaskTokens, vault: Vault) -> None:
-        self._read, self._tokens, self._vault = read, tokens, vault
+    def __init__(self, read: ReadModel, queries: SubmissionQueries, tokens: TaskTokens, vault: Vault) -> None:
+        self._read, self._queries, self._tokens, self._vault = read, queries, tokens, vault
 
     async def open(self, question: OpenSecrets) -> SecretsOpened:
         """Raises Forbidden for a token that opens nothing, Refused where the keys were forgotten."""
@@ -41,7 +40,8 @@ class AgentSecrets:
     async def _secrets(self, experiment_id: int) -> dict[str, Any]:
         """What stands behind each sealed value of the experiment's configuration."""
         await self._read.catch_up()  # an experiment that was continued a moment ago has further ones
-        config = orjson.loads(await self._read.value(CONFIG, experiment_id) or b"{}")
+        submitted = await self._queries.submitted(experiment_id)
+        config = {} if submitted is None else orjson.loads(submitted.config)
         sealed = [(place, value) for place, value in secrets_of(config) if key_of(value) is not None]
         keys = await self._vault.keys(value for _, value in sealed)
         if keys.forgotten:

@@ -14,7 +14,9 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp import web
 
-from resolute.api.gateway import Gateway, application
+from resolute.api.answering import application
+from resolute.api.gateway import Gateway
+from resolute.api.kernel.idents import PostgresIdents
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.routing import Principal, Route
 from resolute.api.table import ROUTES
@@ -34,25 +36,6 @@ NOT_TOLD_BY_THE_LOG = frozenset(
         "StateMetrics",  # of what lives now, or did ten minutes ago
     }
 )
-
-IDS: Mapping[str, str] = {
-    "experimentId": "SELECT id::text FROM read_experiments.experiments ORDER BY id",
-    "trialId": "SELECT id::text FROM read_trials.trials ORDER BY id",
-    "runId": "SELECT id::text FROM read_trials.trials ORDER BY id",
-    "taskId": "SELECT DISTINCT task_id FROM read_tasks.allocations ORDER BY task_id",
-    "allocationId": "SELECT allocation_id FROM read_tasks.allocations ORDER BY requested_at, allocation_id",
-    "checkpointUuid": "SELECT uuid FROM read_checkpoints.checkpoints ORDER BY uuid",
-    "jobId": "SELECT job_id FROM read_experiments.experiments ORDER BY id",
-    "agentId": "SELECT DISTINCT agent_id FROM read_pools.agents ORDER BY agent_id",
-    "slotId": "SELECT DISTINCT slot_id::text FROM read_pools.slots ORDER BY slot_id::text",
-    "userId": "SELECT id::text FROM read_identity.users ORDER BY id",
-    "username": "SELECT username FROM read_identity.users ORDER BY id",
-    "workspaceId": "SELECT id::text FROM read_workspaces.workspaces ORDER BY id",
-    "projectId": "SELECT id::text FROM read_workspaces.projects ORDER BY id",
-    "modelName": "SELECT name FROM read_models.models ORDER BY id",
-    "modelVersionNum": "SELECT DISTINCT version::text FROM read_models.versions ORDER BY version::text",
-}
-"""By the name of a path's parameter: what to put there."""
 
 PLURAL = {
     "experiments": "experimentId",
@@ -106,7 +89,7 @@ async def answers(gateway: Gateway) -> dict[str, bytes]:
 
 async def paths_of(read: ReadModel) -> list[list[str]]:
     """Every GET there is, for every entity there is, by route."""
-    ids = {name: [row[0] for row in await read.rows(sql)] for name, sql in IDS.items()}
+    ids = await PostgresIdents(read, [one.projection for one in read.tables]).idents()
     told = [route for route in ROUTES if route.method == "GET" and route.operation not in NOT_TOLD_BY_THE_LOG]
     return [list(_filled(route, ids)) for route in told]
 

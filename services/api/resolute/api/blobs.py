@@ -12,7 +12,6 @@ import struct
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import asyncpg
 from aiohttp import web
@@ -21,9 +20,6 @@ from resolute.api.database import outages
 from resolute.api.uploads import Packed
 from resolute.config.context import digest
 from resolute.proto.errors import NotFound
-
-if TYPE_CHECKING:
-    from resolute.api.call import Call
 
 PART_BYTES = 3 * 2**18
 """Of what is read or written at once; a multiple of three, which base64 makes whole."""
@@ -103,11 +99,11 @@ class Content:
     def of(cls, content: bytes) -> Content:
         return cls(len(content), _cut(content))
 
-    async def answer(self, call: Call, headers: dict[str, str]) -> web.StreamResponse:
+    async def answer(self, request: web.Request, headers: dict[str, str]) -> web.StreamResponse:
         """The content itself."""
-        return await _answer(call, headers, self.size_bytes, self.parts)
+        return await _answer(request, headers, self.size_bytes, self.parts)
 
-    async def answer_in_base64(self, call: Call, begin: bytes, end: bytes) -> web.StreamResponse:
+    async def answer_in_base64(self, request: web.Request, begin: bytes, end: bytes) -> web.StreamResponse:
         """JSON, in which the content stands as base64 between `begin` and `end`."""
 
         async def parts() -> AsyncIterator[bytes]:
@@ -117,15 +113,15 @@ class Content:
             yield end
 
         size_bytes = len(begin) + (self.size_bytes + 2) // 3 * 4 + len(end)
-        return await _answer(call, {"Content-Type": "application/json"}, size_bytes, parts())
+        return await _answer(request, {"Content-Type": "application/json"}, size_bytes, parts())
 
 
 async def _answer(
-    call: Call, headers: dict[str, str], size_bytes: int, parts: AsyncIterator[bytes]
+    request: web.Request, headers: dict[str, str], size_bytes: int, parts: AsyncIterator[bytes]
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers=headers)
     response.content_length = size_bytes
-    await response.prepare(call.request)
+    await response.prepare(request)
     async for part in parts:
         await response.write(part)
     await response.write_eof()

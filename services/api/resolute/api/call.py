@@ -8,12 +8,14 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from aiohttp import web
 
 from resolute.api import access, wire
+from resolute.api.gateway import Gateway
+from resolute.api.kernel.messages import Request
 from resolute.api.request_body import RequestBody
 from resolute.api.routing import Access, Owned, Principal, Verdict, decide
 from resolute.api.scope import Outside, Scope
@@ -21,10 +23,6 @@ from resolute.eventlog.outages import classified
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Command, Reply
 from resolute.service import Patience
-
-if TYPE_CHECKING:
-    from resolute.api.gateway import Gateway
-    from resolute.api.kernel.messages import Request
 
 log_ = structlog.get_logger()
 
@@ -171,7 +169,7 @@ class Call:
         except ConnectionResetError:
             return response  # the reader has left
         except Exception as error:  # noqa: BLE001  (told and logged, as every failure of a handler is)
-            code, message = told(error)
+            code, message = failure_of(error)
             body = wire.stream_error_body(code, message)
             if not response.prepared:
                 return wire.json_response(body, status=code.http)
@@ -195,8 +193,9 @@ async def persistently(work: Callable[[], Awaitable[T]], for_s: float) -> T:
             await patience.wait("a caller", error)
 
 
-def told(error: Exception) -> tuple[wire.Code, str]:
-    """What the caller is told of `error`; a bug's own words stay in the gateway's log."""
+def failure_of(error: Exception) -> tuple[wire.Code, str]:
+    """The code and the message by which a caller is answered after `error`. The message of a bug stays in the gateway's
+    log."""
     if isinstance(error, Failed):
         # Not an answer: a trial that asks again may be heard by a service that has been mended meanwhile.
         log_.error("a service failed", error=error.message)

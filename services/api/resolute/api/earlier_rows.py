@@ -15,6 +15,7 @@ import structlog
 
 from resolute.api.database import outages
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.trials.lookup_queries import TrialLookups, TrialRef
 from resolute.bus import Bus
 from resolute.proto.errors import Failed, NotFound, ResoluteError, Unavailable
 from resolute.proto.experiment import ChangeTrialMetadata
@@ -38,18 +39,17 @@ WHERE user_id = $1 AND key = $2 AND storage_path = $3 AND value = $4"""
 
 SETTINGS_FORGOTTEN = "UPDATE api.user_settings SET carried_over = true WHERE user_id = $1 AND NOT carried_over"
 
-METADATA = """SELECT n.trial_id, n.metadata, t.experiment_id
-FROM measures.trial_notes n JOIN read_trials.trials t ON t.id = n.trial_id
-WHERE n.metadata IS NOT NULL AND NOT n.metadata_carried_over AND n.trial_id > $1
-ORDER BY n.trial_id LIMIT $2"""
+METADATA = """SELECT trial_id, metadata FROM measures.trial_notes
+WHERE metadata IS NOT NULL AND NOT metadata_carried_over AND trial_id > $1
+ORDER BY trial_id LIMIT $2"""
 
 METADATA_CARRIED = """UPDATE measures.trial_notes SET metadata_carried_over = true
 WHERE trial_id = $1 AND metadata = $2"""
 
 
 class EarlierRows:
-    def __init__(self, pool: asyncpg.Pool, read: ReadModel, bus: Bus) -> None:
-        self._pool, self._read, self._bus = pool, read, bus
+    def __init__(self, pool: asyncpg.Pool, read: ReadModel, trials: TrialLookups, bus: Bus) -> None:
+        self._pool, self._read, self._trials, self._bus = pool, read, trials, bus
 
     async def carry_over(self) -> None:
         """Raises Unavailable and Failed; what was not carried over then is by the next call."""
@@ -75,13 +75,16 @@ class EarlierRows:
     async def _carry_metadata(self) -> None:
         after = -1
         while rows := await self._read.rows(METADATA, after, PAGE):
-            for row in rows:
-                metadata = orjson.loads(row["metadata"])
-                change = ChangeTrialMetadata(row["experiment_id"], row["trial_id"], metadata, carried_over=True)
-                if await self._recorded(change, f"metadata of trial {row['trial_id']}"):
-                    with outages():
-                        await self._pool.execute(METADATA_CARRIED, row["trial_id"], row["metadata"])
+            for trial_id, metadata in rows:
+                if (trial := await self._trials.trial(trial_id)) is not None:
+                    await self._carry_metadata_of(trial, metadata)
             after = rows[-1]["trial_id"]
+
+    async def _carry_metadata_of(self, trial: TrialRef, metadata: str) -> None:
+        change = ChangeTrialMetadata(trial.experiment_id, trial.trial_id, orjson.loads(metadata), carried_over=True)
+        if await self._recorded(change, f"metadata of trial {trial.trial_id}"):
+            with outages():
+                await self._pool.execute(METADATA_CARRIED, trial.trial_id, metadata)
 
     async def _recorded(self, command: Command, row: str) -> bool:
         """Whether the log has it, or the experiment is gone. `row` names it in the gateway's log, without the value."""

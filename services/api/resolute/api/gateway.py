@@ -1,33 +1,28 @@
-"""The gateway: from an HTTP request to a handler and back. Everything it knows lives in Postgres and the log."""
+"""The gateway: what every handler reaches for. Everything that a gateway knows lives in Postgres and in the log."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from functools import cache, partial
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import asyncpg
 from aiohttp import web
-from prometheus_client import Counter
 
-from resolute.api import access, wire
+from resolute.api import wire
 from resolute.api.blobs import Blobs
-from resolute.api.body_kinds import FROM_STRANGERS
-from resolute.api.call import NOBODY, TRACEPARENT, Call, given, told
 from resolute.api.earlier_rows import EarlierRows
-from resolute.api.edge import headers, origins, welcome
-from resolute.api.edge.callers import recognise
+from resolute.api.edge import origins
 from resolute.api.freshness import Freshness
-from resolute.api.kernel.feed import NotShown
-from resolute.api.kernel.messages import Message
+from resolute.api.identity.account_queries import ACCOUNTS
 from resolute.api.kernel.ports import Ports
-from resolute.api.kernel.reading import read_names, read_request
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.kernel.whereabouts import PostgresPlaces
 from resolute.api.lifecycle import LifecycleLines
 from resolute.api.log_policies import LogPolicies
 from resolute.api.log_removal import LogRemoval
 from resolute.api.logins import Logins
+from resolute.api.logs.lifecycle_queries import LIFECYCLE
+from resolute.api.logs.queries import QUERIES as LOGS
+from resolute.api.logs.shipping_queries import SHIPPING
 from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.measures.gathering import Gathering
 from resolute.api.measures.logs import LogStore
@@ -36,40 +31,28 @@ from resolute.api.measures.removals import Removals
 from resolute.api.password_work import PasswordWork
 from resolute.api.places import Places
 from resolute.api.reactions import ForgetDeleted
-from resolute.api.request_body import RequestBody, read_body
-from resolute.api.routing import Principal, Route, Verdict, decide
-from resolute.api.scope import AllEverywhere, Grants, Rights
+from resolute.api.routing import Principal
+from resolute.api.scope import AllEverywhere, Grants
 from resolute.api.searches.events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
-from resolute.api.slices import read_model
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.tasks.token_queries import TOKENS
-from resolute.api.trials.lookup import KnownTrial
+from resolute.api.trials.known import KnownTrial
+from resolute.api.trials.lookup_queries import LOOKUPS
 from resolute.api.uploads import Uploads
 from resolute.api.vault import Vault
+from resolute.api.webhooks.log_lines import LogTriggers
+from resolute.api.webhooks.queries import QUERIES as WEBHOOKS
 from resolute.api.wrapping import Keyring
-from resolute.proto.errors import NotFound, Unavailable
 from resolute.proto.pool import LogLine
 from resolute.service import Context, metrics_token
-from resolute.service.tracing import span
-
-ANSWERS = Counter("resolute_api_answers", "Answers to requests, by operation and status", ["operation", "status"])
 
 CSRF_TOKEN = web.RequestKey("csrf_token", str)
 """Under this key a request that a cookie signs keeps what its page must repeat."""
 
-T = TypeVar("T")
-
 MONITORING = Principal(user_id=0, username="metrics", monitor=True)
-
-ALWAYS = frozenset({"Health", "Welcome"})
-"""Operations that need no users: a gateway that does not know any yet answers them."""
-
-
-class UsersUnknown(NotShown):
-    """The gateway has just started, and cannot tell anybody from a stranger."""
 
 
 class Gateway:
@@ -86,15 +69,16 @@ class Gateway:
         context: Context,
         settings: ApiSettings,
         pool: asyncpg.Pool,
-        read: ReadModel | None = None,
+        read: ReadModel,
     ) -> None:
         self.context, self.settings, self.pool = context, settings, pool
-        self.read = read or read_model(pool, context.log)
+        self.read = read
         self.ports = Ports(self.read)
-        self.places = Places(self.read, self.ports)
+        self.places = Places(self.read, self.ports, PostgresPlaces(self.read, self.read.things))
         self.password_work = PasswordWork()
-        self.sessions = Sessions(pool, settings, context.now, self.read, self.password_work)
-        self.logins = Logins(pool, self.read, settings, context.now, self.password_work)
+        accounts = self.ports.of(ACCOUNTS)
+        self.sessions = Sessions(pool, settings, context.now, self.read, accounts, self.password_work)
+        self.logins = Logins(pool, accounts, settings, context.now, self.password_work)
         self.metrics_token = metrics_token.read(settings.metrics_token_file)
         self.signals = Signals()
         self.freshness = Freshness(self.read)
@@ -110,18 +94,20 @@ class Gateway:
         self.vault = Vault(pool, Keyring(settings.sealing_keys, settings.secret.get_secret_value().encode()))
         self.measured = MetricStore(pool)
         self.logs = LogStore(pool)
-        self.log_policies = LogPolicies(self.read, context.bus)
-        self.lifecycle = LifecycleLines(context.log, self.read, self.logs.add)
+        self.log_policies = LogPolicies(self.read, self.ports.of(SHIPPING), context.bus)
+        self.log_triggers = LogTriggers(self.read, self.ports.of(WEBHOOKS), context.bus)
+        self.lifecycle = LifecycleLines(context.log, self.read, self.ports.of(LIFECYCLE), self.logs.add)
         self.gathering = Gathering(pool)
         self.accelerators = AcceleratorStore(pool)
         self.blobs = Blobs(pool)
         self.uploads = Uploads()
         removals = Removals(pool, self.measured)
         policy = settings.retention_policy
-        self.log_removal = LogRemoval(removals, self.logs, self.read, context.bus, policy, context.now)
+        queries = self.ports.of(LOGS)
+        self.log_removal = LogRemoval(removals, self.logs, queries, context.bus, policy, context.now)
         self.forget_deleted = ForgetDeleted(context.log, self.log_removal, self.vault)
         self.search_events = SearchEvents(context.log)
-        self.earlier_rows = EarlierRows(pool, self.read, context.bus)
+        self.earlier_rows = EarlierRows(pool, self.read, self.ports.of(LOOKUPS), context.bus)
         self.trials: dict[int, KnownTrial] = {}
 
     async def who(self, request: web.Request) -> Principal | None:
@@ -158,117 +144,13 @@ class Gateway:
         return origins.csrf_token(self.settings.secret.get_secret_value().encode(), token)
 
     async def store_lines(self, lines: Sequence[LogLine]) -> None:
-        """Durable, and held against the policies of their experiments, when it returns."""
+        """Durable, and held against the policies of their experiments and the triggers of webhooks, when it returns."""
         await self.logs.add(lines)
         await self.log_policies.watch(lines)
-
-    async def answer(self, route: Route, request: web.Request) -> web.StreamResponse:
-        """Authenticate, read, decide, handle; whatever fails becomes an answer."""
-        with span(route.operation, request.headers.get("traceparent"), method=route.method) as inside:
-            if inside is not None:
-                request[TRACEPARENT] = inside
-            answer = await self._told(route, request)
-            _answers(route.operation, answer.status).inc()
-            return answer
-
-    async def _told(self, route: Route, request: web.Request) -> web.StreamResponse:
-        try:
-            return await self._answer(route, request)
-        except web.HTTPException:
-            raise
-        except Exception as error:
-            if request.writer.output_size > 0:
-                raise _broken_off(request, told(error)[1]) from error
-            answer = self._failed(route, request, error)
-            answer.headers.update(wire.retry_after(error))
-            return answer
-
-    def _failed(self, route: Route, request: web.Request, error: Exception) -> web.Response:
-        code, message = told(error)
-        if route.streams:
-            return wire.json_response(wire.stream_error_body(code, message), status=code.http)
-        return self.failure(request, code, message)
-
-    async def _answer(self, route: Route, request: web.Request) -> web.StreamResponse:
-        if not self.knows_users and route.operation not in ALWAYS:
-            raise UsersUnknown(f"this gateway does not know the users yet: its tables show {self.read.growth}")
-        principal = await self.who(request)
-        rights = await access.rights_of(self.grants, route, principal)
-        _check_door(route, principal, rights)
-        if principal is not None:
-            recognise(request, principal)
-        read = await read_body(request, route.body if principal else FROM_STRANGERS, self.uploads)
-        try:
-            if read.awaited and principal is not None and principal.task is not None:
-                # A body may take long to arrive, and the task's run may have been given up meanwhile.
-                principal = await self.who(request)
-            answer = await self._handled(route, request, principal, rights, read)
-        finally:
-            await read.close()
-        if isinstance(answer, web.StreamResponse):
-            return answer
-        return wire.json_response(answer, pretty="pretty" in request.query)
-
-    async def _handled(
-        self, route: Route, request: web.Request, principal: Principal | None, rights: Rights, read: RequestBody
-    ) -> Message | web.StreamResponse:
-        query = given(request)
-        asked = await read_request(route.declared.request, request.match_info, query, read)
-        path, body = await read_names(asked, read)
-        named = access.Named(path, query, body)
-        granted = await self._looked_twice(partial(access.check, self.places, route, principal, rights, named))
-        call = Call(self, request, path, read, granted, principal or NOBODY, message=asked)
-        # The call alone keeps the message, so that a handler that waits can let go of it. A password may be in what the
-        # body names, and a traceback may show that.
-        del asked, body, named
-        return await self._looked_twice(lambda: route.declared.handle(call, call.message), lambda: not call.sent)
-
-    async def _looked_twice(self, look: Callable[[], Awaitable[T]], may_repeat: Callable[[], bool] = lambda: True) -> T:
-        """What `look` answers. What it did not find may have come through another gateway a moment ago: then it looks
-        again in tables that show everything; unless a command was sent meanwhile, whose answer counts."""
-        shown = self.read.shown
-        try:
-            return await look()
-        except NotFound:
-            if not may_repeat() or not await self._caught_up_from(shown):
-                raise
-        return await look()
-
-    async def _caught_up_from(self, position: int) -> bool:
-        """Whether the tables show more than they did at `position`, once they show everything.
-
-        Raises Unavailable when they cannot be brought there in time: nobody knows then what there is.
-        """
-        try:
-            async with asyncio.timeout(self.settings.persistence_s):
-                await self.read.catch_up()
-        except TimeoutError:
-            raise Unavailable("this gateway's tables are behind the log: try again later") from None
-        return self.read.shown > position
+        await self.log_triggers.watch(lines)
 
     def failure(self, request: web.Request, code: wire.Code, message: str) -> web.Response:
         return wire.json_response(wire.error_body(request.path, code, message), status=code.http)
-
-
-@cache
-def _answers(operation: str, status: int) -> Counter:
-    return ANSWERS.labels(operation, str(status))
-
-
-def _broken_off(request: web.Request, message: str) -> ConnectionError:
-    """A part of the answer is sent: the connection is broken, so that what came does not look whole."""
-    if request.transport is not None:
-        request.transport.abort()
-    return ConnectionResetError(f"the answer was broken off: {message}")
-
-
-def _check_door(route: Route, principal: Principal | None, rights: Rights) -> None:
-    """What can be refused before the body is read: a stranger's upload, or a given-up run's, or that of a caller whom
-    nothing in it could let in, costs nothing."""
-    verdict = decide(route.access, principal, (), rights)
-    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.goes_by_what_is_named
-    if final and verdict is not Verdict.ALLOWED:
-        raise access.refusal(verdict, route.operation, route.access, principal)
 
 
 def _bearer_token(request: web.Request) -> str | None:
@@ -277,45 +159,3 @@ def _bearer_token(request: web.Request) -> str | None:
         if scheme.lower() == "bearer" and token:
             return token.strip()
     return None
-
-
-Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def application(gateway: Gateway, routes: tuple[Route, ...]) -> web.Application:
-    app = web.Application(middlewares=[_strangers(gateway)])
-    for route in routes:
-        app.router.add_route(route.method, route.pattern, partial(gateway.answer, route))
-    app.on_response_prepare.append(_protection(gateway.settings.insists_on_tls_s))
-    return app
-
-
-def _protection(strict_transport_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """Headers that every answer has."""
-
-    async def protected(request: web.Request, response: web.StreamResponse) -> None:
-        headers.protect(response.headers, strict_transport_s)
-        if (token := request.get(CSRF_TOKEN)) is not None:
-            response.headers[origins.TOKEN_HEADER] = token
-
-    return protected
-
-
-def _strangers(gateway: Gateway) -> Any:
-    """Whatever no route knows gets an answer in the wire's own form."""
-
-    @web.middleware
-    async def middleware(request: web.Request, handler: Dispatch) -> web.StreamResponse:
-        try:
-            return await handler(request)
-        except web.HTTPNotFound:
-            if welcome.is_for_a_browser(request):
-                return welcome.page(request, gateway.settings, status=wire.NOT_FOUND.http)
-            return gateway.failure(request, wire.NOT_FOUND, f"api not found: {request.method} {request.path}")
-        except web.HTTPMethodNotAllowed as error:
-            message = f"{request.path} does not take {request.method}; use {', '.join(sorted(error.allowed_methods))}"
-            response = gateway.failure(request, wire.METHOD_NOT_ALLOWED, message)
-            response.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
-            return response
-
-    return middleware

@@ -12,17 +12,17 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-import orjson
 import structlog
 
 from resolute.api import lifecycle_lines
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.lifecycle_lines import Host, OfAllocation, OfTrial, Task, name_of
+from resolute.api.logs.lifecycle_queries import LifecycleQueries
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Unavailable
 from resolute.proto.experiment import TrialCreated
 from resolute.proto.message import Recorded
-from resolute.proto.pool import AgentJoined, AllocationRequested, LogLine, Placement, SlotsAssigned
+from resolute.proto.pool import AgentJoined, AllocationRequested, LogLine, SlotsAssigned
 
 log_ = structlog.get_logger()
 
@@ -37,23 +37,6 @@ PAUSE_S = 0.02
 start: the lines on its start stand before its output."""
 
 Store = Callable[[Sequence[LogLine]], Awaitable[None]]
-
-ALLOCATIONS = """SELECT a.allocation_id, a.task_id, a.name, a.trial_id,
-    coalesce(jsonb_agg(jsonb_build_object(
-        'resources_id', p.resources_id, 'agent_id', p.agent_id, 'slot_ids', to_jsonb(p.slot_ids)
-    ) ORDER BY p.share) FILTER (WHERE p.resources_id IS NOT NULL), '[]') AS placements
-FROM read_tasks.allocations a LEFT JOIN read_tasks.placements p USING (allocation_id)
-WHERE a.allocation_id = ANY($1::text[]) GROUP BY a.allocation_id"""
-
-TRIALS = """SELECT t.id, t.task_id, t.experiment_id, coalesce(r.allocation_id, '') AS allocation_id
-FROM read_trials.trials t LEFT JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
-WHERE t.id = ANY($1::bigint[])"""
-
-# Of an agent that was in several pools, the last row is that of the pool that it joined last.
-HOSTS = """SELECT g.agent_id, g.host, coalesce(jsonb_object_agg(s.slot_id::text, s.uuid)
-    FILTER (WHERE s.kind IN ('cuda', 'rocm')), '{}') AS gpus
-FROM read_pools.agents g LEFT JOIN read_pools.slots s USING (agent_id, pool) GROUP BY g.agent_id, g.pool
-ORDER BY g.joined_at, g.pool"""
 
 Key = TypeVar("Key")
 
@@ -70,8 +53,8 @@ class Recent(OrderedDict[Key, Task], Generic[Key]):
 class LifecycleLines:
     """A `Consumer` of the log."""
 
-    def __init__(self, log: EventLog, read: ReadModel, store: Store) -> None:
-        self._log, self._read, self._store = log, read, store
+    def __init__(self, log: EventLog, read: ReadModel, queries: LifecycleQueries, store: Store) -> None:
+        self._log, self._read, self._queries, self._store = log, read, queries, store
         self._allocations: Recent[str] = Recent()
         self._trials: Recent[int] = Recent()
         self._hosts: dict[str, Host] = {}
@@ -197,21 +180,13 @@ class LifecycleLines:
             await self._find_trials(missing[1])
 
     async def _find_allocations(self, missing: Iterable[str]) -> None:
-        for row in await self._read.rows(ALLOCATIONS, list(missing)):
-            placements = tuple(
-                Placement(one["resources_id"], one["agent_id"], tuple(one["slot_ids"]))
-                for one in orjson.loads(row["placements"])
-            )
-            task = Task(row["task_id"], row["name"], row["allocation_id"], placements)
-            self._allocations.keep(row["allocation_id"], task)
+        for row in await self._queries.allocations(set(missing)):
+            task = Task(row.task_id, row.name, row.allocation_id, row.placements)
+            self._allocations.keep(row.allocation_id, task)
 
     async def _find_trials(self, missing: Iterable[int]) -> None:
-        for row in await self._read.rows(TRIALS, list(missing)):
-            task = Task(row["task_id"], name_of(row["id"], row["experiment_id"]), row["allocation_id"])
-            self._trials.keep(row["id"], task)
+        for row in await self._queries.trials(set(missing)):
+            self._trials.keep(row.id, Task(row.task_id, name_of(row.id, row.experiment_id), row.allocation_id))
 
     async def _all_hosts(self) -> dict[str, Host]:
-        return {
-            row["agent_id"]: Host(row["host"], {int(slot): uuid for slot, uuid in orjson.loads(row["gpus"]).items()})
-            for row in await self._read.rows(HOSTS)
-        }
+        return {row.agent_id: Host(row.host, row.gpus) for row in await self._queries.hosts()}

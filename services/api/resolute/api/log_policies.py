@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import structlog
 
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.logs.shipping_queries import ShippingQueries
 from resolute.bus import Bus
 from resolute.config.log_patterns import Patterns, problem_with, problem_with_all
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
@@ -32,11 +32,6 @@ LINE_MOST = 500
 
 CONFIGURATION = "log_policies"
 """A line with this in it is a configuration, printed whole: it matches the patterns that it spells out."""
-
-POLICIES = """SELECT r.trial_id, r.run_id, t.experiment_id, f.config -> 'log_policies' AS policies
-FROM read_trials.runs r JOIN read_trials.trials t ON t.id = r.trial_id
-JOIN read_experiments.experiment_configs f ON f.experiment_id = t.experiment_id
-WHERE r.allocation_id = $1 AND t.task_id = $2"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +82,7 @@ def _reading(line: LogLine) -> str:
     return line.text if line.level == "INFO" else f"{line.text}\n{line.level}: {line.text}"
 
 
-def _by_run(lines: Sequence[LogLine]) -> dict[tuple[str, str], Sequence[LogLine]]:
+def by_run(lines: Sequence[LogLine]) -> dict[tuple[str, str], Sequence[LogLine]]:
     """An agent sends the lines of one share at a time, and those need no sorting."""
     runs = {(line.allocation_id, line.task_id) for line in lines}
     if len(runs) == 1:
@@ -99,15 +94,15 @@ def _by_run(lines: Sequence[LogLine]) -> dict[tuple[str, str], Sequence[LogLine]
 
 
 class LogPolicies:
-    def __init__(self, read: ReadModel, bus: Bus) -> None:
-        self._read, self._bus = read, bus
+    def __init__(self, read: ReadModel, queries: ShippingQueries, bus: Bus) -> None:
+        self._read, self._queries, self._bus = read, queries, bus
         self._runs: OrderedDict[tuple[str, str], Watched | None] = OrderedDict()
         """By allocation and task; None has no policies."""
 
     async def watch(self, lines: Sequence[LogLine]) -> None:
         """Tell of every match in `lines`. Raises Unavailable while nobody can be told: what sent the lines sends them
         again."""
-        for run, printed in _by_run(lines).items():
+        for run, printed in by_run(lines).items():
             watched = await self._watched(*run)
             if watched is not None and watched.policies:
                 for policy, line in watched.matches(printed):
@@ -123,17 +118,17 @@ class LogPolicies:
         return self._runs[key]
 
     async def _look_up(self, allocation_id: str, task_id: str) -> Watched | None:
-        row = await self._read.row(POLICIES, allocation_id, task_id)
+        row = await self._queries.policies(allocation_id, task_id)
         if row is None:
             await self._read.catch_up()
-            row = await self._read.row(POLICIES, allocation_id, task_id)
+            row = await self._queries.policies(allocation_id, task_id)
         if row is None:
             return None
-        policies = list(usable(orjson.loads(row["policies"] or "[]")))
+        policies = list(usable(row.policies))
         if problem := problem_with_all([policy.pattern for policy in policies]):  # submitted to an older release
-            log_.warning("log policies cannot be used", trial_id=row["trial_id"], why=problem)
+            log_.warning("log policies cannot be used", trial_id=row.trial_id, why=problem)
             return None
-        return Watched(row["experiment_id"], row["trial_id"], row["run_id"], policies) if policies else None
+        return Watched(row.experiment_id, row.trial_id, row.run_id, policies) if policies else None
 
     async def _tell(self, watched: Watched, policy: Policy, line: LogLine) -> None:
         report = ReportLogPolicyMatch(
@@ -155,7 +150,7 @@ class LogPolicies:
             log_.info("nobody minds the match", policy=policy.name, trial_id=watched.trial_id, why=error.message)
 
 
-def usable(policies: Iterable[dict[str, Any]]) -> Iterable[Policy]:
+def usable(policies: Iterable[Mapping[str, Any]]) -> Iterable[Policy]:
     """Those with a pattern that can be looked for. A policy without one was turned off by name."""
     for policy in policies:
         pattern = policy.get("pattern")

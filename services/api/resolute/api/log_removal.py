@@ -15,9 +15,9 @@ from functools import partial
 
 import structlog
 
-from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.logs.queries import LogQueries
 from resolute.api.measures.logs import LogStore
-from resolute.api.measures.removals import EXPIRED, STEP_ROWS, Begun, Due, Removals
+from resolute.api.measures.removals import STEP_ROWS, Begun, Due, Removals
 from resolute.bus import Bus
 from resolute.config.retention import RetentionPolicy, schedule
 from resolute.proto.errors import Failed, ResoluteError, Unavailable
@@ -31,6 +31,9 @@ ACTOR = "log retention"
 LOOK_EVERY_S = 30.0
 """Between looks at the clock, and at removals that another gateway may have left unfinished."""
 
+PAGE = 500
+"""Trials that are looked up at a time."""
+
 REST_S = 0.05
 """After each step: what removes takes no more than some of the database's time."""
 
@@ -40,12 +43,12 @@ class LogRemoval:
         self,
         removals: Removals,
         logs: LogStore,
-        read: ReadModel,
+        queries: LogQueries,
         bus: Bus,
         policy: RetentionPolicy,
         now: Callable[[], datetime],
     ) -> None:
-        self._removals, self._logs, self._read, self._bus, self._now = removals, logs, read, bus, now
+        self._removals, self._logs, self._queries, self._bus, self._now = removals, logs, queries, bus, now
         self._default_days = policy.log_retention_days
         self._schedule = schedule(policy.schedule)
         self._due_at = self._schedule.next_after(now())
@@ -94,10 +97,12 @@ class LogRemoval:
 
     async def _expired(self) -> AsyncIterator[Due]:
         beyond = 0
-        while rows := await self._read.rows(EXPIRED, beyond, self._default_days, self._now()):
+        while rows := await self._queries.expired(beyond, self._default_days, self._now(), PAGE):
+            holding = await self._logs.holding([row.task_id for row in rows])
             for row in rows:
-                yield Due(row["trial_id"], row["task_id"], row["experiment_id"], row["days"])
-            beyond = rows[-1]["trial_id"]
+                if row.task_id in holding:
+                    yield Due(row.trial_id, row.task_id, row.experiment_id, row.days)
+            beyond = rows[-1].trial_id
 
     async def _record(self, actor: str) -> None:
         for begun in await self._removals.begun(deleted=False):

@@ -16,19 +16,13 @@ from weakref import WeakValueDictionary
 import asyncpg
 
 from resolute.api import devices, passwords, wire
-from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.identity.account_queries import AccountQueries, AccountRow
 from resolute.api.login_budgets import LoginBudgets
 from resolute.api.login_limits import Attempt, Counting, Limits
 from resolute.api.password_work import PasswordWork
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
 from resolute.api.wire import WireError
-
-CLAIMED = """SELECT u.id, u.active, c.password_hash, c.changed_at, a.seen_at
-FROM read_identity.users u JOIN api.credentials c ON c.user_id = u.id
-LEFT JOIN api.known_addresses a ON a.user_id = u.id AND a.address_hash = $2
-WHERE u.username = $1 AND NOT u.remote"""
-"""Remote users have no password here, whatever is stored: they are refused like a name that nobody has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +49,12 @@ class Logins:
     def __init__(
         self,
         pool: asyncpg.Pool,
-        read: ReadModel,
+        accounts: AccountQueries,
         settings: ApiSettings,
         now: Callable[[], datetime],
         work: PasswordWork,
     ) -> None:
-        self._read, self._now, self._work = read, now, work
+        self._accounts, self._now, self._work = accounts, now, work
         self._secret = settings.secret.get_secret_value().encode()
         counting = Counting(self._secret, Limits.of(settings.login_failures_max))
         self.budgets = LoginBudgets(pool, counting, self._secret, now)
@@ -68,38 +62,36 @@ class Logins:
 
     async def account(self, claim: Claim) -> Account:
         """The account whose name and password these are. Raises WireError: 401, or 429 for who has to wait."""
-        row = await self._read.row(CLAIMED, claim.username, self.budgets.address_hash(claim.address))
+        row = await self._accounts.account(claim.username, self.budgets.address_hash(claim.address))
         attempt = self._attempt(claim, row)
         # Several right passwords at once must not look like several wrong ones: they are charged one by one.
         async with self._turns.setdefault((claim.username, claim.address), asyncio.Lock()):
             return await self._tried(claim, attempt, row)
 
-    async def _tried(self, claim: Claim, attempt: Attempt, row: asyncpg.Record | None) -> Account:
+    async def _tried(self, claim: Claim, attempt: Attempt, row: AccountRow | None) -> Account:
         decision = await self.budgets.charge(attempt)
         if decision.wait_s:
             raise _too_many(decision.wait_s)
         known = attempt.session_id is not None or attempt.device or attempt.address_is_known
         line = self._work.known if known else self._work.strangers
-        right = await line.run(
-            passwords.matches, claim.form, row["password_hash"] if row is not None else passwords.NONE
-        )
+        right = await line.run(passwords.matches, claim.form, row.password_hash if row is not None else passwords.NONE)
         if not right or row is None:
             raise WireError(wire.UNAUTHENTICATED, "invalid credentials")
         await self.budgets.give_back(decision)
-        await self.budgets.note_address(row["id"], claim.address, row["seen_at"])
-        return Account(row["id"], row["active"])
+        await self.budgets.note_address(row.id, claim.address, row.seen_at)
+        return Account(row.id, row.active)
 
-    def _attempt(self, claim: Claim, row: asyncpg.Record | None) -> Attempt:
+    def _attempt(self, claim: Claim, row: AccountRow | None) -> Attempt:
         if row is None:
             return Attempt(claim.username, None, claim.address)
-        own_session = claim.principal.user_id == row["id"] and claim.principal.task is None
-        seen_at = row["seen_at"]
+        own_session = claim.principal.user_id == row.id and claim.principal.task is None
+        seen_at = row.seen_at
         return Attempt(
             username=claim.username,
-            user_id=row["id"],
+            user_id=row.id,
             address=claim.address,
             session_id=claim.principal.session_id if own_session else None,
-            device=devices.device_of(self._secret, claim.device, row["id"], row["changed_at"], self._now()),
+            device=devices.device_of(self._secret, claim.device, row.id, row.changed_at, self._now()),
             address_is_known=bool(claim.address) and seen_at is not None,
         )
 

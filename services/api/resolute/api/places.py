@@ -9,15 +9,11 @@ from resolute.api.checkpoints.lookup_queries import LOOKUPS
 from resolute.api.kernel.newest import looked_for
 from resolute.api.kernel.ports import Ports
 from resolute.api.kernel.readmodel import ReadModel
+from resolute.api.kernel.rows import Place
+from resolute.api.kernel.whereabouts import PlaceQueries
 from resolute.api.queue.queries import QUERIES as QUEUE
 from resolute.api.wire import whole
 from resolute.proto.errors import NotFound
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    owner_id: int
-    workspace_id: int | None
 
 
 def missing(kind: str, value: str) -> NotFound:
@@ -31,21 +27,18 @@ class Places:
 
     read: ReadModel
     ports: Ports
+    queries: PlaceQueries
 
     async def of(self, kind: str, value: str, seen: Callable[[Place], bool] = lambda place: True) -> Place:
         """Raises NotFound, after a look at the newest state too, when there is no such thing, or when it is not `seen`:
         both take the same way, and the same time. Raises InvalidConfig for what is no id."""
         name = await self._key(kind, value)
-        if (place := await self._place(kind, name)) is None or not seen(place):
+        if (place := await self.queries.place(kind, name)) is None or not seen(place):
             await self.read.catch_up()
-            place = await self._place(kind, name)
+            place = await self.queries.place(kind, name)
         if place is None or not seen(place):
             raise missing(kind, value)
         return place
-
-    async def _place(self, kind: str, name: int | str) -> Place | None:
-        row = await self.read.row(self.read.things[kind].place, name)
-        return None if row is None else Place(row["owner_id"], row["workspace_id"])
 
     async def _key(self, kind: str, value: str) -> int | str:
         if kind == "job":

@@ -4,7 +4,8 @@ The read model is built a second time, from the log's first event on, beside the
 table is compared with its twin, and GETs of the gateway are answered from both and compared byte for byte. An answer
 is made of rows; what it could show differently although all rows are the same (their order, where a query names none)
 is the same for all things of a kind. So a sample of each route is asked where there are many; `every_answer` asks
-them all. States that no right decision leads to are named as well (`audit`). The cluster may run meanwhile.
+them all. States that no right decision leads to are named as well (`tasks/audit_queries.py`). The cluster may run
+meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import asyncpg
 import structlog
 from pydantic import SecretStr
 
-from resolute.api import audit
 from resolute.api.asking import Asking, asking, chosen, paths_of
 from resolute.api.gateway import Gateway
 from resolute.api.kernel.growth import FEW, grow
@@ -27,6 +27,7 @@ from resolute.api.kernel.readmodel import Progress
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect
 from resolute.api.slices import PROJECTIONS, read_model
+from resolute.api.tasks.audit_queries import PostgresAudit
 from resolute.api.twins import TablesDiffer, compare_tables
 from resolute.bus import MemoryBus
 from resolute.eventlog import EventLog
@@ -72,7 +73,7 @@ class Report:
     tables: list[TablesDiffer] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     impossible: list[str] = field(default_factory=list)
-    """See `audit`."""
+    """See `tasks/audit_queries.py`."""
 
     @property
     def same(self) -> bool:
@@ -150,7 +151,7 @@ async def compare(
             report = Report()
             report.rows, report.tables = await compare_tables(pool, shown.gateway.read, rebuilt, note)
             await _compare_answers(report, shown, anew, note, every_answer)
-            report.impossible = await audit.impossible(rebuilt)
+            report.impossible = [*await PostgresAudit(rebuilt).impossible()]
             return report
     finally:
         await rebuilt.drop()

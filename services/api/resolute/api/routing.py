@@ -11,19 +11,19 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
 from resolute.api.body_kinds import ORDINARY, BodyKind
+from resolute.api.kernel.messages import Message, Request
+from resolute.api.principals import Principal as Principal
+from resolute.api.principals import TaskClaims as TaskClaims
 from resolute.api.scope import UNLIMITED, Rights, Scope, viewing
 from resolute.api.subjects import Reach, Subject, found
 
-if TYPE_CHECKING:
-    from resolute.api.call import Call
-    from resolute.api.kernel.messages import Message, Request
-
-Handler = Callable[["Call", Any], Any]
+Handler = Callable[[Any, Any], Any]
+"""What answers a call (`resolute.api.call.Call`) with its request; `kernel.operations` has the types of both."""
 
 
 PERMISSION = re.compile(r"[a-z]+(_[a-z]+)*(\.[a-z]+(_[a-z]+)*)+")
@@ -143,34 +143,6 @@ INHERITS_SECRETS = OWNER
 """Who may take over the secrets of the experiment that a new one is forked from."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskClaims:
-    """What a task's token says it is."""
-
-    task_id: str
-    allocation_id: str
-    trial_id: int | None = None
-    experiment_id: int | None = None
-    given_up: str = ""
-    """Why its run is no longer believed; empty while it is. A given-up run may still be running."""
-    deleted: bool = False
-    """Whether its trial was deleted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Someone: a user by session, a task by its token (then with its owner's name, and never an administrator), or a
-    monitoring system by the metrics token."""
-
-    user_id: int
-    username: str
-    admin: bool = False
-    task: TaskClaims | None = None
-    session_id: int | None = None
-    monitor: bool = False
-    """Whether this is a monitoring system: it is no user, and is let in only where a route names it."""
-
-
 class _Everywhere(dict[str, Scope]):
     def __missing__(self, permission: str) -> Scope:
         return UNLIMITED
@@ -241,7 +213,8 @@ def hidden(access: Access, things: Iterable[Owned], rights: Rights) -> Owned | N
 
 
 def _is_of_the_callers(access: Access, user: Principal, things: list[Owned]) -> bool:
-    owns = bool(things) and all(owned.owner_id == user.user_id for owned in things)
+    own = [owned for owned in things if not owned.permission]  # others have a permission of their own
+    owns = bool(own) and all(owned.owner_id == user.user_id for owned in own)
     return (
         Caller.SIGNED_IN in access.callers
         or (Caller.ADMIN in access.callers and user.admin)
@@ -296,7 +269,8 @@ class Declaration:
     """None for what answers with a file."""
     tag: str
     """The chapter of the reference that describes the operation."""
-    handle: Callable[[Call, Any], Awaitable[Message | web.StreamResponse]]
+    handle: Callable[[Any, Any], Awaitable[Message | web.StreamResponse]]
+    """The handler: of a call and its request."""
     stream: bool = False
     """Whether it answers with one line for each message, as they come."""
     produces: str = ""

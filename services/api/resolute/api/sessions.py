@@ -6,13 +6,14 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import asyncpg
 
 from resolute.api import passwords
 from resolute.api.database import outages
+from resolute.api.identity.account_queries import AccountQueries
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.password_work import PasswordWork
 from resolute.api.routing import Principal
@@ -30,13 +31,6 @@ ON CONFLICT DO NOTHING"""
 SET_PASSWORD = """INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
 ON CONFLICT (user_id) DO UPDATE SET password_hash = EXCLUDED.password_hash, changed_at = EXCLUDED.changed_at"""
 
-VERIFY = """SELECT s.session_id, u.id, u.username, u.admin, u.active
-FROM api.sessions s LEFT JOIN read_identity.users u ON u.id = s.user_id
-WHERE s.token_hash = $1 AND s.expires_at > $2"""
-
-BLANK = """SELECT u.username FROM read_identity.users u JOIN api.credentials c ON c.user_id = u.id
-WHERE u.active AND NOT u.remote AND c.password_hash IS NULL ORDER BY u.id"""
-
 
 class Sessions:
     def __init__(
@@ -45,9 +39,11 @@ class Sessions:
         settings: ApiSettings,
         now: Callable[[], datetime],
         read: ReadModel,
+        accounts: AccountQueries,
         work: PasswordWork,
     ) -> None:
-        self._pool, self._now, self._read, self._work = pool, now, read, work
+        self._pool, self._now, self._work = pool, now, work
+        self._read, self._accounts = read, accounts
         self._lifetime = timedelta(days=settings.session_lifetime_days)
         self._cache: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
 
@@ -102,13 +98,13 @@ class Sessions:
         return principal
 
     async def _look_up(self, key: bytes) -> Principal | None:
-        row = await self._read.row(VERIFY, key, self._now())
-        if row is not None and row["id"] is None:  # no user is ever deleted: the tables do not show this one yet
+        row = await self._accounts.session(key, self._now())
+        if row is not None and row.user_id is None:  # no user is ever deleted: the tables do not show this one yet
             await self._read.catch_up()
-            row = await self._read.row(VERIFY, key, self._now())
-        if row is None or not row["active"]:
+            row = await self._accounts.session(key, self._now())
+        if row is None or row.user_id is None or not row.active:
             return None
-        return Principal(row["id"], row["username"], row["admin"], session_id=row["session_id"])
+        return Principal(row.user_id, row.username, row.admin, session_id=row.session_id)
 
     def _remember(self, key: bytes, principal: Principal) -> None:
         self._cache[key] = (time.monotonic() + TRUSTED_S, principal)
@@ -134,10 +130,9 @@ class Sessions:
         with outages():
             await self._pool.execute(sql, user_id, kept, self._now())
 
-    async def blank(self) -> list[str]:
+    async def blank(self) -> Sequence[str]:
         """The active users whose password is blank. One that has none, cut off while being made, cannot log in."""
-        rows = await self._read.rows(BLANK)
-        return [row["username"] for row in rows]
+        return await self._accounts.blank()
 
 
 def _hash(token: str) -> bytes:

@@ -17,16 +17,22 @@ from aiohttp import web
 from resolute.api import passwords, tls
 from resolute.api.agent_logs import AgentLogs
 from resolute.api.agent_secrets import AgentSecrets
+from resolute.api.answering import application
 from resolute.api.database import outages
 from resolute.api.edge.listener import Listener
-from resolute.api.gateway import Gateway, application
+from resolute.api.experiments.submission_queries import SUBMISSIONS
+from resolute.api.gateway import Gateway
+from resolute.api.identity.queries import QUERIES as USERS
 from resolute.api.kernel.feed import NotShown, TablesLost
 from resolute.api.kernel.growth import grow
 from resolute.api.kernel.readmodel import Progress, ReadModel
 from resolute.api.kernel.unused import drop_unused, note_use
 from resolute.api.lag import LagWatch
+from resolute.api.logs.shipping_queries import SHIPPING
+from resolute.api.measures.summaries import keep_summaries
 from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
+from resolute.api.slices import read_model
 from resolute.api.table import ROUTES
 from resolute.bus import Subscription
 from resolute.eventlog.migrate import migrate
@@ -54,8 +60,6 @@ FINISH_S = 1.0
 SEEDED = {1: "admin", 2: "determined"}
 """The first users. The first workspace comes after them in the log: a gateway that waited for them alone may answer
 for a moment that there is none, and looks again then, as for everything that it does not find."""
-
-USERS_SHOWN = "SELECT count(*) FROM read_identity.users WHERE id = ANY($1)"
 
 LOOK_AGAIN_S = 1.0
 
@@ -115,6 +119,7 @@ def _follow(gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(_hear(gateway))
     tasks.create_task(_sweep(gateway))
     tasks.create_task(gateway.log_removal.keep_to_schedule())
+    tasks.create_task(keep_summaries(gateway.pool))
     tasks.create_task(_note_use(gateway))
     tasks.create_task(_carry_over(gateway))
     tasks.create_task(_watch_lag(gateway))
@@ -215,7 +220,7 @@ async def opened(context: Context, settings: ApiSettings, pool: asyncpg.Pool) ->
         async with pool.acquire() as connection:
             await migrate(connection, "resolute.api", "api")
             await migrate(connection, "resolute.api.measures", "measures")
-    gateway = Gateway(context, settings, pool)
+    gateway = Gateway(context, settings, pool, read_model(pool, context.log))
     gateway.vault.keyring.ensure()
     await gateway.read.prepare()
     gateway.knows_users = False
@@ -234,10 +239,11 @@ async def _first_users(gateway: Gateway) -> None:
 
 async def _users_shown(gateway: Gateway) -> None:
     read, log = gateway.read, gateway.context.log
+    users = gateway.ports.of(USERS)
     while True:
         try:
             await read.catch_up()
-            if await read.value(USERS_SHOWN, list(SEEDED)) == len(SEEDED):
+            if all([await users.user(user_id) is not None for user_id in SEEDED]):
                 return
             gateway.context.on_progress("api", "waiting for the directory to make the first users")
             await log.wait_beyond(read.shown, LOOK_AGAIN_S)
@@ -312,10 +318,11 @@ async def _hear(gateway: Gateway) -> None:
 
 async def _subscribed(gateway: Gateway) -> list[Subscription]:
     bus = gateway.context.bus
-    store = AgentLogs(gateway.read, gateway.store_lines, gateway.signals, gateway.freshness).store
-    secrets = AgentSecrets(gateway.read, gateway.task_tokens, gateway.vault).open
+    ports = gateway.ports
+    shipped = AgentLogs(gateway.read, ports.of(SHIPPING), gateway.store_lines, gateway.signals, gateway.freshness)
+    secrets = AgentSecrets(gateway.read, ports.of(SUBMISSIONS), gateway.task_tokens, gateway.vault).open
     messages = (
-        AgentMessages("logs", LogBatch, store, _lines_of),
+        AgentMessages("logs", LogBatch, shipped.store, _lines_of),
         AgentMessages("secrets", OpenSecrets, secrets, lambda question: sha256(question.token.encode()).hexdigest()),
     )
     subscriptions = [await bus.facts(gateway.signals.deliver)]

@@ -35,8 +35,8 @@ def experiment(experiment_id: int | str) -> str:
     return f"experiment {experiment_id}"
 
 
-def deletion(experiment_id: int | str) -> str:
-    """What the news goes by that an experiment was deleted."""
+def deletion(experiment_id: int | str | None) -> str:
+    """What the news goes by that an experiment was deleted. There is never any of None, no experiment."""
     return f"deletion of experiment {experiment_id}"
 
 

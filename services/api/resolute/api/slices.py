@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from resolute.api.charts.routes import ROUTES as OF_CHARTS
 from resolute.api.checkpoints.projection import PROJECTION as CHECKPOINTS
 from resolute.api.checkpoints.routes import ROUTES as OF_CHECKPOINTS
+from resolute.api.cluster_message.projection import PROJECTION as CLUSTER_MESSAGE
+from resolute.api.cluster_message.routes import ROUTES as OF_CLUSTER_MESSAGE
 from resolute.api.experiments.projection import PROJECTION as EXPERIMENTS
 from resolute.api.experiments.routes import ROUTES as OF_EXPERIMENTS
 from resolute.api.history.routes import ROUTES as OF_HISTORY
@@ -27,12 +30,17 @@ from resolute.api.pools.routes import ROUTES as OF_POOLS
 from resolute.api.queue.projection import PROJECTION as QUEUE
 from resolute.api.queue.routes import ROUTES as OF_QUEUE
 from resolute.api.routing import Route
+from resolute.api.runs.routes import ROUTES as OF_RUNS
 from resolute.api.searches.routes import ROUTES as OF_SEARCHES
 from resolute.api.tasks.projection import PROJECTION as TASKS
 from resolute.api.tasks.routes import ROUTES as OF_TASKS
+from resolute.api.templates.projection import PROJECTION as TEMPLATES
+from resolute.api.templates.routes import ROUTES as OF_TEMPLATES
 from resolute.api.trials.projection import PROJECTION as TRIALS
 from resolute.api.trials.routes import ROUTES as OF_TRIALS
 from resolute.api.usage.routes import ROUTES as OF_USAGE
+from resolute.api.webhooks.projection import PROJECTION as WEBHOOKS
+from resolute.api.webhooks.routes import ROUTES as OF_WEBHOOKS
 from resolute.api.workspaces.projection import PROJECTION as WORKSPACES
 from resolute.api.workspaces.routes import ROUTES as OF_WORKSPACES
 from resolute.eventlog import EventLog
@@ -49,14 +57,19 @@ class Slice:
 SLICES = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     Slice(OF_METRICS),
+    Slice(OF_CHARTS),
     Slice(OF_IDENTITY, IDENTITY),
     Slice(OF_WORKSPACES, WORKSPACES),
     Slice(OF_EXPERIMENTS, EXPERIMENTS),
     Slice(OF_MODEL_DEFINITIONS),
     Slice(OF_SEARCHES),
+    Slice(OF_RUNS),
     Slice(OF_TRIALS, TRIALS),
     Slice(OF_CHECKPOINTS, CHECKPOINTS),
     Slice(OF_MODELS, MODELS),
+    Slice(OF_WEBHOOKS, WEBHOOKS),
+    Slice(OF_TEMPLATES, TEMPLATES),
+    Slice(OF_CLUSTER_MESSAGE, CLUSTER_MESSAGE),
     Slice(OF_TASKS, TASKS),
     Slice(OF_LOGS),
     Slice(OF_QUEUE, QUEUE),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -121,6 +121,16 @@ def timestamp(at: datetime | None) -> str | None:
     return quoted[1 : -len('000Z"')] + "Z"
 
 
+def json_instant(at: datetime) -> datetime | str:
+    """The same for JSON: the instant itself, which `dumps` writes quicker than text, unless orjson would write other
+    digits of its fraction."""
+    if at.tzinfo is UTC and (at.microsecond % 1000 or not at.microsecond):
+        return at
+    text = timestamp(at)
+    assert text is not None, "there is an instant"
+    return text
+
+
 def instant(value: Any, field: str) -> datetime | None:
     """The instant a client sent as RFC 3339 (any offset), or nothing. Raises InvalidConfig, naming `field`."""
     try:
@@ -209,13 +219,20 @@ def dumps(document: Any, *, pretty: bool = False) -> bytes:
     if pretty:  # four spaces of indent, which orjson does not have
         return json.dumps(orjson.loads(dumps(document)), indent=4, ensure_ascii=False).encode()
     try:  # a quarter quicker than where keys may be something other than text, which they hardly ever are
-        return orjson.dumps(document, _written, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(document, _written, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
     except orjson.JSONEncodeError:
-        return orjson.dumps(document, _written, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SORT_KEYS)
+        options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
+        return orjson.dumps(document, _written, option=options)
+
+
+ENCODERS: dict[type, Callable[[dict[str, Any]], Any]] = {}
+"""By the class of a message that was written before: what makes of its fields the object that goes out."""
 
 
 def _written(value: Any) -> Any:
     """The object that a message goes out as. Everything else that orjson does not know is an error."""
+    if (encode := ENCODERS.get(type(value))) is not None:
+        return encode(value.__dict__)
     if (written := getattr(value, "__wire__", None)) is None:
         raise TypeError(f"{type(value).__name__} has no form in JSON")
     return written()

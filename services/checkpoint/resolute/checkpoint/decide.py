@@ -97,8 +97,8 @@ def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics, in_
 def to_delete(
     command: ApplyRetention, registry: Registry, metrics: Metrics, in_use: Uses = NONE
 ) -> tuple[list[str], list[str]]:
-    """What the policy keeps and what it lets go. Checkpoints that were cut off go: nobody can resume from them. Those
-    that are in use stay beside what the policy keeps."""
+    """What the policy keeps and what it deletes. Incomplete checkpoints are deleted, since no trial can resume from
+    them. Those in use stay, beside what the policy keeps."""
     policy = Policy(
         command.save_experiment_best, command.save_trial_best, command.save_trial_latest, command.smaller_is_better
     )

@@ -84,7 +84,7 @@ class CheckpointStore:
         todo = react(recorded.event)
         if todo is None:
             return
-        experiment_id, cause = int(recorded.key), _because_of(recorded)
+        experiment_id, cause = int(recorded.key), recorded.cause_of_reactions
         match todo:
             case Retain():
                 await self._retain(experiment_id, cause)
@@ -247,9 +247,3 @@ def _stream(experiment_id: int) -> str:
 def _experiment_of(command: CheckpointCommand) -> int:
     experiment_id: int = getattr(command, "experiment_id")  # noqa: B009  (every command of ours has one)
     return experiment_id
-
-
-def _because_of(recorded: Recorded) -> Cause:
-    """The cause of a reaction: an id of its own, with the correlation id of the event."""
-    told = recorded.cause
-    return Cause(recorded.id, told.actor, told.correlation_id or told.id, told.traceparent)

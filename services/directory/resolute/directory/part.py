@@ -36,6 +36,9 @@ class Part(Generic[State]):
     ids: Mapping[type[Event], str]
     """The field with the id of what was created, by the event that says so. The reply to a command has it."""
     seed: Seed[State] | None = None
+    of_workspace: Callable[[int], Command] | None = None
+    """The command that removes what this part keeps of a workspace, by the workspace's number. It is decided when the
+    workspace is deleted, and it must be harmless to decide it again."""
     keep: int = 1_000
     """How many streams stay folded in memory. Others are read from the log when they are asked for."""
 

@@ -3,34 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from resolute.directory import models, sessions, user_settings, users, workspaces
+from resolute.directory import cluster_message, models, sessions, templates, user_settings, users, workspaces
+from resolute.directory.deletion import Deletion
+from resolute.directory.models import Models
 from resolute.directory.part import Part
+from resolute.directory.settings import DirectorySettings
+from resolute.directory.spaces import Workspaces
 from resolute.directory.users import Users
+from resolute.directory.webhooks import registered as webhooks
+from resolute.directory.webhooks.shell import WebhookShell
 from resolute.eventlog import Appended, EventLog
-from resolute.proto.errors import NotFound, Unavailable
+from resolute.proto import streams
+from resolute.proto.errors import InvalidConfig, NotFound, Unavailable
 from resolute.proto.identity import ActivateUsers, ChangePassword
 from resolute.proto.message import Cause, Command, Event, Reply
-from resolute.service import Aggregates, Context, Patience, serve_commands
+from resolute.proto.spaces import DeleteWorkspace
+from resolute.service import Aggregates, Context, Follower, Patience, Reactions, serve_commands
 
 NAME = "directory"
 
 SEED = Cause("seed", actor="system", correlation_id="seed")
 
-PARTS: tuple[Part[Any], ...] = (users.PART, sessions.PART, user_settings.PART, workspaces.PART, models.PART)
+PARTS: tuple[Part[Any], ...] = (
+    users.PART,
+    sessions.PART,
+    user_settings.PART,
+    workspaces.PART,
+    models.PART,
+    webhooks.PART,
+    templates.PART,
+    cluster_message.PART,
+)
 """All that the directory decides about."""
 
 
-async def serve(context: Context) -> None:
+async def serve(context: Context, settings: DirectorySettings | None = None) -> None:
     """Serve until cancelled. Replicas may run beside this one."""
     directory = Directory(context.log)
+    hooks = WebhookShell(context, (settings or DirectorySettings()).webhooks, directory.handle)
     await _seeded(directory)
-    subscription = await serve_commands(context, NAME, directory.handle)
+    deletion = Deletion(context.log, context.bus, directory)
+    reactions = Reactions(NAME, context.log, deletion.react, attempt_lock=context.attempt_lock)
+    subscription = await serve_commands(context, NAME, hooks.handle)
     try:
-        context.on_ready(NAME)
-        await asyncio.Event().wait()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(Follower(reactions, context.log, context.bus).run())
+            tasks.create_task(hooks.run())
+            context.on_ready(NAME)
     finally:
         await subscription.close()
 
@@ -62,11 +84,34 @@ class Directory:
                 return await self._activate(command, cause)
             case ChangePassword():
                 return await self._change_password(command, cause)
+            case DeleteWorkspace(workspace_id=workspace_id):
+                if await self.models_in(workspace_id):
+                    raise InvalidConfig(workspaces.has_models(workspace_id))
         if (part := self._parts.get(type(command))) is None:
             raise NotFound(f"the directory does not decide {type(command).__name__}")
         outcome = await self._decided(part, command, cause)
         made = part.made(outcome.events[0].event) if outcome.events else {}
         return Reply(outcome.position, made)
+
+    async def spaces(self) -> Workspaces:
+        """All workspaces and projects, for reading only."""
+        found: Workspaces = await self._states[workspaces.PART].state(streams.WORKSPACE_DIRECTORY)
+        return found
+
+    async def about_spaces(self, decide: Callable[[Workspaces], Sequence[Event]], cause: Cause) -> None:
+        """Append what a reaction decides about workspaces and projects."""
+        await self._states[workspaces.PART].execute(streams.WORKSPACE_DIRECTORY, decide, cause)
+
+    async def models_in(self, workspace_id: int) -> int:
+        """How many models are in a workspace."""
+        found: Models = await self._states[models.PART].state(streams.MODEL_DIRECTORY)
+        return sum(model.fields["workspace_id"] == workspace_id for model in found.by_id.values())
+
+    async def remove_contents(self, workspace_id: int, cause: Cause) -> None:
+        """Remove what the parts keep of a workspace that is being deleted."""
+        for part in self._states:
+            if part.of_workspace is not None:
+                await self._decided(part, part.of_workspace(workspace_id), cause.then("of workspace"))
 
     async def _decided(self, part: Part[Any], command: Command, cause: Cause) -> Appended:
         return await self._states[part].execute(

@@ -87,7 +87,7 @@ class Relay:
             log_.info("relay: another is in front, this one is a spare", position=self.carried)
 
     async def _another_carries_to(self, head: int) -> bool:
-        """Whether everything up to `head` is heard on the bus, having been given the time."""
+        """Whether another relay has published everything up to `head` after a wait of SPARE_S."""
         await asyncio.sleep(SPARE_S)
         assert self.carried is not None
         return self.carried >= head

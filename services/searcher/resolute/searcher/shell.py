@@ -122,7 +122,7 @@ class Searcher:
 
     async def react(self, recorded: Recorded) -> None:
         """Handles one event: a report about a trial, or an event of an experiment that other services need to know."""
-        event, cause = recorded.event, _because_of(recorded)
+        event, cause = recorded.event, recorded.cause_of_reactions
         match event:
             case AllocationStarted(allocation_id=allocation):
                 await self._note(derive.experiment_of(allocation), event, cause)
@@ -145,7 +145,7 @@ class Searcher:
         """Handles one event: for a requested deletion, has the files removed, however long that takes."""
         if not isinstance(recorded.event, ExperimentDeletionRequested):
             return
-        experiment_id, cause = _id_of(recorded), _because_of(recorded)
+        experiment_id, cause = _id_of(recorded), recorded.cause_of_reactions
         ask = react(recorded.event, await self._experiments.state(recorded.stream))
         assert ask is not None, "a deletion is asked of the checkpoint store"
         try:
@@ -281,9 +281,3 @@ def _stream(experiment_id: int) -> str:
 
 def _id_of(recorded: Recorded) -> int:
     return int(recorded.key)
-
-
-def _because_of(recorded: Recorded) -> Cause:
-    """The cause of a reaction: an id of its own, with the correlation id of the event."""
-    story = recorded.cause
-    return Cause(recorded.id, story.actor, story.correlation_id or story.id, story.traceparent)

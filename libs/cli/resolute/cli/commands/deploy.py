@@ -90,10 +90,10 @@ def _up(args: Namespace, agents: int) -> int:
     return status
 
 
-def replicas(told: list[str]) -> dict[str, int]:
+def replicas(options: list[str]) -> dict[str, int]:
     """`["api=2"]` as `{"api": 2}`."""
     found: dict[str, int] = {}
-    for text in told:
+    for text in options:
         service, _, count = text.partition("=")
         if service not in SERVICES or not count.isdecimal() or int(count) < 1:
             raise CliError(f"--replicas: expected SERVICE=N, with one of {', '.join(SERVICES)}; found {text!r}")

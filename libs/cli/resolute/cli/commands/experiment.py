@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
+from determined.common.client import places
 from resolute.cli import confirmation, output, times
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
@@ -61,6 +62,17 @@ def delete(args: Namespace) -> None:
     for experiment_id in doomed:
         opened.delete(path(experiment_id))
         print(f"Deletion of experiment {experiment_id} is in progress")
+
+
+def move(args: Namespace) -> None:
+    opened = session(args)
+    if (workspace := places.workspace_named(opened, args.workspace_name)) is None:
+        raise CliError(f"there is no workspace named {args.workspace_name!r}")
+    if (project := places.project_named(opened, workspace["id"], args.project_name)) is None:
+        raise CliError(f"workspace {args.workspace_name!r} has no project named {args.project_name!r}")
+    body = {"experimentId": args.experiment_id, "destinationProjectId": project["id"]}
+    opened.post(f"{path(args.experiment_id)}/move", body)
+    print(f"Moved experiment {args.experiment_id} to project '{project['name']}'")
 
 
 def wait(args: Namespace) -> int:

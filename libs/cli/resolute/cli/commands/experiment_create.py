@@ -106,8 +106,7 @@ def _locally(args: Namespace, config: Mapping[str, Any]) -> int:
 def _gather(model_def: Path | None, include: list[Path]) -> list[dict[str, Any]]:
     if model_def is None and not include:
         return []
-    from resolute.cli.files import gather
-    from resolute.config.context import size_bytes, to_model_definition
+    from determined.common.context import gather, size_bytes, to_model_definition
 
     with Progress("Reading files"):
         found = gather(model_def, include)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from importlib.metadata import version as installed
 from typing import Any
 
 from resolute.cli import address, output
 from resolute.cli.errors import CliError
 from resolute.cli.login import WIRE_VERSION, session
-from resolute.cli.session import Session
+from resolute.cli.session import Query, Session
 
 
 def info(args: Namespace) -> None:
@@ -22,9 +23,15 @@ def config(args: Namespace) -> None:
 
 def logs_(args: Namespace) -> None:
     query = {"follow": args.follow, "offset": None if args.tail is None else -args.tail}
-    for each in session(args).stream("/api/v1/master/logs", query):
+    for line in log_lines(session(args), query):
+        print(line)
+
+
+def log_lines(opened: Session, query: Query) -> Iterator[str]:
+    """The master's log as people read it."""
+    for each in opened.stream("/api/v1/master/logs", query):
         entry = each["logEntry"]
-        print(f"{entry['timestamp']} [{entry['level'].removeprefix('LOG_LEVEL_')}]: {entry['message']}")
+        yield f"{entry['timestamp']} [{entry['level'].removeprefix('LOG_LEVEL_')}]: {entry['message']}"
 
 
 def version(args: Namespace) -> None:

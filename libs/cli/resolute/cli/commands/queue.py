@@ -65,54 +65,54 @@ def _operation(text: str) -> dict[str, Any]:
 
 
 def explain(args: Namespace) -> None:
-    told = session(args).get(f"/api/v1/jobs/{quote(args.job_id, safe='')}/explain")
+    explained = session(args).get(f"/api/v1/jobs/{quote(args.job_id, safe='')}/explain")
     if args.json:
-        output.show_json(told)
+        output.show_json(explained)
         return
-    print("\n".join(_explained(told)))
+    print("\n".join(_explained(explained)))
 
 
-def _explained(told: dict[str, Any]) -> Iterator[str]:
-    job = told.get("job") or {}
+def _explained(explained: dict[str, Any]) -> Iterator[str]:
+    job = explained.get("job") or {}
     name = f" ({job['name']})" if job.get("name") else ""
-    yield f"Job {told['jobId']}{name}: {told['says']}"
+    yield f"Job {explained['jobId']}{name}: {explained['says']}"
     if job:
         summary = job["summary"]
         place = f", {output.counted(summary['jobsAhead'], 'job')} ahead" if summary["state"] == "STATE_QUEUED" else ""
         yield (
-            f"Pool {job['resourcePool']} ({told['schedulerType']}), priority {job['priority']}, "
+            f"Pool {job['resourcePool']} ({explained['schedulerType']}), priority {job['priority']}, "
             f"weight {job['weight']:g}, {job['allocatedSlots']} of {job['requestedSlots']} slots held{place}"
         )
-    for reasons, alike in groupby(told["allocations"], lambda allocation: list(_reasons(allocation))):
+    for reasons, alike in groupby(explained["allocations"], lambda allocation: list(_reasons(allocation))):
         yield ""
         yield from map(_title, alike)
         yield from reasons
 
 
-def _title(told: dict[str, Any]) -> str:
-    trial = f"Trial {told['trialId']}" if told.get("trialId") else f"Task {told['taskId']}"
-    state, slots = output.state(told["state"]), output.counted(told["slots"], "slot")
-    return f"{trial}, allocation {told['allocationId']}: {state}, {slots}"
+def _title(explained: dict[str, Any]) -> str:
+    trial = f"Trial {explained['trialId']}" if explained.get("trialId") else f"Task {explained['taskId']}"
+    state, slots = output.state(explained["state"]), output.counted(explained["slots"], "slot")
+    return f"{trial}, allocation {explained['allocationId']}: {state}, {slots}"
 
 
-def _reasons(told: dict[str, Any]) -> Iterator[str]:
-    if waits := told.get("waits"):
+def _reasons(explained: dict[str, Any]) -> Iterator[str]:
+    if waits := explained.get("waits"):
         yield from _waits(waits)
-    if placed := told.get("placed"):
+    if placed := explained.get("placed"):
         where = ", ".join(f"{on['agentId']} (slots {_slots(on['slotIds'])})" for on in placed["agents"])
         yield f"  placed on {where}: {placed['reason']}{_rule(placed)}"
         yield f"  since {times.shown(placed['time'])}"
-    if preempted := told.get("preempted"):
+    if preempted := explained.get("preempted"):
         whom = preempted.get("for") or {}
         for_whom = f" for job {whom['jobId']} ({_who(whom)})" if whom else ""
         yield f"  asked to give its slots back by {preempted['by']}{for_whom}: {preempted['reason']}{_rule(preempted)}"
         yield f"  asked {times.shown(preempted['time'])}, with time until {times.shown(preempted['deadline'])}"
-    if killed := told.get("killed"):
+    if killed := explained.get("killed"):
         yield f"  ordered to stop by {killed['by']} at {times.shown(killed['time'])}: {killed['reason']}"
-    if previous := told.get("previous"):
+    if previous := explained.get("previous"):
         lines = [_title(previous), *_reasons(previous)]
         yield from (f"  before: {line.strip()}" for line in lines if "placed on" not in line)
-    if ended := told.get("ended"):
+    if ended := explained.get("ended"):
         code = f" with exit code {ended['exitCode']}" if ended.get("exitCode") is not None else ""
         because = f"{code}: {ended['reason']}" if ended["reason"] else code
         yield f"  over since {times.shown(ended['endTime'])}, {ended['outcome']}{because}"

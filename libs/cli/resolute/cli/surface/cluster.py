@@ -182,6 +182,36 @@ MASTER = Command(
             commands=(Command("show", "fetch master config", run="master:config", args=(_SHOWN_AS,)),),
         ),
         Command(
+            "cluster-message",
+            "show everybody a message",
+            commands=(
+                Command("get", "get cluster-wide message", run="cluster_message:get", args=(JSON_OR_YAML,)),
+                Command(
+                    "set",
+                    "set the cluster-wide message, in the place of the one before",
+                    run="cluster_message:set_",
+                    args=(
+                        arg("-m", "--message", required=True, help="1 to 250 characters"),
+                        arg(
+                            "-s",
+                            "--start",
+                            help="instant to show it from on, as in 2026-01-31T12:00:00Z; now otherwise",
+                        ),
+                        one_of(
+                            arg("-e", "--end", help="instant to show it until; until it is cleared otherwise"),
+                            arg("-d", "--duration", help="how long to show it, as in 24h or 1h30m"),
+                        ),
+                    ),
+                ),
+                Command(
+                    "clear",
+                    "clear cluster-wide message",
+                    run="cluster_message:clear",
+                    args=(flag("-c", "--clear", help="clear it, as without this"),),
+                ),
+            ),
+        ),
+        Command(
             "logs",
             "fetch master logs",
             run="master:logs_",

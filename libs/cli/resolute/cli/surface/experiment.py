@@ -6,7 +6,7 @@ from pathlib import Path
 
 from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV, EXPERIMENT, JSON, LOG_RETENTION, YES, log_options, paging
-from resolute.cli.tree import Command, arg, existing_file, flag, int_or_none, one_of
+from resolute.cli.tree import Command, arg, existing_file, flag, int_or_none, one_of, truth
 from resolute.proto.queue import PRIORITIES
 
 _CONFIG_OVERRIDES = arg(
@@ -123,7 +123,30 @@ _DOWNLOAD = Command(
     "download-model-def",
     "download model definition",
     run="experiment:download_model_def",
-    args=(EXPERIMENT, arg("--output-dir", type=Path, default=Path("."), help="directory to write to")),
+    args=(EXPERIMENT, arg("--output-dir", type=Path, default=".", help="directory to write to")),
+)
+_DOWNLOAD_CHECKPOINTS = Command(
+    "download",
+    "download the best checkpoints of an experiment",
+    run="checkpoint:download_of_experiment",
+    args=(
+        EXPERIMENT,
+        arg("-o", "--output-dir", default="checkpoints", help="directory that gets a folder for each"),
+        arg("--top-n", type=int, default=1, help="how many"),
+        arg("--sort-by", help="the validation metric to judge by; the searcher's otherwise"),
+        arg("--smaller-is-better", type=truth, metavar="(true|false)", help="with --sort-by: which way"),
+        flag("-q", "--quiet", help="print only the paths"),
+    ),
+)
+_MOVE = Command(
+    "move",
+    "move experiment to another project",
+    run="experiment:move",
+    args=(
+        EXPERIMENT,
+        arg("workspace_name", help="the workspace that has the project"),
+        arg("project_name", help="the project"),
+    ),
 )
 _CONFIG = Command("config", "display experiment config", run="experiment_show:config", args=(EXPERIMENT, JSON))
 
@@ -201,7 +224,20 @@ EXPERIMENTS = Command(
     "manage experiments",
     aliases=("e",),
     default="list",
-    commands=(_CREATE, _CONTINUE, *_LISTS, _DESCRIBE, _CONFIG, _LOGS, *_VERBS, _DOWNLOAD, _LABEL, _SET),
+    commands=(
+        _CREATE,
+        _CONTINUE,
+        *_LISTS,
+        _DESCRIBE,
+        _CONFIG,
+        _LOGS,
+        *_VERBS,
+        _MOVE,
+        _DOWNLOAD,
+        _DOWNLOAD_CHECKPOINTS,
+        _LABEL,
+        _SET,
+    ),
 )
 
 OF_DET = (EXPERIMENTS,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.cli.levels import LEVELS
-from resolute.cli.surface.common import CSV_OR_JSON, EXPERIMENT, JSON, LOG_RETENTION, TRIAL, log_options, paging
+from resolute.cli.surface.common import CSV_OR_JSON, EXPERIMENT, JSON, LOG_RETENTION, TRIAL, YES, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of, truth
 
 _OUTPUT = arg("-o", "--output-dir", help="where to put the files; checkpoints/UUID otherwise")
@@ -51,6 +51,12 @@ TRIALS = Command(
                 _MODE,
             ),
         ),
+        Command(
+            "support-bundle",
+            "gather what explains a trial into one file",
+            run="support_bundle:gather",
+            args=(TRIAL, arg("-o", "--output-dir", help="directory to write to; the current one otherwise")),
+        ),
         Command("kill", "forcibly terminate a trial", run="trial:kill", args=(arg("trial_id", help="trial ID"),)),
         Command(
             "set",
@@ -79,6 +85,7 @@ TRIALS = Command(
 )
 
 _UUID = arg("uuid", help="checkpoint UUID")
+_UUIDS = arg("checkpoints_uuids", help="checkpoint UUIDs, split by commas")
 
 CHECKPOINTS = Command(
     "checkpoint",
@@ -93,6 +100,27 @@ CHECKPOINTS = Command(
             args=(EXPERIMENT, arg("--best", type=int, metavar="N", help="only the N best"), CSV_OR_JSON),
         ),
         Command("describe", "describe checkpoint", run="checkpoint:describe", args=(_UUID, JSON)),
+        Command(
+            "delete",
+            "delete checkpoints",
+            run="checkpoint:delete",
+            args=(_UUIDS, YES),
+        ),
+        Command(
+            "rm",
+            "remove files from checkpoints",
+            run="checkpoint:remove_files",
+            args=(
+                _UUIDS,
+                arg(
+                    "--glob",
+                    action="append",
+                    default=[],
+                    help="remove the files that match, as in **/optimizer.pt; may repeat",
+                ),
+                YES,
+            ),
+        ),
         Command(
             "download",
             "download checkpoint from persistent storage",

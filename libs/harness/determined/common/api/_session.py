@@ -40,6 +40,8 @@ class Session:
     methods may be called from any thread.
     """
 
+    _readmission_s = READMISSION_S
+
     def __init__(
         self,
         master_url: str,
@@ -120,7 +122,7 @@ class Session:
                 raise errors.MasterNotFoundException("the session was closed")
             status, text, problem, retry_after = self._attempt(method, path, body, timeout_s, sent)
             waited_s, asked_for_s = time.monotonic() - started, seconds_of(retry_after)
-            shut_out = status == 401 and self._let_in and waited_s < READMISSION_S
+            shut_out = status == 401 and self._let_in and waited_s < self._readmission_s
             if status is not None and status not in policy.statuses and not shut_out:
                 return self._answered(status, text)
             attempt += 1

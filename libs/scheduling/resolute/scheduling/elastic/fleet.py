@@ -1,4 +1,4 @@
-"""The instances of an elastic pool, folded from its stream: from the request to the last that is heard of them."""
+"""The instances of an elastic pool, folded from its stream: from the request of each to its last event."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Instance:
     state: State
     instance_id: str = ""
     idle_at: datetime | None = None
-    """Since when nothing has run on it; None while something does, and until somebody has looked."""
+    """Since when nothing has run on it; None while a task runs on it, and until the scheduler has looked."""
     why_leaving: str = ""
 
 

@@ -34,11 +34,11 @@ from resolute.scheduling.pool import Pool
 from resolute.scheduling.shares import WEIGHT_UNIT, Group, Rated, Shares
 
 LOOKED_AT = 200
-"""Of the groups that may have to give, those that hold most by weight are looked at: a look that finds nobody costs
-milliseconds, whatever runs."""
+"""Of the groups that may have to give, so many are looked at, those first that hold most by weight. A search that
+finds none then takes milliseconds, however much runs."""
 
 NEARLY = 1e-6
-"""Slots that are told apart only by the errors of arithmetic."""
+"""Numbers of slots that differ by less than this count as equal: the difference is rounding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 One that does not fit yet is passed over by those behind it, until as many slots as the pool has were given to others;
 from then on the agents that are nearest to having room are kept for it (docs/decisions/0045). Demands beyond the whole
-pool, and jobs at their own max_slots, hold up nobody. No allocation is asked to go.
+pool, and jobs at their own max_slots, hold up no other job. No allocation is asked to go.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ class _Look:
         return None
 
     def give_promised(self) -> None:
-        """First where room was made; then, as far as there is any, in room that is nobody's."""
+        """Place the allocations for which others were asked to go: first where room was made for them, then in slots
+        that are promised to no allocation."""
         for allocation_id in self._promised_near_room():
             self._keep_word(self.pool.allocations[allocation_id])
         for kind in [kind_in(entry) for entry in firsts(self.pool.promised)]:

@@ -2,8 +2,8 @@
 
 Two sets of allocations are compared from their most urgent down: the better set takes fewer slots of the most urgent
 allocations; where both take as many, fewer of the next, and so on. Among equal sets it is the youngest that go. Slots
-that are on their way back anyway count first, and cost nobody anything. On agents where room is being made for others
-already, nothing that is free is counted.
+that are being given back already count first, since no further allocation has to go for them. On agents where room is
+being made for others already, nothing that is free is counted.
 
 What a policy calls urgent is in its claim. On a large pool the search is cut short: see LOOKED_AT and COMBINATIONS.
 """

@@ -86,9 +86,9 @@ def _check_weights(question: Question, recording: Recording) -> None:
 
 def _schedulers(question: Question, recording: Recording) -> tuple[Scheduler, Scheduler]:
     """The one that work met, as far as that is known, and the one that is wondered about."""
-    told = question.recorded.scheduler or Scheduler()
-    known = question.recorded_policy or recording.policy or told.type
-    was = told.model_copy(update={"type": known, "preemption": told.preemption or recording.preempts})
+    recorded = question.recorded.scheduler or Scheduler()
+    known = question.recorded_policy or recording.policy or recorded.type
+    was = recorded.model_copy(update={"type": known, "preemption": recorded.preemption or recording.preempts})
     other: dict[str, object] = {"type": question.policy} if question.policy else {}
     if question.preemption is not None:
         other["preemption"] = question.preemption

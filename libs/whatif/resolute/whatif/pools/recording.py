@@ -54,7 +54,7 @@ NEEDED = frozenset({*OF_A_POOL, *REPORTS, "TrialRunRequested"})
 """The types of events that `read` looks at."""
 
 _TAKEN = (AllocationOutcome.YIELDED, AllocationOutcome.KILLED)
-"""Outcomes of work whose slots were taken away, where somebody other than its own experiment asked for them."""
+"""Outcomes of work whose slots were taken away, where another than its own experiment asked for them."""
 
 _EVENT_ID = re.compile(r"evt-(\d+)(/|$)")
 
@@ -99,8 +99,7 @@ class Recording:
     recorded: Outcome
     """How it went."""
     never_ran: int
-    """Requests that ended, or still waited, without ever having had their slots: left out, as nobody knows their
-    length."""
+    """Requests that never had slots until they ended or the recording did: left out, since their length is unknown."""
     unfinished: int
     """Work that still ran at the end, counted as if it had ended then."""
     yield_s: float
@@ -126,7 +125,7 @@ class _Seen:
     asked_at: datetime | None = None
     """When its slots were asked back."""
     interrupted: bool = False
-    """Whether somebody other than its own experiment asked: a policy, or who disabled its agent."""
+    """Whether another than its own experiment asked: a policy, or the person who disabled its agent."""
     exited: Recorded | None = None
 
     @property
@@ -135,7 +134,7 @@ class _Seen:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a run that follows at once is the same work: nobody wanted it to end."""
+        """Whether a run that follows at once is the same work, because no request ended it."""
         event = self.exited.event if self.exited is not None else None
         if not isinstance(event, AllocationExited):
             return False

@@ -56,20 +56,20 @@ def preface(answer: Answer) -> list[str]:
 def caveats(answer: Answer) -> list[str]:
     """What the numbers do not know."""
     recording = answer.recording
-    told = []
+    remarks = []
     if (count := len(answer.recorded.by_group)) > GROUPS_MAX:
-        told.append(f"{count} experiments are too many to show one by one: --json has them, --from and --to choose")
+        remarks.append(f"{count} experiments are too many to show one by one: --json has them, --from and --to choose")
     if recording.never_ran:
-        told.append(
+        remarks.append(
             f"{recording.never_ran} requests that never had their slots are left out: nobody knows their length"
         )
     if recording.unfinished:
-        told.append(f"{recording.unfinished} that still ran at the end count as if they had ended then")
-    told.append(
+        remarks.append(f"{recording.unfinished} that still ran at the end count as if they had ended then")
+    remarks.append(
         f"preempted work is assumed to stop within {recording.yield_s:.1f} s and to lose no progress, and every run to "
         "take as long elsewhere as it did"
     )
-    return told
+    return remarks
 
 
 def document(answer: Answer) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A search played through on a made-up clock: the real decisions, trials that only pretend to train.
+"""A search played through on a simulated clock, with the searcher's real decisions and trials that do not train.
 
-Everything the searcher decides is asked of the searcher's own `decide`, so what is played here is what a cluster would
-do; slots are given to whoever asked first, and training costs nothing but the length trained. Used to preview a search
+All decisions come from the searcher's own `decide`, so a cluster would do the same. Slots go to the trial that asked
+first, and training takes no time but the length trained. Used to preview a search
 before it is submitted, and to compare methods.
 """
 

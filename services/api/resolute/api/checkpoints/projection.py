@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from resolute.api.experiments.projection import WHOSE
-from resolute.api.kernel.rows import Document, Projection, Rows, Table, Thing
+from resolute.api.experiments.projection import WHOSE, whose
+from resolute.api.kernel.rows import Document, Place, Projection, Rows, Table, Thing, WholeRows
 from resolute.proto import streams
 from resolute.proto.checkpoint import (
     CheckpointAnnounced,
@@ -130,7 +130,15 @@ SHOWS: Mapping[type, Callable[[Any, Recorded, Rows], None]] = {
 }
 """How each type of event is shown; others change nothing here."""
 
-OF_EXPERIMENT = Thing(f"{WHOSE}(SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1)")
+
+def _whose_checkpoint(rows: WholeRows, uuid: str) -> Place | None:
+    row = rows.get(CHECKPOINTS, uuid)
+    return None if row is None else whose(rows, row.experiment_id)
+
+
+OF_EXPERIMENT = Thing(
+    f"{WHOSE}(SELECT experiment_id FROM read_checkpoints.checkpoints WHERE uuid = $1)", twin=_whose_checkpoint
+)
 
 PROJECTION = Projection(
     slice="checkpoints",
@@ -143,4 +151,5 @@ PROJECTION = Projection(
         "checkpoint": OF_EXPERIMENT,
         "readable checkpoint": OF_EXPERIMENT,
     },
+    ids={"checkpointUuid": (CHECKPOINTS, "uuid")},
 )

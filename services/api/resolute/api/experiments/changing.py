@@ -24,7 +24,7 @@ from resolute.api.experiments.action_messages import (
 )
 from resolute.api.experiments.actions import EDIT, EDIT_METADATA, MANY, ONE, REMOVE, TAG, act_on_each
 from resolute.api.experiments.choosing import MeantFor
-from resolute.api.experiments.placing import submissions_of, submitted_of
+from resolute.api.experiments.placing import check_takes_experiments, submissions_of, submitted_of
 from resolute.api.experiments.presenting import experiment_for, outline_of
 from resolute.api.kernel.messages import Empty, Input
 from resolute.api.kernel.operations import operation
@@ -32,7 +32,7 @@ from resolute.api.kernel.reading import expect_given
 from resolute.api.pools.fit import check_fit, check_pool
 from resolute.api.routing import OWNERS, Access
 from resolute.config import slots_of
-from resolute.proto.errors import NotFound, refuse
+from resolute.proto.errors import NotFound
 from resolute.proto.experiment import AddLabel, EditExperiment, MoveExperiment, RemoveLabel, SearcherCommand
 
 RETENTION = MeantFor(sees_archived=False)
@@ -110,14 +110,14 @@ async def _labels_after(call: Call, change: AddLabel | RemoveLabel) -> tuple[str
 
 async def move_experiment(call: Call, request: ExperimentMove) -> Empty:
     """Move it to another project."""
-    project_id = await _destination(call, request.body.destination_project_id)
+    project_id = await destination_of(call, request.body.destination_project_id)
     await call.send(MoveExperiment(request.experiment_id, project_id))
     return Empty()
 
 
 async def move_experiments(call: Call, request: MoveExperiments) -> Moved:
     """The same for several, named or found by filters, each by itself: Move it to another project."""
-    project_id = await _destination(call, request.body.destination_project_id)
+    project_id = await destination_of(call, request.body.destination_project_id)
 
     def moved(experiment_id: int) -> SearcherCommand:
         return MoveExperiment(experiment_id, project_id)
@@ -125,14 +125,13 @@ async def move_experiments(call: Call, request: MoveExperiments) -> Moved:
     return Moved(results=await act_on_each(call, request, moved, MeantFor()))
 
 
-async def _destination(call: Call, asked: int | None) -> int:
+async def destination_of(call: Call, asked: int | None) -> int:
     """Raises NotFound for a project that is not there, and Refused for one that is archived."""
     project_id = expect_given(asked, "destinationProjectId")
     row = await submissions_of(call).project(project_id)
     if row is None:
         raise NotFound(f"destinationProjectId: project {project_id} not found")
-    if row.archived:
-        raise refuse(f"move anything to project {row.name}", "it is archived", "unarchive it first")
+    check_takes_experiments(row, f"move anything to project {row.name}")
     return project_id
 
 

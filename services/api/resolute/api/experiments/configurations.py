@@ -35,19 +35,23 @@ def without_secrets(document: str) -> orjson.Fragment:
     """The configuration in `document`, as it goes out: most need no reading on the way.
 
     Where one secret of it is sealed, all are: they are masked without reading it."""
+    return _without_secrets(document, may_hold_plain=SET.search(document) is not None)
+
+
+def _without_secrets(document: str, *, may_hold_plain: bool) -> orjson.Fragment:
     if PREFIX in document:
-        document, plain = SEALED.sub(MASK, document), False
-    else:
-        plain = SET.search(document) is not None
-    return orjson.Fragment(_masked(document) if plain or RANGE.search(document) else document)
+        document, may_hold_plain = SEALED.sub(MASK, document), False
+    return orjson.Fragment(_masked(document) if may_hold_plain or RANGE.search(document) else document)
 
 
 def both_without_secrets(document: str, text: str) -> Presented:
     """The configuration, and `text`, as which it was submitted. The text may be older than sealing, and then plain,
     although the configuration is sealed: its experiment was continued since."""
+    is_set = SET.search(document) is not None  # looked for once: it takes longer than all the rest
+    shown = _without_secrets(document, may_hold_plain=is_set)
     if PREFIX in text:
-        return without_secrets(document), SEALED.sub(MASK, text)
-    return without_secrets(document), _masked_yaml(text) if SET.search(document) else text
+        return shown, SEALED.sub(MASK, text)
+    return shown, _masked_yaml(text) if is_set else text
 
 
 @lru_cache(REMEMBERED)

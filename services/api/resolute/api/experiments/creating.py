@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -28,11 +29,13 @@ from resolute.api.experiments.submission_messages import (
 from resolute.api.experiments.submission_queries import ProjectRow, SubmittedRow
 from resolute.api.kernel.operations import operation
 from resolute.api.routing import INHERITS_SECRETS, SIGNED_IN, Owned
+from resolute.api.templates.using import template_named
 from resolute.api.uploads import Packed
 from resolute.api.vault import Sealed
 from resolute.config import (
     MASK,
     ExperimentConfig,
+    Stated,
     check_entrypoint,
     check_launcher,
     load_yaml,
@@ -83,21 +86,23 @@ async def _checked(call: Call, submission: Submission) -> Checked:
     _check_supported(submission)
     parent = await _parent(call, submission.parent_id)
     given = await asyncio.to_thread(load_yaml, submission.config)
-    place = await place_of(call, submission.project_id, given, parent.project_id if parent else None)
-    config = await asyncio.to_thread(parse_experiment, given, defaults_at(call, place, given))
+    template = await template_named(call, submission.template)
+    stated = Stated(given, template)
+    place = await place_of(call, submission.project_id, stated, parent.project_id if parent else None)
+    defaults = replace(defaults_at(call, place, stated), template=template)
+    config = await asyncio.to_thread(parse_experiment, given, defaults)
     config, fits = await admitted(config, call)
     project = place.project()
     code = await _code(call, config, submission.model_definition)
     warnings = await launch_warnings(call, config, fits=fits)
-    told = (*without_effect(given, call.gateway.settings.task_runtime), *_no_code(config, code, parent))
+    without = (without_effect(layer, call.gateway.settings.task_runtime) for layer in (given, template))
+    told = (*dict.fromkeys(chain.from_iterable(without)), *_no_code(config, code, parent))
     return Checked(config, place, project, parent, code, warnings, told)
 
 
 def _check_supported(submission: Submission) -> None:
     if not submission.config.strip():
         raise InvalidConfig("config: the experiment's configuration, as YAML text, is missing")
-    if submission.template:
-        raise InvalidConfig(f"template: there is no template named {submission.template!r}")
     if submission.unmanaged:
         raise InvalidConfig(
             "unmanaged: expected false; found true. Trials that run outside the cluster cannot be made here yet: such "
@@ -234,7 +239,8 @@ CREATION = operation(
     SIGNED_IN.to("experiment.create")
     .over_scope()
     .about("project", "body.projectId", optional=True)
-    .about("experiment", "body.parentId", to="experiment.view", optional=True),
+    .about("experiment", "body.parentId", to="experiment.view", optional=True)
+    .about("template", "body.template", to="template.view", optional=True),
     request=CreateExperiment,
     response=CreatedExperimentAnswer,
     tag="Internal",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.call import Call
 from resolute.api.experiments.submission_queries import SUBMISSIONS, ProjectRow, SubmissionQueries, SubmittedRow
 from resolute.api.identity.shown import agent_user_of, queries_of
-from resolute.config import ClusterDefaults
+from resolute.config import ClusterDefaults, Stated
 from resolute.proto.errors import NotFound, refuse
 from resolute.proto.experiment import AgentUser
 
@@ -42,8 +41,7 @@ class Place:
         """Raises NotFound where there is no such project, and Refused where it takes no experiments."""
         if self.row is None:
             raise NotFound(self.missing)
-        if self.row.archived:
-            raise refuse(f"create an experiment in project {self.row.name}", "it is archived", "unarchive it first")
+        check_takes_experiments(self.row, f"create an experiment in project {self.row.name}")
         return self.row
 
     @property
@@ -65,13 +63,23 @@ class Place:
         return agent_user_of(user, call.gateway.settings.default_task)
 
 
+def check_takes_experiments(project: ProjectRow, what: str) -> None:
+    """Raises Refused for a project that is archived or being deleted, and for one in such a workspace."""
+    if project.archived:
+        raise refuse(what, "it is archived", "unarchive it first")
+    if project.leaving:
+        raise refuse(what, "it is being deleted", "use another project")
+
+
 CLUSTERS = Place(None)
 """Where no project is chosen: the cluster's own defaults."""
 
+NOTHING_STATED = Stated()
 
-async def place_of(call: Call, asked: int, given: Mapping[str, Any], parent_project_id: int | None) -> Place:
+
+async def place_of(call: Call, asked: int, given: Stated, parent_project_id: int | None) -> Place:
     """The project that the experiment goes to: what the request asks for by number, else what its configuration names,
-    else its parent's. `given` is the configuration as it was submitted, which may be wrong."""
+    else its parent's. `given` is what was submitted, which may be wrong."""
     queries = submissions_of(call)
     project, workspace = _name(given, "project"), _name(given, "workspace") or "Uncategorized"
     if asked:
@@ -87,19 +95,19 @@ def _within_scope(call: Call, row: ProjectRow | None) -> ProjectRow | None:
     return row if row is not None and call.scope.covers(row.workspace_id) else None
 
 
-def _name(given: Mapping[str, Any], key: str) -> str:
+def _name(given: Stated, key: str) -> str:
     """Empty where what was submitted is no text that could be in the database."""
-    name = given.get(key)
+    name = given.at(key)
     storable = isinstance(name, str) and "\0" not in name and name == name.encode(errors="ignore").decode()
     return str(name) if storable else ""
 
 
-def defaults_at(call: Call, place: Place = CLUSTERS, given: Mapping[str, Any] | None = None) -> ClusterDefaults:
-    """What lies below a configuration that goes to `place`. `given`, the configuration as it was submitted, says to
+def defaults_at(call: Call, place: Place = CLUSTERS, given: Stated = NOTHING_STATED) -> ClusterDefaults:
+    """What lies below a configuration that goes to `place`, apart from a template. `given`, what was submitted, says to
     which pool the experiment goes."""
     settings = call.gateway.settings
     compute, aux = place.pool("compute", settings.default_pool), place.pool("aux", settings.aux_pool)
-    container = settings.container_defaults(_pool(given or {}, compute, aux))
+    container = settings.container_defaults(_pool(given, compute, aux))
     return ClusterDefaults(
         checkpoint_storage=settings.checkpoint_storage,
         workspace_checkpoint_storage=place.checkpoint_storage,
@@ -112,7 +120,6 @@ def defaults_at(call: Call, place: Place = CLUSTERS, given: Mapping[str, Any] | 
     )
 
 
-def _pool(given: Mapping[str, Any], compute: str, aux: str) -> str:
-    resources = given.get("resources")
-    asked = resources if isinstance(resources, Mapping) else {}
-    return str(asked.get("resource_pool") or (aux if asked.get("slots_per_trial") == 0 else compute))
+def _pool(given: Stated, compute: str, aux: str) -> str:
+    without_slots = given.at("resources", "slots_per_trial") == 0
+    return str(given.at("resources", "resource_pool") or (aux if without_slots else compute))

@@ -21,6 +21,9 @@ from resolute.api.vault import only_variables
 from resolute.config import changed, changed_yaml
 from resolute.proto.errors import NotFound
 
+STATES = {state.removeprefix("STATE_"): state for state in ExperimentState}
+"""By its name in the tables, a state as the wire names it."""
+
 
 async def experiment_for(call: Call, experiment_id: int) -> Experiment:
     """The experiment as the caller may see it. Raises NotFound."""
@@ -59,7 +62,7 @@ def presented(row: ExperimentRow, configuration: Presented | None = None, trial_
         description=row.description,
         notes=row.notes,
         labels=row.labels,
-        state=ExperimentState(f"STATE_{row.phase}"),
+        state=STATES[row.phase],
         archived=row.archived,
         start_time=row.started_at,
         end_time=row.ended_at,

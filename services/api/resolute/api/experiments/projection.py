@@ -9,7 +9,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from resolute.api.kernel.rows import Document, Projection, Rows, Table, Thing
+from resolute.api.kernel.rows import Document, Place, Projection, Rows, Table, Thing, WholeRows
+from resolute.api.workspaces.projection import PROJECTS
 from resolute.proto import streams
 from resolute.proto.experiment import (
     ExperimentActivated,
@@ -234,6 +235,18 @@ LEFT JOIN read_workspaces.projects p ON p.id = e.project_id WHERE e.id = """
 """Followed by the id of an experiment: its owner and its workspace. What is of no experiment (a task that is no
 trial's) is in no workspace yet: only the scope of everything has it."""
 
+
+def whose(rows: WholeRows, experiment_id: int | None) -> Place | None:
+    """What `WHOSE` answers, from rows that are in memory."""
+    row = None if experiment_id is None else rows.get(EXPERIMENTS, experiment_id)
+    project = None if row is None else rows.get(PROJECTS, row.project_id)
+    return None if row is None else Place(row.owner_id, None if project is None else project.workspace_id)
+
+
+def _whose_job(rows: WholeRows, job_id: str) -> Place | None:
+    return whose(rows, next((row.id for row in rows.all(EXPERIMENTS) if row.job_id == job_id), None))
+
+
 WORKSPACE_OF_PROJECT = "(SELECT home.workspace_id FROM read_workspaces.projects home WHERE home.id = {})"
 WORKSPACE_OF_EXPERIMENT = """(SELECT home.workspace_id FROM read_experiments.experiments of_it
 JOIN read_workspaces.projects home ON home.id = of_it.project_id WHERE of_it.id = {})"""
@@ -247,7 +260,8 @@ PROJECTION = Projection(
     categories=frozenset({streams.EXPERIMENT.name}),
     project=project,
     things={
-        "experiment": Thing(f"{WHOSE}$1", numbered=True),
-        "job": Thing(f"{WHOSE}(SELECT id FROM read_experiments.experiments WHERE job_id = $1)"),
+        "experiment": Thing(f"{WHOSE}$1", numbered=True, twin=whose),
+        "job": Thing(f"{WHOSE}(SELECT id FROM read_experiments.experiments WHERE job_id = $1)", twin=_whose_job),
     },
+    ids={"experimentId": (EXPERIMENTS, "id"), "jobId": (EXPERIMENTS, "job_id")},
 )

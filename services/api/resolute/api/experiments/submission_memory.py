@@ -37,6 +37,7 @@ class MemorySubmissions:
             id=row.id,
             name=row.name,
             archived=row.archived or workspace.archived,
+            leaving=bool(row.state or workspace.state),
             workspace_id=workspace.id,
             workspace=workspace.name,
             agent_user_group=workspace.agent_user_group,

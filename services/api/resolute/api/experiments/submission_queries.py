@@ -22,6 +22,8 @@ class ProjectRow:
     name: str
     archived: bool
     """Whether it or its workspace is archived."""
+    leaving: bool
+    """Whether it or its workspace is being deleted."""
     workspace_id: int
     workspace: str
     agent_user_group: Mapping[str, Any] | None
@@ -82,7 +84,8 @@ class SubmissionQueries(Protocol):
 # ---------------------------------------------------------------- Postgres
 
 PROJECT = """SELECT p.id, p.name, p.archived OR w.archived AS archived, w.id AS workspace_id, w.name AS workspace,
-    w.agent_user_group, w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
+    p.state <> '' OR w.state <> '' AS leaving, w.agent_user_group, w.checkpoint_storage,
+    w.default_compute_pool, w.default_aux_pool
 FROM read_workspaces.projects p JOIN read_workspaces.workspaces w ON w.id = p.workspace_id"""
 
 SUBMITTED = """SELECT e.id, e.owner_id, e.project_id, e.unmanaged, e.model_definition, f.config

@@ -108,4 +108,5 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.USER.name, streams.SETTINGS.name}),
     project=project,
+    ids={"userId": (USERS, "id"), "username": (USERS, "username")},
 )

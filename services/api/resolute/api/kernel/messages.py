@@ -55,7 +55,6 @@ class Written(BaseModel):
     )
     wire_name: ClassVar[str] = ""
     """Its name in the OpenAPI documents, which Determined's clients know."""
-    _encoder: ClassVar[Encoder | None] = None
 
     def __init_subclass__(cls, *, wire_name: str = "", **config: Any) -> None:
         super().__init_subclass__(**config)
@@ -72,25 +71,18 @@ class Written(BaseModel):
 
     def __wire__(self) -> dict[str, Any]:
         """The object that goes onto the wire; messages within it are written when their turn comes."""
-        encode = type(self).__dict__.get("_encoder")
-        if encode is None:
-            encode = type(self)._encoder = _encoder(type(self))
-        found: dict[str, Any] = encode(self.__dict__)
-        return found
+        encode = _encoder(kind := type(self))
+        if kind.__wire__ is Written.__wire__:
+            wire.ENCODERS[kind] = encode  # from now on, `wire.dumps` finds it without asking the message
+        return encode(self.__dict__)
 
 
 class Message(Written):
     """What an answer is made of. Its values come from typed code and are not checked again: a list has hundreds."""
 
-    def __init__(self, **values: Any) -> None:
-        count, defaults = _shape(type(self))
-        found = defaults | values
-        if len(found) != count:
-            raise TypeError(f"{type(self).__name__}: expected {list(type(self).model_fields)}; found {list(found)}")
-        _set_dict(self, found)
-        _set_fields_set(self, _NONE_SET)
-        _set_extra(self, None)
-        _set_private(self, None)
+    def __init_subclass__(cls, **config: Any) -> None:
+        super().__init_subclass__(**config)
+        setattr(cls, "__init__", _make_constructor)  # noqa: B010  (each class has one of its own)
 
 
 # The slots of every model, which are set without asking whether it is frozen.
@@ -103,11 +95,34 @@ _NONE_SET: set[str] = set()
 """Nothing changes it: a copy of a message has a set of its own."""
 
 
-@cache
-def _shape(message: type[Message]) -> tuple[int, dict[str, Any]]:
-    """How many fields it has, and the values of those that may be left out."""
+def _make_constructor(self: Message, **values: Any) -> None:
+    """The constructor of a message until it is called for the first time: then the class gets its own."""
+    kind = type(self)
+    made = _constructor(kind)
+    setattr(kind, "__init__", made)  # noqa: B010  (assigned to the class, not to the message)
+    made(self, **values)
+
+
+def _constructor(message: type[Message]) -> Callable[..., None]:
+    """A constructor that takes the fields by name. It is put together as text, as dataclasses do it: with the names in
+    its signature, Python itself finds out what is missing or too much, in a third of the time of merging two
+    dictionaries and counting."""
     fields = message.model_fields
-    return len(fields), {name: field.default for name, field in fields.items() if not field.is_required()}
+    taken = [name if field.is_required() else f"{name}=default_{name}" for name, field in fields.items()]
+    lines = [
+        f"def __init__(self{''.join(f', {one}' for one in ['*', *taken])}):" if taken else "def __init__(self):",
+        f"    set_dict(self, {{{', '.join(f'{name!r}: {name}' for name in fields)}}})",
+        "    set_fields_set(self, none_set)",
+        "    set_extra(self, None)",
+        "    set_private(self, None)",
+    ]
+    made: dict[str, Any] = {f"default_{name}": field.default for name, field in fields.items()}
+    made |= {"set_dict": _set_dict, "set_fields_set": _set_fields_set, "none_set": _NONE_SET}
+    made |= {"set_extra": _set_extra, "set_private": _set_private}
+    exec("\n".join(lines), made)
+    constructor: Callable[..., None] = made["__init__"]
+    constructor.__qualname__ = f"{message.__name__}.__init__"
+    return constructor
 
 
 class Empty(Message):
@@ -299,6 +314,7 @@ def given_in(message: Written) -> dict[str, Any]:
 # ---------------------------------------------------------------- answers
 
 
+@cache
 def _encoder(message: type[Written]) -> Encoder:
     """Most fields go out as they are. The function that takes them is put together as text, as dataclasses do it: one
     expression is several times quicker than a loop over the fields."""
@@ -345,7 +361,7 @@ def _base64(value: bytes) -> str:
 
 _FORMS: Mapping[str, Form] = {
     "string(int64)": str,
-    "string(date-time)": wire.timestamp,
+    "string(date-time)": wire.json_instant,
     "string(base64)": _base64,
     "float": wire.number,
 }

@@ -98,11 +98,18 @@ def _parser_of(kind: type[Request]) -> Callable[[RequestBody], Any]:
     documented = getattr(hint.bare, "documented", None)
     if _is_message(documented or hint.bare):
         return RequestBody.object
+    if documented is None and declared.kind.name in ("object", "any"):
+        return _own_document
     return _any_document_or_none if documented is None else _any_document
 
 
 def _as_it_came(body: RequestBody) -> RequestBody:
     return body
+
+
+def _own_document(body: RequestBody) -> Any:
+    """A document of the user's own: its keys are left as they are. None where no body came."""
+    return wire.loads(body.raw) if body.raw.strip() else None
 
 
 def _any_document(body: RequestBody) -> Any:

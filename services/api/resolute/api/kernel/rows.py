@@ -134,6 +134,22 @@ Project: TypeAlias = Callable[[Recorded, Rows], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Whose a thing is, and in which workspace it lies."""
+
+    owner_id: int
+    workspace_id: int | None
+    """None for what lies in no workspace."""
+
+
+class WholeRows(Rows, Protocol):
+    """Rows of which all are there."""
+
+    def all(self, table: Table[Row]) -> list[Row]:
+        """In the order of their keys."""
+
+
+@dataclass(frozen=True, slots=True)
 class Thing:
     """A kind of thing that requests name."""
 
@@ -141,6 +157,8 @@ class Thing:
     """SQL: `owner_id` and `workspace_id` of the one that `$1` is the id of."""
     numbered: bool = False
     """Whether its ids are whole numbers."""
+    twin: Callable[[WholeRows, Any], Place | None] | None = None
+    """What `place` answers, from rows that are in memory."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +181,8 @@ class Projection:
     also_reads: frozenset[int] = frozenset()
     things: Mapping[str, Thing] = field(default_factory=dict)
     """The kinds of things that its tables tell whose they are, and in which workspace."""
+    ids: Mapping[str, tuple[Table[Any], str]] = field(default_factory=dict)
+    """By parameters of paths, such as `trialId`: the table and the column that has all their values."""
 
     @property
     def schema(self) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
+from resolute.api.cluster_message.messages import ClusterMessage
 from resolute.api.kernel.fields import JsonObject, OrAbsent, WireEnum
 from resolute.api.kernel.messages import Bare, Message, Request
 
@@ -40,15 +39,6 @@ class GetMaster(Request):
     pass
 
 
-class ClusterMessage(Message, wire_name="v1ClusterMessage"):
-    """What administrators tell everybody, which this release does not have."""
-
-    message: str
-    start_time: datetime
-    end_time: OrAbsent[datetime] = None
-    created_time: OrAbsent[datetime] = None
-
-
 class Product(WireEnum, wire_name="GetMasterResponseProduct"):
     UNSPECIFIED = "PRODUCT_UNSPECIFIED"
     COMMUNITY = "PRODUCT_COMMUNITY"
@@ -80,6 +70,7 @@ class MasterAnswer(Message, wire_name="v1GetMasterResponse"):
     feature_switches: tuple[str, ...] = ()
     user_management_enabled: bool = True
     cluster_message: OrAbsent[ClusterMessage] = None
+    """What administrators show to everybody, from its start to its end."""
 
 
 class GetTelemetry(Request):

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from resolute.api import wire
 from resolute.api.call import Call
+from resolute.api.cluster_message.routes import active_message
 from resolute.api.edge.welcome import page
 from resolute.api.kernel.operations import download, operation
 from resolute.api.master.messages import (
@@ -58,6 +59,7 @@ async def get_master(call: Call, request: GetMaster) -> MasterAnswer:
         cluster_name=settings.cluster_name,
         strict_job_queue_control=False,
         has_custom_logo=False,
+        cluster_message=await active_message(call),
     )
 
 

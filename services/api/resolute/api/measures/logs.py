@@ -85,6 +85,9 @@ LINE = "id, task_id, allocation_id, container_id, rank, sequence, at, level, std
 
 NEWEST = "SELECT max(id) FROM measures.task_logs WHERE task_id = $1"
 
+HOLDING = """SELECT asked.task_id FROM unnest($1::text[]) AS asked (task_id)
+WHERE EXISTS (SELECT FROM measures.task_logs l WHERE l.task_id = asked.task_id)"""
+
 PAGE_BYTES = 1_048_576
 """Of text, after which a page ends: a reader that is slow to take its page holds no more than that of the memory."""
 
@@ -176,6 +179,11 @@ class LogStore:
         """The id of the line of the task that was stored last; 0 where there is none."""
         with outages():
             return await self._pool.fetchval(NEWEST, task_id) or 0
+
+    async def holding(self, task_ids: Sequence[str]) -> set[str]:
+        """Those of the tasks that have lines."""
+        with outages():
+            return {task_id for (task_id,) in await self._pool.fetch(HOLDING, list(task_ids))}
 
 
 async def follow(

@@ -40,16 +40,6 @@ BEGUN = "SELECT * FROM measures.removals WHERE (retention_days IS NULL) = $1 ORD
 
 DONE = "DELETE FROM measures.removals WHERE removal_id = $1"
 
-# A trial that has ended, and how long ago; `$2` is the cluster's own retention.
-EXPIRED = """SELECT * FROM (
-    SELECT t.id AS trial_id, t.task_id, t.experiment_id, t.ended_at,
-           coalesce(t.log_retention_days, e.log_retention_days, $2) AS days
-    FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
-    WHERE t.id > $1 AND t.ended_at IS NOT NULL) ended
-WHERE days >= 0 AND ended_at + days * interval '1 day' <= $3
-  AND EXISTS (SELECT 1 FROM measures.task_logs l WHERE l.task_id = ended.task_id)
-ORDER BY trial_id LIMIT 100"""
-
 
 @dataclass(frozen=True, slots=True)
 class Due:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from resolute.api.kernel.paging import Listed, Window, cut
 from resolute.api.metrics.queries import PAGE, CheckpointRow, Point, Series, Stored, Workloads
+from resolute.api.metrics.thinning import kept_together
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class MemoryMetrics:
 
     async def series(self, trial_id: int, group: str, wanted: Series) -> Sequence[Point]:
         found = [row for row in self.latest(trial_id, group) if _is_wanted(row, wanted)]
-        return [Point(row.steps, row.metrics, row.reported_at) for row in spaced(found, wanted.most)]
+        return [Point(row.steps, row.metrics, row.reported_at) for row in self._thinned(found, wanted)]
 
     async def workloads(self, trial_id: int, wanted: Workloads, window: Window) -> Listed[Stored | CheckpointRow]:
         groups = [group for group in ("training", "validation") if group in wanted.groups]
@@ -35,6 +36,13 @@ class MemoryMetrics:
         several: list[Stored | CheckpointRow] = [*reports, *checkpoints]
         found = sorted(several, key=lambda row: row.steps)
         return cut(found[::-1] if wanted.newest_first else found, window)
+
+    def _thinned(self, rows: Sequence[Stored], wanted: Series) -> Sequence[Stored]:
+        points = [
+            {name: value for name, value in numbers_of(row).items() if not wanted.names or name in wanted.names}
+            for row in rows
+        ]
+        return [rows[place] for place in kept_together(points, wanted.most)]
 
     def latest(self, trial_id: int, group: str) -> list[Stored]:
         """Of each step the latest run, in order of steps."""
@@ -51,11 +59,10 @@ def _is_wanted(row: Stored, wanted: Series) -> bool:
     )
 
 
-def spaced(rows: Sequence[Stored], most: int) -> Sequence[Stored]:
-    """Up to `most` of them, evenly spaced; the first and the last are among them, and of one alone, it is the last."""
-    if len(rows) <= most:
-        return rows
-    if most == 1:
-        return rows[-1:]
-    spacing = (len(rows) - 1) / (most - 1)
-    return [rows[place] for place in sorted({round(n * spacing) for n in range(most)})]
+def numbers_of(row: Stored) -> dict[str, float]:
+    """The metrics of a report that are numbers."""
+    return {
+        name: float(value)
+        for name, value in row.metrics.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }

@@ -12,6 +12,7 @@ import orjson
 
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
+from resolute.api.metrics.thinning import LEAST
 from resolute.proto.states import CheckpointState
 
 PAGE = 250
@@ -52,7 +53,7 @@ class Series:
     names: tuple[str, ...] = ()
     """Metrics, of which a point has at least one."""
     most: int = 200
-    """How many points: evenly spaced ones, with the first and the last among them."""
+    """How many points: the extremes of the curve among them (`thinning.kept_together`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +108,28 @@ GROUPS = """WITH RECURSIVE kinds AS (
     WHERE kinds.kind IS NOT NULL)
 SELECT kind FROM kinds WHERE kind IS NOT NULL ORDER BY kind"""
 
-# Evenly spaced points, the first and the last among them; $6 is how many at most. With more points than that, the
-# i-th stands at round(i * spacing), so a place is one of them when the i nearest to it leads back to it.
-SERIES = """SELECT steps, metrics, reported_at FROM (
+# A curve of a group, thinned as `thinning.kept_together` says; $6 is how many points at most. Of each metric the lowest
+# and the highest value of each stretch are kept, and both ends of the curve.
+SERIES = f"""WITH curve AS MATERIALIZED (
     SELECT m.*, row_number() OVER (ORDER BY steps) - 1 AS place, count(*) OVER () AS points FROM (
         SELECT DISTINCT ON (steps) steps, metrics, reported_at FROM measures.metrics
         WHERE trial_id = $1 AND kind = $2 AND ($3 = 0 OR steps >= $3) AND ($4 = 0 OR steps <= $4)
         ORDER BY steps, run_id DESC) m
-    WHERE cardinality($5::text[]) = 0 OR metrics ?| $5) p
-WHERE points <= $6 OR ($6 = 1 AND place = points - 1)
-   OR ($6 > 1 AND place = round(round(place * ($6 - 1) / (points - 1.0)::float8) * (points - 1) / ($6 - 1.0)::float8))
-ORDER BY steps"""
+    WHERE cardinality($5::text[]) = 0 OR metrics ?| $5),
+numbers AS MATERIALIZED (
+    SELECT place, points, name, value::text::float8 AS value FROM curve, jsonb_each(metrics) AS each (name, value)
+    WHERE points > $6 AND $6 >= {LEAST} AND jsonb_typeof(value) = 'number'
+        AND (cardinality($5::text[]) = 0 OR name = ANY($5))),
+stretches AS (SELECT greatest(($6 - 2) / (2 * greatest(count(DISTINCT name), 1)), 1) AS number FROM numbers),
+kept AS (
+    SELECT place FROM curve WHERE points <= $6 OR place = points - 1 OR (place = 0 AND $6 > 1)
+    UNION
+    (SELECT DISTINCT ON (name, n.place * s.number / n.points) n.place FROM numbers n, stretches s
+     ORDER BY name, n.place * s.number / n.points, value, n.place)
+    UNION
+    (SELECT DISTINCT ON (name, n.place * s.number / n.points) n.place FROM numbers n, stretches s
+     ORDER BY name, n.place * s.number / n.points, value DESC, n.place))
+SELECT steps, metrics, reported_at FROM curve WHERE place IN (SELECT place FROM kept) ORDER BY steps"""
 
 
 # What a trial did, without its numbers: what is asked for is a page of many.

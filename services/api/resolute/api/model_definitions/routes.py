@@ -33,7 +33,7 @@ async def get_model_def(call: Call, request: GetModelDef) -> web.StreamResponse:
     """The code it was submitted with: a tar.gz in base64."""
     _, archive = await _archive(call, request.experiment_id)
     content = await Content.stored(call.gateway.blobs, archive)
-    return await content.answer_in_base64(call, b'{"b64Tgz":"', b'"}')
+    return await content.answer_in_base64(call.request, b'{"b64Tgz":"', b'"}')
 
 
 async def download_model_def(call: Call, request: DownloadModelDef) -> web.StreamResponse:
@@ -41,7 +41,9 @@ async def download_model_def(call: Call, request: DownloadModelDef) -> web.Strea
     submitted, archive = await _archive(call, request.experiment_id)
     content = await Content.stored(call.gateway.blobs, archive)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", submitted.name)[:50]
-    return await content.answer(call, _headers(ARCHIVE, f"exp{submitted.experiment_id}_{name}_model_def.tar.gz"))
+    return await content.answer(
+        call.request, _headers(ARCHIVE, f"exp{submitted.experiment_id}_{name}_model_def.tar.gz")
+    )
 
 
 async def get_model_def_tree(call: Call, request: GetModelDefTree) -> web.Response:
@@ -58,14 +60,14 @@ def _tree_of(files: Sequence[ContextFile], *, pretty: bool) -> web.Response:
 async def get_model_def_file(call: Call, request: GetModelDefFile) -> web.StreamResponse:
     """One of those files, in base64."""
     file = await _file(call, request.experiment_id, request.body.path)
-    return await Content.of(file.content).answer_in_base64(call, b'{"file":"', b'"}')
+    return await Content.of(file.content).answer_in_base64(call.request, b'{"file":"', b'"}')
 
 
 async def download_model_def_file(call: Call, request: DownloadModelDefFile) -> web.StreamResponse:
     """One file of the code it was submitted with."""
     file = await _file(call, request.experiment_id, request.path)
     quoted = re.sub(r'[\\"\x00-\x1f\x7f]', "_", request.path)
-    return await Content.of(file.content).answer(call, _headers(FILE, f"exp{request.experiment_id}/{quoted}"))
+    return await Content.of(file.content).answer(call.request, _headers(FILE, f"exp{request.experiment_id}/{quoted}"))
 
 
 ARCHIVE, FILE = "application/x-gtar", "application/octet-stream"

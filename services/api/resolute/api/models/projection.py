@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from resolute.api.kernel.rows import Document, Projection, Rows, Table, Thing
+from resolute.api.kernel.rows import Document, Place, Projection, Rows, Table, Thing, WholeRows
 from resolute.proto import streams
 from resolute.proto.message import Event, Recorded
 from resolute.proto.models import (
@@ -160,6 +160,13 @@ SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
     ModelVersionDeleted: _version_deleted,
 }
 
+
+def _whose_model(rows: WholeRows, name: str) -> Place | None:
+    number = name.lstrip("0")
+    row = next((row for row in rows.all(MODELS) if row.name == name or str(row.id) == number), None)
+    return None if row is None else Place(row.owner_id, row.workspace_id)
+
+
 PROJECTION = Projection(
     slice="models",
     version=1,
@@ -169,7 +176,9 @@ PROJECTION = Projection(
     project=project,
     things={
         "model": Thing(
-            "SELECT owner_id, workspace_id FROM read_models.models WHERE name = $1 OR id::text = ltrim($1, '0')"
+            "SELECT owner_id, workspace_id FROM read_models.models WHERE name = $1 OR id::text = ltrim($1, '0')",
+            twin=_whose_model,
         ),
     },
+    ids={"modelName": (MODELS, "name"), "modelVersionNum": (VERSIONS, "version")},
 )

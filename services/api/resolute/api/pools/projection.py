@@ -104,4 +104,5 @@ PROJECTION = Projection(
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.POOL.name}),
     project=project,
+    ids={"agentId": (AGENTS, "agent_id"), "slotId": (SLOTS, "slot_id")},
 )

@@ -8,16 +8,19 @@ from resolute.api.call import Call
 from resolute.api.pools import queries as pools
 from resolute.api.tasks.lookup import queries_of
 from resolute.api.tasks.messages import (
+    Accelerators,
+    AcceleratorsAnswer,
     ActiveTasksAnswer,
     AllocationAnswer,
     GetActiveTasksCount,
     GetAllocation,
     GetTask,
+    GetTaskAcceleratorData,
     GetTasks,
     TaskAnswer,
     TasksAnswer,
 )
-from resolute.api.tasks.queries import PlacementRow
+from resolute.api.tasks.queries import AcceleratorRow, PlacementRow
 from resolute.api.tasks.shown import allocation_of, summary_of, task_of
 from resolute.proto.errors import NotFound
 
@@ -65,3 +68,24 @@ async def get_allocation(call: Call, request: GetAllocation) -> AllocationAnswer
     if row is None:
         raise NotFound(f"allocation {request.allocation_id} not found")
     return AllocationAnswer(allocation=allocation_of(row))
+
+
+async def get_accelerators(call: Call, request: GetTaskAcceleratorData) -> AcceleratorsAnswer:
+    """Which devices the containers of a task were given."""
+    queries = queries_of(call.gateway)
+    if not await queries.is_known(request.task_id):
+        raise NotFound(f"task {request.task_id} not found")
+    found = await queries.accelerators(request.task_id)
+    return AcceleratorsAnswer(accelerator_data=tuple(map(_accelerators, found)))
+
+
+def _accelerators(row: AcceleratorRow) -> Accelerators:
+    return Accelerators(
+        allocation_id=row.allocation_id,
+        container_id=row.container_id,
+        task_id=row.task_id,
+        node_name=row.node_name,
+        resource_pool=row.pool,
+        accelerator_type=row.accelerator_type,
+        accelerator_uuids=row.uuids,
+    )

@@ -7,14 +7,11 @@ more in tables that show everything, and only then is it unknown: an answer 404 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from resolute.api.gateway import Gateway
 from resolute.api.kernel.newest import looked_for
 from resolute.api.tasks.queries import QUERIES, AllocationRow, PlacementRow, TaskQueries
 from resolute.proto.errors import NotFound
-
-if TYPE_CHECKING:
-    from resolute.api.gateway import Gateway
 
 
 def queries_of(gateway: Gateway) -> TaskQueries:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from resolute.api.experiments.projection import EXPERIMENTS
 from resolute.api.kernel.cache import CachedRows
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.api.tasks.queries import AllocationRow, PlacementRow, TrialTimes
+from resolute.api.tasks.queries import AcceleratorRow, AllocationRow, PlacementRow, TrialTimes
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS, Allocation, Placement
 from resolute.api.trials.tables import TRIALS, Trial
 from resolute.api.workspaces.projection import PROJECTS
@@ -23,6 +23,8 @@ class MemoryTasks:
     missing."""
 
     tables: CachedRows
+    reported: Sequence[AcceleratorRow] = ()
+    """What tasks reported of their devices; the pools of these rows are not looked at."""
 
     async def live(self, scope: Scope) -> Sequence[AllocationRow]:
         return self._allocations(lambda one: one.ended_at is None and scope.covers(self._workspace_of(one)))
@@ -56,6 +58,12 @@ class MemoryTasks:
             return trial.ended_at is not None
         others = [one for one in await self.of_task(task_id) if one.task_type != "TRIAL"]
         return bool(others) and all(one.ended for one in others)
+
+    async def accelerators(self, task_id: str) -> Sequence[AcceleratorRow]:
+        found = [row for row in self.reported if row.task_id == task_id]
+        placed = [(row, self.tables.get(ALLOCATIONS, row.allocation_id)) for row in found]
+        shown = [replace(row, pool="" if allocation is None else allocation.pool) for row, allocation in placed]
+        return sorted(shown, key=attrgetter("allocation_id", "container_id"))
 
     async def context_directory(self, task_id: str) -> str | None:
         trial = self._trial(task_id)

@@ -284,6 +284,15 @@ class PostAcceleratorData(OfAllocation):
     body: InBody[AcceleratorReport]
 
 
+class GetTaskAcceleratorData(Request):
+    task_id: InPath[Name]
+
+
+class AcceleratorsAnswer(Message, wire_name="v1GetTaskAcceleratorDataResponse"):
+    accelerator_data: tuple[Accelerators, ...]
+    """By allocation and container."""
+
+
 class ProxyAddressReport(Input, wire_name="v1PostAllocationProxyAddressRequest"):
     allocation_id: Name = ""
     proxy_address: Name = ""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from resolute.api.experiments.projection import WHOSE
-from resolute.api.kernel.rows import Projection, Rows, Thing
+from resolute.api.experiments.projection import WHOSE, whose
+from resolute.api.kernel.rows import Place, Projection, Rows, Thing, WholeRows
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.tasks.reasons import reason, reason_of
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS, Allocation, Placement
@@ -189,6 +189,12 @@ SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
     JobMoved: _job_moved,
 }
 
+
+def _whose_allocation(rows: WholeRows, allocation_id: str) -> Place | None:
+    row = rows.get(ALLOCATIONS, allocation_id)
+    return None if row is None else whose(rows, row.experiment_id)
+
+
 PROJECTION = Projection(
     slice="tasks",
     version=1,
@@ -197,6 +203,10 @@ PROJECTION = Projection(
     categories=frozenset({streams.POOL.name}),
     project=project,
     things={
-        "allocation": Thing(f"{WHOSE}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1)"),
+        "allocation": Thing(
+            f"{WHOSE}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1)",
+            twin=_whose_allocation,
+        ),
     },
+    ids={"taskId": (ALLOCATIONS, "task_id"), "allocationId": (ALLOCATIONS, "allocation_id")},
 )

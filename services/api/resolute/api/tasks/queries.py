@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 import asyncpg
+import orjson
 
 from resolute.api.experiments.projection import WORKSPACE_OF_EXPERIMENT
 from resolute.api.kernel.listing import Where
@@ -61,6 +62,20 @@ class PlacementRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceleratorRow:
+    """The devices that one container of an allocation was given, as the task reported them."""
+
+    allocation_id: str
+    container_id: str
+    task_id: str
+    node_name: str
+    accelerator_type: str
+    uuids: tuple[str, ...]
+    pool: str
+    """Empty where the allocation is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialTimes:
     started_at: datetime
     ended_at: datetime | None
@@ -90,6 +105,9 @@ class TaskQueries(Protocol):
     async def has_ended(self, task_id: str) -> bool:
         """Whether the task will run no more. A task that is unknown has not ended."""
 
+    async def accelerators(self, task_id: str) -> Sequence[AcceleratorRow]:
+        """By allocation and container."""
+
     async def context_directory(self, task_id: str) -> str | None:
         """The address at which the archive of the task's context directory is stored; None when it has none."""
 
@@ -116,6 +134,11 @@ ENDED = """SELECT t.ended_at IS NOT NULL FROM read_trials.trials t WHERE t.task_
 UNION ALL
 SELECT bool_and(a.ended_at IS NOT NULL) FROM read_tasks.allocations a
 WHERE a.task_id = $1 AND a.task_type <> 'TRIAL' HAVING count(*) > 0"""
+
+ACCELERATORS = """SELECT r.allocation_id, r.container_id, r.task_id, r.node_name, r.accelerator_type, r.uuids,
+    coalesce(a.pool, '') AS pool
+FROM measures.accelerators r LEFT JOIN read_tasks.allocations a ON a.allocation_id = r.allocation_id
+WHERE r.task_id = $1 ORDER BY r.allocation_id, r.container_id"""
 
 CONTEXT = """SELECT e.model_definition FROM read_experiments.experiments e
 JOIN read_trials.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
@@ -153,6 +176,10 @@ class PostgresTasks:
 
     async def has_ended(self, task_id: str) -> bool:
         return bool(await self._tables.value(ENDED, task_id))
+
+    async def accelerators(self, task_id: str) -> Sequence[AcceleratorRow]:
+        rows = await self._tables.rows(ACCELERATORS, task_id)
+        return [AcceleratorRow(**{**row, "uuids": tuple(orjson.loads(row["uuids"]))}) for row in rows]
 
     async def context_directory(self, task_id: str) -> str | None:
         address: str | None = await self._tables.value(CONTEXT, task_id)

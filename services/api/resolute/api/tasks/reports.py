@@ -21,7 +21,7 @@ async def context_directory(
     if address is None:
         return m.ContextDirectoryAnswer(b64_tgz="")
     content = await Content.stored(call.gateway.blobs, address)
-    return await content.answer_in_base64(call, b'{"b64Tgz":"', b'"}')
+    return await content.answer_in_base64(call.request, b'{"b64Tgz":"', b'"}')
 
 
 async def post_accelerator_data(call: Call, request: m.PostAcceleratorData) -> Empty:

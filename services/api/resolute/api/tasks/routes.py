@@ -48,6 +48,16 @@ ROUTES = (
         tag="Tasks",
     ),
     operation(
+        "GetTaskAcceleratorData",
+        "GET",
+        "/api/v1/tasks/{taskId}/acceleratorData",
+        listing.get_accelerators,
+        VIEW.about("task", "taskId"),
+        request=m.GetTaskAcceleratorData,
+        response=m.AcceleratorsAnswer,
+        tag="Internal",
+    ),
+    operation(
         "GetAllocation",
         "GET",
         ALLOCATION,

@@ -7,30 +7,17 @@ more in tables that show everything, and only then is it unknown: an answer 404 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from resolute.api import signals
 from resolute.api.freshness import TRUSTED_S
+from resolute.api.gateway import Gateway
 from resolute.api.kernel.newest import looked_for
+from resolute.api.trials.known import KnownTrial
 from resolute.api.trials.lookup_queries import LOOKUPS, TrialLookups, TrialRef
 from resolute.proto.errors import NotFound
 
-if TYPE_CHECKING:
-    from resolute.api.gateway import Gateway
-
 REMEMBERED = 50_000
 """Trials that reports are looked up for without the database."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownTrial:
-    """A trial that was looked up: `ref` never changes, but the trial may be deleted."""
-
-    ref: TrialRef
-    until_s: float
-    position: int
-    """Of the newest event that the trial was deleted which the look-up has seen; 0 for none."""
 
 
 async def trial(gateway: Gateway, trial_id: int) -> TrialRef:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,9 @@ class MemoryTrials:
     async def trial(self, trial_id: int) -> TrialRow | None:
         trial = self.tables.get(TRIALS, trial_id)
         return None if trial is None else self._row(trial)
+
+    async def trials_of(self, ids: Sequence[int]) -> Sequence[TrialRow]:
+        return [self._row(trial) for one in sorted(set(ids)) if (trial := self.tables.get(TRIALS, one))]
 
     async def experiment_of(self, trial_id: int) -> int | None:
         trial = self.tables.get(TRIALS, trial_id)

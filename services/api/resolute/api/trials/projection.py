@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from resolute.api.experiments.projection import WHOSE
-from resolute.api.kernel.rows import Projection, Rows, Thing
+from resolute.api.experiments.projection import WHOSE, whose
+from resolute.api.kernel.rows import Place, Projection, Rows, Thing, WholeRows
 from resolute.api.trials.ranking import best_trial, best_validation
 from resolute.api.trials.tables import RUNS, STANDINGS, TRIALS, VALIDATIONS, Run, Standing, Trial, Validation
 from resolute.proto import streams
@@ -253,6 +253,16 @@ SHOWS: Mapping[type, Callable[[Any, Recorded, Rows], None]] = {
 }
 """How each type of event is shown; others change nothing here."""
 
+
+def _whose_trial(rows: WholeRows, trial_id: int) -> Place | None:
+    row = rows.get(TRIALS, trial_id)
+    return None if row is None else whose(rows, row.experiment_id)
+
+
+def _whose_task(rows: WholeRows, task_id: str) -> Place | None:
+    return whose(rows, next((row.experiment_id for row in rows.all(TRIALS) if row.task_id == task_id), None))
+
+
 PROJECTION = Projection(
     slice="trials",
     version=1,
@@ -261,7 +271,10 @@ PROJECTION = Projection(
     categories=frozenset({streams.EXPERIMENT.name}),
     project=project,
     things={
-        "trial": Thing(f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE id = $1)", numbered=True),
-        "task": Thing(f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1)"),
+        "trial": Thing(
+            f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE id = $1)", numbered=True, twin=_whose_trial
+        ),
+        "task": Thing(f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1)", twin=_whose_task),
     },
+    ids={"trialId": (TRIALS, "id"), "runId": (TRIALS, "id")},
 )

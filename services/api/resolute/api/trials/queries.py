@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -81,6 +81,9 @@ class TrialQueries(Protocol):
         """Those of one experiment, in one of `phases`, or in any where there are none."""
 
     async def trial(self, trial_id: int) -> TrialRow | None: ...
+
+    async def trials_of(self, ids: Sequence[int]) -> Sequence[TrialRow]:
+        """Those of these that exist, by id."""
 
     async def experiment_of(self, trial_id: int) -> int | None:
         """None for a trial that does not exist."""
@@ -173,6 +176,10 @@ class PostgresTrials:
     async def trial(self, trial_id: int) -> TrialRow | None:
         row = await self._tables.row(f"{TRIALS} WHERE t.id = $1", trial_id)
         return None if row is None else _trial(row)
+
+    async def trials_of(self, ids: Sequence[int]) -> Sequence[TrialRow]:
+        found = await self._tables.rows(f"{TRIALS} WHERE t.id = ANY($1::bigint[]) ORDER BY t.id", ids)
+        return [_trial(row) for row in found]
 
     async def experiment_of(self, trial_id: int) -> int | None:
         found: int | None = await self._tables.value(EXPERIMENT, trial_id)

@@ -13,6 +13,7 @@ from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message
 UserIds = Annotated[tuple[Annotated[int, whole(least=1)], ...], items(1000)]
 Usernames = Annotated[tuple[Name, ...], items(1000)]
 ProjectId = Annotated[int, whole(least=0)]
+Text = Annotated[str, text(65_536)]
 
 
 # ---------------------------------------------------------------- what answers show
@@ -20,6 +21,7 @@ ProjectId = Annotated[int, whole(least=0)]
 
 class WorkspaceState(WireEnum, wire_name="v1WorkspaceState"):
     UNSPECIFIED = "WORKSPACE_STATE_UNSPECIFIED"
+    """It is not being deleted."""
     DELETING = "WORKSPACE_STATE_DELETING"
     DELETE_FAILED = "WORKSPACE_STATE_DELETE_FAILED"
     DELETED = "WORKSPACE_STATE_DELETED"
@@ -47,9 +49,9 @@ class Workspace(Message, wire_name="v1Workspace"):
     pinned_at: OrAbsent[datetime] = None
 
 
-class Note(Message, wire_name="v1Note"):
-    name: str
-    contents: str
+class Note(Input, wire_name="v1Note"):
+    name: Needed[Text] = ""
+    contents: Needed[Text] = ""
 
 
 class Project(Message, wire_name="v1Project"):
@@ -95,7 +97,7 @@ class GetWorkspaces(Request):
     archived: InQuery[Flag | None] = None
     limit: InQuery[Limit] = 0
     name: InQuery[Name] = ""
-    """A part of the name, in any case of letters."""
+    """The whole name, in any case of letters; `%` stands for any text, and `_` for any character."""
     name_case_sensitive: InQuery[Name] = ""
     """The whole name."""
     offset: InQuery[Offset] = 0
@@ -135,7 +137,7 @@ class GetWorkspaceProjects(Request):
     archived: InQuery[Flag | None] = None
     limit: InQuery[Limit] = 0
     name: InQuery[Name] = ""
-    """A part of the name, in any case of letters."""
+    """The whole name, in any case of letters; `%` stands for any text, and `_` for any character."""
     offset: InQuery[Offset] = 0
     order_by: InQuery[OrderBy] = OrderBy.UNSPECIFIED
     sort_by: InQuery[SortProjectsBy] = SortProjectsBy.UNSPECIFIED
@@ -235,8 +237,9 @@ class NewProject(Input, wire_name="v1PostProjectRequest"):
     name: Needed[Name] = ""
     workspace_id: Needed[Id] = 0
     """The workspace in the path counts."""
-    description: Annotated[str, text(65_536)] = ""
-    key: Name = ""
+    description: Text = ""
+    key: Name | None = None
+    """1 to 5 letters or digits; without one the project gets a key that is made of its name."""
 
 
 class PostProject(Request):
@@ -245,4 +248,86 @@ class PostProject(Request):
 
 
 class NewProjectAnswer(ProjectAnswer, wire_name="v1PostProjectResponse"):
+    pass
+
+
+# ---------------------------------------------------------------- what is done with one
+
+
+class ActOnWorkspace(Request):
+    id: InPath[Id]
+
+
+class DeletedWorkspaceAnswer(Message, wire_name="v1DeleteWorkspaceResponse"):
+    completed: bool
+    """Whether it is gone. Otherwise it is deleted in the background, with its projects and their experiments."""
+
+
+class ActOnProject(Request):
+    id: InPath[Id]
+
+
+class DeletedProjectAnswer(Message, wire_name="v1DeleteProjectResponse"):
+    completed: bool
+    """Whether it is gone. Otherwise it is deleted in the background, with its experiments."""
+
+
+class ProjectChange(Input, wire_name="v1PatchProject"):
+    """What is left out or null stays as it is."""
+
+    name: Name | None = None
+    description: Text | None = None
+    key: Name | None = None
+
+
+class PatchProject(Request):
+    id: InPath[Id]
+    body: InBody[ProjectChange]
+
+
+class ChangedProjectAnswer(ProjectAnswer, wire_name="v1PatchProjectResponse"):
+    pass
+
+
+class Destination(Input, wire_name="v1MoveProjectRequest"):
+    destination_workspace_id: Needed[Id] = 0
+    project_id: Needed[Id] = 0
+    """The project in the path counts."""
+
+
+class MoveProject(Request):
+    project_id: InPath[Id]
+    body: InBody[Destination]
+
+
+class AddProjectNote(Request):
+    project_id: InPath[Id]
+    body: InBody[Note]
+
+
+class AddedNoteAnswer(Message, wire_name="v1AddProjectNoteResponse"):
+    notes: tuple[Note, ...]
+
+
+class NewNotes(Input, wire_name="v1PutProjectNotesRequest"):
+    notes: Needed[Annotated[tuple[Note, ...], items(1000)]] = ()
+    """All of them: those that the project has are replaced."""
+    project_id: Needed[Id] = 0
+    """The project in the path counts."""
+
+
+class PutProjectNotes(Request):
+    project_id: InPath[Id]
+    body: InBody[NewNotes]
+
+
+class NotesAnswer(Message, wire_name="v1PutProjectNotesResponse"):
+    notes: tuple[Note, ...]
+
+
+class GetProjectByKey(Request):
+    key: InPath[Name]
+
+
+class ProjectByKeyAnswer(ProjectAnswer, wire_name="v1GetProjectByKeyResponse"):
     pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import asyncpg
 import orjson
 
-from resolute.api.kernel.listing import Where, listed_in, ordering, pattern
+from resolute.api.kernel.listing import Where, listed_in, ordering
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
@@ -33,6 +33,11 @@ class WorkspaceRow:
     default_aux_pool: str
     agent_user_group: Mapping[str, Any] | None
     checkpoint_storage: Mapping[str, Any] | None
+    state: str
+    """As `projection.Workspace` has it; of a project likewise."""
+    error: str
+    pinned_at: datetime | None
+    """When the user who asks pinned it; None where it is not pinned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class ProjectRow:
     name: str
     description: str
     archived: bool
+    """Whether it or its workspace is."""
     immutable: bool
     workspace_id: int
     workspace: str
@@ -52,6 +58,10 @@ class ProjectRow:
     runs: int
     last_started_at: datetime | None
     """When the newest of its experiments began."""
+    key: str
+    notes: Sequence[Mapping[str, str]]
+    state: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +69,24 @@ class Wanted:
     """Which workspaces or projects: those that fulfil all of this."""
 
     archived: bool | None = None
-    name_part: str = ""
-    """In any case of letters."""
+    like: str = ""
+    """The whole name, in any case of letters; `%` stands for any text, `_` for any character."""
     name: str = ""
     owners: tuple[str, ...] = ()
     owner_ids: tuple[int, ...] = ()
+    pinned: bool | None = None
+    """By the user who asks. Projects are never pinned."""
 
 
 class WorkspaceQueries(Protocol):
     """Lists hold what lies within the scope. They are in the order that is asked for, and by id where that leaves two
-    alike; what is missing comes last."""
+    alike; what is missing comes last. `user_id`: the user whose pins are shown."""
 
     async def workspaces(
-        self, scope: Scope, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
+        self, scope: Scope, user_id: int, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
     ) -> Listed[WorkspaceRow]: ...
 
-    async def workspace(self, workspace_id: int) -> WorkspaceRow | None: ...
+    async def workspace(self, workspace_id: int, user_id: int) -> WorkspaceRow | None: ...
 
     async def projects(
         self, scope: Scope, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
@@ -83,20 +95,25 @@ class WorkspaceQueries(Protocol):
 
     async def project(self, project_id: int) -> ProjectRow | None: ...
 
+    async def project_with_key(self, key: str) -> int | None:
+        """The number of the project that has this key now."""
+
 
 # ---------------------------------------------------------------- Postgres
 
-WORKSPACES = """SELECT w.*, coalesce(u.username, '') AS owner,
+PINNED = "LEFT JOIN read_workspaces.pins n ON n.workspace_id = w.id AND n.user_id = $1"
+
+WORKSPACES = f"""SELECT w.*, n.pinned_at, coalesce(u.username, '') AS owner,
     (SELECT count(*) FROM read_workspaces.projects p WHERE p.workspace_id = w.id) AS projects,
     (SELECT count(*) FROM read_experiments.experiments e JOIN read_workspaces.projects p ON p.id = e.project_id
      WHERE p.workspace_id = w.id) AS experiments
-FROM read_workspaces.workspaces w LEFT JOIN read_identity.users u ON u.id = w.owner_id"""
+FROM read_workspaces.workspaces w LEFT JOIN read_identity.users u ON u.id = w.owner_id {PINNED}"""
 
 WORKSPACES_COUNTED = (
-    "SELECT count(*) FROM read_workspaces.workspaces w LEFT JOIN read_identity.users u ON u.id = w.owner_id"
+    f"SELECT count(*) FROM read_workspaces.workspaces w LEFT JOIN read_identity.users u ON u.id = w.owner_id {PINNED}"
 )
 
-PROJECTS = f"""SELECT p.*, coalesce(u.username, '') AS owner, w.name AS workspace, e.*
+PROJECTS = f"""SELECT p.*, p.archived OR w.archived AS away, coalesce(u.username, '') AS owner, w.name AS workspace, e.*
 FROM read_workspaces.projects p JOIN read_workspaces.workspaces w ON w.id = p.workspace_id
 LEFT JOIN read_identity.users u ON u.id = p.owner_id
 CROSS JOIN LATERAL (
@@ -106,9 +123,9 @@ CROSS JOIN LATERAL (
     FROM read_experiments.experiments e LEFT JOIN read_trials.standings d ON d.experiment_id = e.id
     WHERE e.project_id = p.id) e"""
 
-PROJECTS_COUNTED = (
-    "SELECT count(*) FROM read_workspaces.projects p LEFT JOIN read_identity.users u ON u.id = p.owner_id"
-)
+PROJECTS_COUNTED = """SELECT count(*)
+FROM read_workspaces.projects p JOIN read_workspaces.workspaces w ON w.id = p.workspace_id
+LEFT JOIN read_identity.users u ON u.id = p.owner_id"""
 
 WORKSPACE_COLUMNS = {SortWorkspacesBy.NAME: "w.name"}
 """What lists are sorted by, other than the id."""
@@ -125,22 +142,24 @@ class PostgresWorkspaces:
         self._tables = tables
 
     async def workspaces(
-        self, scope: Scope, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
+        self, scope: Scope, user_id: int, wanted: Wanted, by: SortWorkspacesBy, *, descending: bool, window: Window
     ) -> Listed[WorkspaceRow]:
         order = ordering(WORKSPACE_COLUMNS.get(by, "w.id"), "w.id", descending=descending)
-        where = _conditions("w", "w.id", scope, wanted)
+        where = _conditions("w", Where(scope, "w.id", [user_id]), wanted)
+        if wanted.pinned is not None:
+            where.add("(n.user_id IS NOT NULL) = ?", wanted.pinned)
         found = await listed_in(self._tables, WORKSPACES, WORKSPACES_COUNTED, where, order, window)
         return Listed([_workspace(row) for row in found.rows], found.page)
 
-    async def workspace(self, workspace_id: int) -> WorkspaceRow | None:
-        row = await self._tables.row(f"{WORKSPACES} WHERE w.id = $1", workspace_id)
+    async def workspace(self, workspace_id: int, user_id: int) -> WorkspaceRow | None:
+        row = await self._tables.row(f"{WORKSPACES} WHERE w.id = $2", user_id, workspace_id)
         return None if row is None else _workspace(row)
 
     async def projects(
         self, scope: Scope, workspace_id: int, wanted: Wanted, by: SortProjectsBy, *, descending: bool, window: Window
     ) -> Listed[ProjectRow]:
         order = ordering(PROJECT_COLUMNS.get(by, "p.id"), "p.id", descending=descending)
-        where = _conditions("p", "p.workspace_id", scope, wanted)
+        where = _conditions("p", Where(scope, "p.workspace_id"), wanted)
         where.add("p.workspace_id = ?", workspace_id)
         found = await listed_in(self._tables, PROJECTS, PROJECTS_COUNTED, where, order, window)
         return Listed([_project(row) for row in found.rows], found.page)
@@ -149,13 +168,19 @@ class PostgresWorkspaces:
         row = await self._tables.row(f"{PROJECTS} WHERE p.id = $1", project_id)
         return None if row is None else _project(row)
 
+    async def project_with_key(self, key: str) -> int | None:
+        found: int | None = await self._tables.value("SELECT id FROM read_workspaces.projects WHERE key = $1", key)
+        return found
 
-def _conditions(alias: str, workspace: str, scope: Scope, wanted: Wanted) -> Where:
-    where = Where(scope, workspace)
+
+ARCHIVED = {"w": "w.archived", "p": "(p.archived OR w.archived)"}
+
+
+def _conditions(alias: str, where: Where, wanted: Wanted) -> Where:
     if wanted.archived is not None:
-        where.add(f"{alias}.archived = ?", wanted.archived)
-    if wanted.name_part:
-        where.add(f"{alias}.name ILIKE ?", pattern(wanted.name_part))
+        where.add(f"{ARCHIVED[alias]} = ?", wanted.archived)
+    if wanted.like:
+        where.add(f"{alias}.name ILIKE ? ESCAPE ''", wanted.like)
     if wanted.name:
         where.add(f"{alias}.name = ?", wanted.name)
     if wanted.owners:
@@ -179,6 +204,9 @@ def _workspace(row: asyncpg.Record) -> WorkspaceRow:
         default_aux_pool=row["default_aux_pool"],
         agent_user_group=_document(row["agent_user_group"]),
         checkpoint_storage=_document(row["checkpoint_storage"]),
+        state=row["state"],
+        error=row["error"],
+        pinned_at=row["pinned_at"],
     )
 
 
@@ -191,7 +219,7 @@ def _project(row: asyncpg.Record) -> ProjectRow:
         id=row["id"],
         name=row["name"],
         description=row["description"],
-        archived=row["archived"],
+        archived=row["away"],
         immutable=row["immutable"],
         workspace_id=row["workspace_id"],
         workspace=row["workspace"],
@@ -201,6 +229,10 @@ def _project(row: asyncpg.Record) -> ProjectRow:
         active=row["active"],
         runs=int(row["runs"]),
         last_started_at=row["last_started_at"],
+        key=row["key"],
+        notes=orjson.loads(row["notes"]) if row["notes"] else (),
+        state=row["state"],
+        error=row["error"],
     )
 
 

@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from resolute.api.call import Call
 from resolute.api.kernel.common import AgentUserGroup, OrderBy, Pagination
-from resolute.api.kernel.messages import given_in
+from resolute.api.kernel.messages import Empty, given_in
 from resolute.api.kernel.operations import operation
-from resolute.api.kernel.paging import Listed, Window, cut
+from resolute.api.kernel.paging import Window
 from resolute.api.routing import ADMIN, OWNERS, SIGNED_IN
 from resolute.api.settings import ApiSettings
 from resolute.api.workspaces.messages import (
+    ActOnWorkspace,
     ChangedWorkspaceAnswer,
-    GetProject,
+    DeletedWorkspaceAnswer,
     GetWorkspace,
     GetWorkspaceProjects,
     GetWorkspaces,
-    NewProjectAnswer,
     NewWorkspace,
     NewWorkspaceAnswer,
     PatchWorkspace,
-    PostProject,
     PostWorkspace,
-    Project,
-    ProjectAnswer,
     ProjectsAnswer,
     Workspace,
     WorkspaceAnswer,
     WorkspaceChange,
     WorkspacesAnswer,
 )
-from resolute.api.workspaces.queries import QUERIES, ProjectRow, Wanted, WorkspaceQueries, WorkspaceRow
+from resolute.api.workspaces.project_routes import ROUTES as OF_PROJECTS
+from resolute.api.workspaces.queries import Wanted, WorkspaceRow
+from resolute.api.workspaces.shown import STATES, project_shown, queries_of, soon_gone
 from resolute.config.storage_fields import read_storage
+from resolute.proto import spaces
 from resolute.proto.errors import InvalidConfig, NotFound
-from resolute.proto.identity import ChangeWorkspace, CreateProject, CreateWorkspace
+from resolute.proto.identity import ChangeWorkspace, CreateWorkspace
 
 OF_KUBERNETES = ("cluster_namespace_meta", "cluster_quota_pairs")
 
 
 async def get_workspaces(call: Call, request: GetWorkspaces) -> WorkspacesAnswer:
     """The workspaces."""
-    found: Listed[WorkspaceRow] = cut((), _window(request))
-    if not request.pinned:  # nothing can be pinned
-        found = await _queries(call).workspaces(
-            call.scope,
-            _wanted(request, request.name_case_sensitive),
-            request.sort_by,
-            descending=request.order_by is OrderBy.DESC,
-            window=_window(request),
-        )
+    found = await queries_of(call).workspaces(
+        call.scope,
+        call.principal.user_id,
+        replace(_wanted(request, request.name_case_sensitive), pinned=request.pinned),
+        request.sort_by,
+        descending=request.order_by is OrderBy.DESC,
+        window=_window(request),
+    )
     return WorkspacesAnswer(workspaces=tuple(map(_shown, found.rows)), pagination=Pagination.of(found.page))
 
 
@@ -74,10 +74,44 @@ async def patch_workspace(call: Call, request: PatchWorkspace) -> ChangedWorkspa
     return ChangedWorkspaceAnswer(workspace=await _workspace(call, request.id))
 
 
+async def archive_workspace(call: Call, request: ActOnWorkspace) -> Empty:
+    """Archive a workspace: it and its projects cannot be changed, and take no new experiments."""
+    await call.send(spaces.ArchiveWorkspace(request.id))
+    return Empty()
+
+
+async def unarchive_workspace(call: Call, request: ActOnWorkspace) -> Empty:
+    """Take a workspace out of the archive."""
+    await call.send(spaces.UnarchiveWorkspace(request.id))
+    return Empty()
+
+
+async def pin_workspace(call: Call, request: ActOnWorkspace) -> Empty:
+    """Keep a workspace at hand, for oneself."""
+    await call.send(spaces.PinWorkspace(request.id, call.principal.user_id))
+    return Empty()
+
+
+async def unpin_workspace(call: Call, request: ActOnWorkspace) -> Empty:
+    """Keep it at hand no more."""
+    await call.send(spaces.UnpinWorkspace(request.id, call.principal.user_id))
+    return Empty()
+
+
+async def delete_workspace(call: Call, request: ActOnWorkspace) -> DeletedWorkspaceAnswer:
+    """Delete a workspace, which has no models, with its projects and their experiments."""
+    await call.send(spaces.DeleteWorkspace(request.id))
+    queries, user_id = queries_of(call), call.principal.user_id
+    row = await queries.workspace(request.id, user_id)
+    if row is not None and not row.projects:
+        row = await soon_gone(call, lambda: queries.workspace(request.id, user_id))
+    return DeletedWorkspaceAnswer(completed=row is None)
+
+
 async def get_workspace_projects(call: Call, request: GetWorkspaceProjects) -> ProjectsAnswer:
     """A workspace's projects."""
     await _workspace(call, request.id)
-    found = await _queries(call).projects(
+    found = await queries_of(call).projects(
         call.scope,
         request.id,
         _wanted(request),
@@ -85,31 +119,15 @@ async def get_workspace_projects(call: Call, request: GetWorkspaceProjects) -> P
         descending=request.order_by is OrderBy.DESC,
         window=_window(request),
     )
-    return ProjectsAnswer(projects=tuple(map(_shown_project, found.rows)), pagination=Pagination.of(found.page))
-
-
-async def get_project(call: Call, request: GetProject) -> ProjectAnswer:
-    """One project."""
-    return ProjectAnswer(project=await _project(call, request.id))
-
-
-async def post_project(call: Call, request: PostProject) -> NewProjectAnswer:
-    """Make a project."""
-    wanted = request.body
-    create = CreateProject(request.workspace_id, wanted.name, wanted.description, call.principal.user_id)
-    return NewProjectAnswer(project=await _project(call, (await call.send(create)).data["project_id"]))
+    return ProjectsAnswer(projects=tuple(map(project_shown, found.rows)), pagination=Pagination.of(found.page))
 
 
 # ---------------------------------------------------------------- what requests ask for
 
 
-def _queries(call: Call) -> WorkspaceQueries:
-    return call.gateway.ports.of(QUERIES)
-
-
 def _wanted(request: GetWorkspaces | GetWorkspaceProjects, name: str = "") -> Wanted:
     return Wanted(
-        archived=request.archived, name_part=request.name, name=name, owners=request.users, owner_ids=request.user_ids
+        archived=request.archived, like=request.name, name=name, owners=request.users, owner_ids=request.user_ids
     )
 
 
@@ -152,17 +170,10 @@ def _pool(field: str, name: str, cluster: ApiSettings) -> str:
 
 
 async def _workspace(call: Call, workspace_id: int) -> Workspace:
-    row = await _queries(call).workspace(workspace_id)
+    row = await queries_of(call).workspace(workspace_id, call.principal.user_id)
     if row is None:
         raise NotFound(f"workspace {workspace_id} not found")
     return _shown(row)
-
-
-async def _project(call: Call, project_id: int) -> Project:
-    row = await _queries(call).project(project_id)
-    if row is None:
-        raise NotFound(f"project {project_id} not found")
-    return _shown_project(row)
 
 
 def _shown(row: WorkspaceRow) -> Workspace:
@@ -180,25 +191,10 @@ def _shown(row: WorkspaceRow) -> Workspace:
         default_aux_pool=row.default_aux_pool,
         agent_user_group=None if group is None else AgentUserGroup.stored(group),
         checkpoint_storage_config=row.checkpoint_storage,
-    )
-
-
-def _shown_project(row: ProjectRow) -> Project:
-    return Project(
-        id=row.id,
-        key=f"P{row.id}",
-        name=row.name,
-        description=row.description,
-        archived=row.archived,
-        immutable=row.immutable,
-        workspace_id=row.workspace_id,
-        workspace_name=row.workspace,
-        user_id=row.owner_id,
-        username=row.owner,
-        num_experiments=row.experiments,
-        num_active_experiments=row.active,
-        num_runs=row.runs,
-        last_experiment_started_at=row.last_started_at,
+        pinned=row.pinned_at is not None,
+        pinned_at=row.pinned_at,
+        state=STATES[row.state],
+        error_message=row.error,
     )
 
 
@@ -206,7 +202,8 @@ VIEW = SIGNED_IN.to("workspace.view")
 VIEW_ONE = VIEW.about("workspace", "id")
 RUNS_AS = ADMIN.to("workspace.host_user.edit"), "body.agentUserGroup"
 CREATE = SIGNED_IN.to("workspace.create").outside().but(*RUNS_AS)
-EDIT = OWNERS.to("workspace.edit").about("workspace", "id").but(*RUNS_AS)
+EDIT_ONE = OWNERS.to("workspace.edit").about("workspace", "id")
+EDIT = EDIT_ONE.but(*RUNS_AS)
 """Whom the tasks of a workspace run as is for administrators to say."""
 
 TAG = "Workspaces"
@@ -263,23 +260,54 @@ ROUTES = (
         tag=TAG,
     ),
     operation(
-        "PostProject",
+        "ArchiveWorkspace",
         "POST",
-        "/api/v1/workspaces/{workspaceId}/projects",
-        post_project,
-        SIGNED_IN.to("project.create").about("workspace", "workspaceId"),
-        request=PostProject,
-        response=NewProjectAnswer,
-        tag="Projects",
+        "/api/v1/workspaces/{id}/archive",
+        archive_workspace,
+        EDIT_ONE,
+        request=ActOnWorkspace,
+        response=Empty,
+        tag=TAG,
     ),
     operation(
-        "GetProject",
-        "GET",
-        "/api/v1/projects/{id}",
-        get_project,
-        SIGNED_IN.to("project.view").about("project", "id"),
-        request=GetProject,
-        response=ProjectAnswer,
-        tag="Projects",
+        "UnarchiveWorkspace",
+        "POST",
+        "/api/v1/workspaces/{id}/unarchive",
+        unarchive_workspace,
+        EDIT_ONE,
+        request=ActOnWorkspace,
+        response=Empty,
+        tag=TAG,
     ),
+    operation(
+        "PinWorkspace",
+        "POST",
+        "/api/v1/workspaces/{id}/pin",
+        pin_workspace,
+        VIEW_ONE,
+        request=ActOnWorkspace,
+        response=Empty,
+        tag=TAG,
+    ),
+    operation(
+        "UnpinWorkspace",
+        "POST",
+        "/api/v1/workspaces/{id}/unpin",
+        unpin_workspace,
+        VIEW_ONE,
+        request=ActOnWorkspace,
+        response=Empty,
+        tag=TAG,
+    ),
+    operation(
+        "DeleteWorkspace",
+        "DELETE",
+        "/api/v1/workspaces/{id}",
+        delete_workspace,
+        OWNERS.to("workspace.delete").about("workspace", "id"),
+        request=ActOnWorkspace,
+        response=DeletedWorkspaceAnswer,
+        tag=TAG,
+    ),
+    *OF_PROJECTS,
 )

@@ -7,7 +7,9 @@ CREATE TABLE read_workspaces.workspaces (
     agent_user_group jsonb,
     checkpoint_storage jsonb,
     default_compute_pool text NOT NULL,
-    default_aux_pool text NOT NULL
+    default_aux_pool text NOT NULL,
+    state text NOT NULL,
+    error text NOT NULL
 );
 
 CREATE TABLE read_workspaces.projects (
@@ -17,5 +19,18 @@ CREATE TABLE read_workspaces.projects (
     description text NOT NULL,
     owner_id int NOT NULL,
     immutable boolean NOT NULL,
-    archived boolean NOT NULL
+    archived boolean NOT NULL,
+    key text NOT NULL,
+    notes jsonb,
+    state text NOT NULL,
+    error text NOT NULL
+);
+
+CREATE INDEX ON read_workspaces.projects (key);
+
+CREATE TABLE read_workspaces.pins (
+    workspace_id int,
+    user_id int,
+    pinned_at timestamptz NOT NULL,
+    PRIMARY KEY (workspace_id, user_id)
 );

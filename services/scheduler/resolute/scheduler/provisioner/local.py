@@ -101,7 +101,7 @@ class LocalProvider:
             for name, value in os.environ.items()
             if name.startswith(_AGENTS_SETTINGS) or not name.startswith(_NOT_INHERITED)
         }
-        told = {
+        values = {
             "ID": instance.agent_id,
             "POOL": self._pool,
             "SLOTS": str(instance.slots),
@@ -113,8 +113,8 @@ class LocalProvider:
             "LOG_FORMAT": "json",
         }
         if settings.seed_dir is not None:
-            told["NATS_SEED_FILE"] = str(settings.seed_dir / f"agent-{instance.agent_id}.seed")
-        return {**inherited, **{f"RESOLUTE_AGENT_{name}": value for name, value in told.items()}}
+            values["NATS_SEED_FILE"] = str(settings.seed_dir / f"agent-{instance.agent_id}.seed")
+        return {**inherited, **{f"RESOLUTE_AGENT_{name}": value for name, value in values.items()}}
 
     def _wait(self, processes: list[psutil.Process]) -> list[psutil.Process]:
         """Those that still run after a while."""

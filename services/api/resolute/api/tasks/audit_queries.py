@@ -1,4 +1,4 @@
-"""States that no right decision leads to, such as a slot that two allocations hold, looked for in the read model.
+"""States that no right decision leads to, such as a slot that two allocations hold. The port, and Postgres behind it.
 
 What is looked for is never true for a moment either: each is ruled out by events of one append, or by two that are
 written in this order.
@@ -6,8 +6,17 @@ written in this order.
 
 from __future__ import annotations
 
-from resolute.api.kernel.readmodel import ReadModel
+from collections.abc import Sequence
+from typing import Protocol
+
+from resolute.api.kernel.ports import Port, Tables
 from resolute.api.shown_states import ShareState
+
+
+class AuditQueries(Protocol):
+    async def impossible(self) -> Sequence[str]:
+        """A sentence for each such state, in alphabetical order; none where all is well."""
+
 
 LIVE = f"""read_tasks.placements p JOIN read_tasks.allocations l USING (allocation_id)
 WHERE p.state <> '{ShareState.EXITED}' AND l.ended_at IS NULL"""
@@ -38,7 +47,12 @@ FROM read_tasks.allocations WHERE ended_at IS NULL GROUP BY task_id HAVING count
 LOOKED_FOR = (IN_TWO_POOLS, ON_NO_AGENT, HELD_TWICE, OUTLIVED, TWO_RUNS)
 
 
-async def impossible(read: ReadModel) -> list[str]:
-    """A sentence for each such state; none where all is well."""
-    found = [row["found"] for statement in LOOKED_FOR for row in await read.rows(statement)]
-    return sorted(found)
+class PostgresAudit:
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def impossible(self) -> Sequence[str]:
+        return sorted([row["found"] for statement in LOOKED_FOR for row in await self._tables.rows(statement)])
+
+
+AUDIT: Port[AuditQueries] = Port(PostgresAudit)

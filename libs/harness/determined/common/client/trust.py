@@ -8,8 +8,8 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from resolute.cli import tokens
-from resolute.cli.errors import CliError
+from determined.common.client import tokens
+from determined.common.client.problems import ClientError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Trust:
         try:
             context = ssl.create_default_context(cafile=self.cafile, cadata=self.cadata)
         except (OSError, ssl.SSLError) as error:
-            raise CliError(f"cannot use the master's certificate {self.cafile or ''}: {error}") from error
+            raise ClientError(f"cannot use the master's certificate {self.cafile or ''}: {error}") from error
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

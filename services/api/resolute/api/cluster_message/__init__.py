@@ -1,0 +1,1 @@
+"""The message that administrators show to everybody."""
