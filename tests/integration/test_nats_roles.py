@@ -202,5 +202,5 @@ class LosesCancellations(Link):
 
 async def test_opening_ends_in_time_also_where_the_client_loses_its_cancellation(server: Nats) -> None:
     async with asyncio.timeout(60):
-        with pytest.raises(Unavailable, match="within 0.2 s"):
+        with pytest.raises(Unavailable, match=r"within 0\.2 s"):
             await LosesCancellations(server.url, None, "loses cancellations", None).open(timeout_s=0.2)
