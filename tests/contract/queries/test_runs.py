@@ -17,6 +17,7 @@ from resolute.api.identity.projection import USERS, User
 from resolute.api.kernel.paging import Window
 from resolute.api.kernel.rows import Table
 from resolute.api.measures.metrics import MetricRow, MetricStore
+from resolute.api.measures.summaries import count_new
 from resolute.api.runs import queries as statements
 from resolute.api.runs.column_queries import RUN_COLUMNS, SEARCH_COLUMNS, UNSORTABLE
 from resolute.api.runs.filters import Columns, Kind, parse_filter, parse_sort
@@ -193,12 +194,18 @@ def random_searches(chance: Random, columns: Columns, open_columns: Sequence[str
         count -= 1
 
 
+async def _report(pool: asyncpg.Pool, reports: Sequence[MetricRow]) -> None:
+    await MetricStore(pool).add(reports)
+    while await count_new(pool):
+        pass
+
+
 @pytest.fixture
 async def both(postgres_dsn: str) -> AsyncIterator[tuple[MemoryRuns, PostgresRuns]]:
     chance = Random(7)
     rows, reports = random_rows(chance), random_reports(chance)
     async with asyncpg.create_pool(postgres_dsn, min_size=1, max_size=2) as pool:
-        await MetricStore(pool).add(reports)
+        await _report(pool, reports)
         yield MemoryRuns(in_memory(rows), summaries(reports)), PostgresRuns(await in_postgres(pool, rows))
 
 
@@ -259,7 +266,7 @@ async def queries(database: str | None) -> AsyncIterator[RunQueries]:
         yield MemoryRuns(in_memory(rows), summaries(reports))
         return
     async with asyncpg.create_pool(database, min_size=1, max_size=2) as pool:
-        await MetricStore(pool).add(reports)
+        await _report(pool, reports)
         yield PostgresRuns(await in_postgres(pool, rows))
 
 

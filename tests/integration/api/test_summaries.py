@@ -13,7 +13,7 @@ import pytest
 
 from resolute.api.measures import summaries
 from resolute.api.measures.metrics import MetricRow, MetricStore
-from resolute.api.measures.summaries import remake_one
+from resolute.api.measures.summaries import count_new, remake_one
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -24,18 +24,30 @@ async def pool(postgres_dsn: str) -> AsyncIterator[asyncpg.Pool]:
         yield pool
 
 
-def report(steps: int, metrics: Mapping[str, Any], *, run: int = 1, trial: int = 1) -> MetricRow:
-    return MetricRow(trial, run, "validation", steps, dict(metrics), None, AT)
+def report(
+    steps: int, metrics: Mapping[str, Any], *, run: int = 1, trial: int = 1, group: str = "validation"
+) -> MetricRow:
+    return MetricRow(trial, run, group, steps, dict(metrics), None, AT)
 
 
-async def kept(pool: asyncpg.Pool, name: str = "loss", trial: int = 1) -> dict[str, Any] | None:
+async def kept(
+    pool: asyncpg.Pool, name: str = "loss", trial: int = 1, group: str = "validation"
+) -> dict[str, Any] | None:
     row = await pool.fetchrow(
         "SELECT count, sum, min, max, mean, last, last_text FROM measures.summaries"
-        " WHERE trial_id = $1 AND kind = 'validation' AND name = $2",
+        " WHERE trial_id = $1 AND kind = $2 AND name = $3",
         trial,
+        group,
         name,
     )
     return None if row is None else dict(row)
+
+
+async def counted(pool: asyncpg.Pool) -> int:
+    count = 0
+    while await count_new(pool):
+        count += 1
+    return count
 
 
 async def remade(pool: asyncpg.Pool) -> int:
@@ -55,6 +67,70 @@ async def test_reports_are_added_up_in_whatever_order_they_come_and_however_ofte
         "count": 3, "sum": 5.25, "min": 0.25, "max": 4.0, "mean": 1.75, "last": 0.25, "last_text": None,
     }  # fmt: skip
     assert await remade(pool) == 0
+
+
+async def test_reports_of_training_are_counted_a_moment_later_and_once(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    reports = [
+        report(steps, {"loss": float(steps)}, trial=trial, group="training") for steps in (1, 2) for trial in (1, 2)
+    ]
+    await store.add(reports)
+    await store.add([*reports, report(3, {"loss": 3.0}, group="training")])
+    assert await kept(pool, group="training") is None
+    await asyncio.gather(*(counted(pool) for _ in range(3)))
+    assert await kept(pool, group="training") == {
+        "count": 3, "sum": 6.0, "min": 1.0, "max": 3.0, "mean": 2.0, "last": 3.0, "last_text": None,
+    }  # fmt: skip
+    other = await kept(pool, trial=2, group="training")
+    assert other is not None
+    assert other["count"] == 2
+    assert await counted(pool) == 0
+
+
+async def test_a_backlog_is_counted_a_part_at_a_time(pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaries, "COUNTED", 2)
+    store = MetricStore(pool)
+    for steps in range(5):
+        await store.add([report(steps, {"loss": 1.0}, group="training")])
+    assert await counted(pool) == 3
+    summary = await kept(pool, group="training")
+    assert summary is not None
+    assert summary["count"] == 5
+
+
+async def test_reports_that_no_summary_counts_yet_are_not_counted_twice_by_a_summary_made_again(
+    pool: asyncpg.Pool,
+) -> None:
+    store = MetricStore(pool)
+    await store.add([report(100, {"loss": 1.0}, group="training")])
+    await store.add([report(100, {"loss": 2.0}, run=2, group="training"), report(200, {"loss": 4.0}, group="training")])
+    assert await remade(pool) == 1
+    assert await counted(pool) == 0
+    summary = await kept(pool, group="training")
+    assert summary is not None
+    assert (summary["count"], summary["sum"], summary["last"]) == (2, 6.0, 4.0)
+
+
+async def test_reports_that_are_counted_while_a_summary_is_made_again_put_it_off(pool: asyncpg.Pool) -> None:
+    store = MetricStore(pool)
+    await store.add([report(100, {"loss": 1.0}, group="training"), report(100, {"loss": 2.0}, run=2, group="training")])
+    async with pool.acquire() as beside, beside.transaction():
+        await beside.execute("LOCK TABLE measures.metrics IN ACCESS EXCLUSIVE MODE")
+        making = asyncio.create_task(remake_one(pool))
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND starts_with($1, query)"
+        async with asyncio.timeout(30):
+            while not await pool.fetchval(waiting, summaries.COMPUTE):  # noqa: ASYNC110 (it is known to Postgres alone)
+                await asyncio.sleep(0.01)
+        # The snapshot of what makes the summary is taken: what this counts, it does not see as counted.
+        ids = [row["id"] for row in await beside.fetch("SELECT id FROM measures.uncounted_reports")]
+        await beside.execute("SELECT measures.count_reports($1::bigint[])", ids)
+    assert await making
+    assert await pool.fetchval("SELECT not_before > now() FROM measures.outdated_summaries")
+    await pool.execute("UPDATE measures.outdated_summaries SET not_before = '-infinity'")
+    assert await remade(pool) == 1
+    summary = await kept(pool, group="training")
+    assert summary is not None
+    assert (summary["count"], summary["sum"]) == (1, 2.0)
 
 
 async def test_what_is_no_number_is_kept_as_text_and_nan_is_not_counted(pool: asyncpg.Pool) -> None:
@@ -90,27 +166,31 @@ async def test_of_a_step_that_a_later_run_repeats_only_its_report_counts(pool: a
 async def test_reports_that_come_while_a_summary_is_made_again_are_counted_once(pool: asyncpg.Pool) -> None:
     store, chance = MetricStore(pool), Random(3)
 
-    async def reports(trial: int) -> None:
+    async def reports(trial: int, group: str) -> None:
         for steps in range(100):
-            await store.add([report(steps, {"loss": float(steps)}, trial=trial)])
+            await store.add([report(steps, {"loss": float(steps)}, trial=trial, group=group)])
             if chance.random() < 0.2:
-                await store.add([report(steps, {"loss": -1.0}, run=2, trial=trial)])
+                await store.add([report(steps, {"loss": -1.0}, run=2, trial=trial, group=group)])
 
     async def remakes() -> None:
         while not done.is_set():
             await remake_one(pool)
+            await count_new(pool)
             await asyncio.sleep(0)
 
     done = asyncio.Event()
     making = [asyncio.create_task(remakes()) for _ in range(2)]
-    await asyncio.gather(*(reports(trial) for trial in (1, 2, 3)))
+    wanted = [(trial, group) for trial in (1, 2, 3) for group in ("training", "validation")]
+    await asyncio.gather(*(reports(trial, group) for trial, group in wanted))
     done.set()
     await asyncio.gather(*making)
+    await counted(pool)
     while await pool.fetchval("SELECT count(*) FROM measures.outdated_summaries"):
         await pool.execute("UPDATE measures.outdated_summaries SET not_before = '-infinity'")
         await remade(pool)
-    for trial in (1, 2, 3):
-        summary, columns = await kept(pool, trial=trial), (await store.columns(trial))["validation_metrics"]["loss"]
+    for trial, group in wanted:
+        shown = {"training": "avg_metrics", "validation": "validation_metrics"}[group]
+        summary, columns = await kept(pool, trial=trial, group=group), (await store.columns(trial))[shown]["loss"]
         assert summary is not None
         assert {name: summary[name] for name in ("count", "sum", "min", "max", "last")} == {
             name: columns[name] for name in ("count", "sum", "min", "max", "last")
@@ -135,10 +215,10 @@ async def test_a_group_that_cannot_be_summarised_keeps_no_other_waiting(
         await store.add([report(100, {"loss": 1.0}, trial=trial), report(100, {"loss": 2.0}, run=2, trial=trial)])
     remake = summaries._remake
 
-    async def failing(pool: asyncpg.Pool, group: summaries.Group) -> bool:
+    async def failing(pool: asyncpg.Pool, group: summaries.Group) -> None:
         if group.trial_id == 1:
             raise ValueError("no summary of this one")
-        return await remake(pool, group)
+        await remake(pool, group)
 
     monkeypatch.setattr(summaries, "_remake", failing)
     assert await remade(pool) == 2
@@ -193,5 +273,7 @@ async def test_reports_that_were_there_before_are_summarised_page_by_page(
 async def test_summaries_go_with_the_reports_of_a_deleted_trial(pool: asyncpg.Pool) -> None:
     store = MetricStore(pool)
     await store.add([report(100, {"loss": 1.0})])
+    await store.add([report(200, {"loss": 1.0}, group="training")])
     await store.delete_some(1, 100)
     assert await kept(pool) is None
+    assert await counted(pool) == 0

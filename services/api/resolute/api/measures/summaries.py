@@ -1,16 +1,24 @@
-"""Makes the summaries of trials again whose runs repeated steps: of each step, only the latest run's report counts.
+"""Keeps the summaries of metrics: counts new reports, and makes again what a repeated step has outdated.
 
-All other reports are added to the summaries as they are stored, by a trigger of the table of metrics. Reports that were
-there before the table of summaries are noted by `note_earlier`, page by page, and summarised in the same way.
+Reports of validations are counted in the transaction that stores them, by a trigger of the table of metrics. Of all
+other groups, which trials report far more often, that transaction only notes which reports came, in
+`measures.uncounted_reports`. `count_new` adds many of these to the summaries at once, a moment later.
 
-A summary is computed from one snapshot of the database, without locks, so that reports go on coming. Then its rows are
-locked for a moment. If none of them changed since the snapshot, they are replaced; else the group is tried again later.
+Of a step that several runs of a trial reported, only the latest run's report counts. The trigger notes such groups as
+outdated, and `remake_one` computes their summaries again from all reports. Reports that were there before the table of
+summaries are noted by `note_earlier`, page by page, and summarised in the same way.
+
+A summary is computed from one snapshot of the database, without locks, so that reports go on coming. Then the notes of
+uncounted reports that the snapshot had are removed, and the rows of the summary are locked for a moment. If none of
+these changed since the snapshot, the rows are replaced; else the group is tried again later.
+
+Everyone takes locks in one order: uncounted reports, summaries, outdated summaries.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -24,9 +32,20 @@ log_ = structlog.get_logger()
 
 LOOK_EVERY_S = 1.0
 
-SHARE = 0.1
+COUNTED = 200
+"""Rows of uncounted reports that are counted in one transaction. Each names what one statement stored of a group."""
+
+SHARE_OF_COUNTING = 0.2
+"""Of the time, at most so much is spent on counting. Reports that come faster wait, and are counted afterwards."""
+
+SHARE_OF_REMAKING = 0.1
 """Of the time, at most so much is spent on making summaries again: a trial that repeats many steps has them made again
 many times."""
+
+SHARE_OF_NOTING = 0.5
+
+FAILED_REST_S = 10.0
+"""The rest after an error that is no outage of the database."""
 
 LEASE = timedelta(hours=1)
 """So long a group is left to the gateway that took it, in case that gateway dies."""
@@ -40,6 +59,8 @@ COMPUTE_S = LEASE.total_seconds() / 2
 PAGE = 500
 """Groups of earlier reports that are noted at a time."""
 
+UNCOUNTED = "SELECT id FROM measures.uncounted_reports ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED"
+
 TAKE = """UPDATE measures.outdated_summaries SET not_before = now() + $1 WHERE (trial_id, kind) IN (
     SELECT trial_id, kind FROM measures.outdated_summaries WHERE not_before <= now()
     ORDER BY not_before LIMIT 1 FOR UPDATE SKIP LOCKED)
@@ -51,6 +72,10 @@ DONE = "DELETE FROM measures.outdated_summaries WHERE trial_id = $1 AND kind = $
 
 # Each change of a row makes another version of it, which has another xmin.
 VERSIONS = "SELECT name, xmin::text AS version FROM measures.summaries WHERE trial_id = $1 AND kind = $2"
+
+UNCOUNTED_OF_GROUP = "SELECT id FROM measures.uncounted_reports WHERE trial_id = $1 AND kind = $2"
+
+REMOVE_UNCOUNTED = "DELETE FROM measures.uncounted_reports WHERE id = ANY($1::bigint[])"
 
 LOCK = f"{VERSIONS} ORDER BY name FOR UPDATE"
 
@@ -107,17 +132,44 @@ class Group:
     kind: str
 
 
+class Changed(Exception):
+    """Reports of the group were counted while its summary was computed."""
+
+
 async def keep_summaries(pool: asyncpg.Pool) -> None:
-    """Make again what is outdated, until cancelled."""
+    """Count what is reported and make again what is outdated, until cancelled."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_with_rests(count_new, pool, SHARE_OF_COUNTING))
+        tasks.create_task(_with_rests(note_earlier, pool, SHARE_OF_NOTING))
+        tasks.create_task(_with_rests(remake_one, pool, SHARE_OF_REMAKING))
+
+
+async def _with_rests(work: Callable[[asyncpg.Pool], Awaitable[bool]], pool: asyncpg.Pool, share: float) -> None:
+    """Do `work`, which answers whether there was any, again and again, for at most `share` of the time."""
+    loop = asyncio.get_running_loop()
     while True:
+        began = loop.time()
         try:
-            more = await note_earlier(pool)
-            await remake_outdated(pool)
+            worked = await work(pool)
         except Unavailable as error:
-            more = False
-            log_.info("making summaries of metrics again waits", why=error.message)
-        if not more:
-            await asyncio.sleep(LOOK_EVERY_S)
+            log_.info("keeping summaries of metrics waits", work=work.__name__, why=error.message)
+            rest_s = LOOK_EVERY_S
+        except Exception as error:  # noqa: BLE001  (a gateway must not end because a summary is late)
+            log_.warning("keeping summaries of metrics failed", work=work.__name__, why=repr(error))
+            rest_s = FAILED_REST_S
+        else:
+            rest_s = (loop.time() - began) * (1 - share) / share if worked else LOOK_EVERY_S
+        await asyncio.sleep(rest_s)
+
+
+async def count_new(pool: asyncpg.Pool) -> bool:
+    """Count some reports that no summary counts yet. False where there are none that no other gateway is counting."""
+    with outages():
+        async with pool.acquire() as connection, connection.transaction():
+            ids = [row["id"] for row in await connection.fetch(UNCOUNTED, COUNTED)]
+            if ids:
+                await connection.execute("SELECT measures.count_reports($1::bigint[])", ids)
+    return bool(ids)
 
 
 async def note_earlier(pool: asyncpg.Pool) -> bool:
@@ -137,16 +189,6 @@ async def note_earlier(pool: asyncpg.Pool) -> bool:
             return True
 
 
-async def remake_outdated(pool: asyncpg.Pool) -> None:
-    """Make all those again whose turn it is, with rests."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    while await remake_one(pool):
-        took_s = loop.time() - began
-        await asyncio.sleep(took_s * (1 - SHARE) / SHARE)
-        began = loop.time()
-
-
 async def remake_one(pool: asyncpg.Pool) -> bool:
     """Whether there was one whose turn it was, and that no other gateway is making."""
     with outages():
@@ -156,31 +198,33 @@ async def remake_one(pool: asyncpg.Pool) -> bool:
     group = Group(taken["trial_id"], taken["kind"])
     try:
         with outages():
-            replaced = await _remake(pool, group)
-        again_in = CHANGED
+            await _remake(pool, group)
     except Exception as error:  # noqa: BLE001  (one group that cannot be summarised must not keep the others waiting)
-        log_.warning("a summary cannot be made", trial_id=group.trial_id, group=group.kind, why=repr(error))
-        replaced, again_in = False, FAILED
-    if not replaced:
+        if not isinstance(error, Changed):
+            log_.warning("a summary cannot be made", trial_id=group.trial_id, group=group.kind, why=repr(error))
+        again_in = CHANGED if isinstance(error, Changed) else FAILED
         with outages():
             await pool.execute(PUT_OFF, group.trial_id, group.kind, again_in)
     return True
 
 
-async def _remake(pool: asyncpg.Pool, group: Group) -> bool:
-    """False where a report came meanwhile."""
+async def _remake(pool: asyncpg.Pool, group: Group) -> None:
+    """Raises Changed; nothing is written then."""
     key = group.trial_id, group.kind
     async with pool.acquire() as connection:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
+            uncounted = [row["id"] for row in await connection.fetch(UNCOUNTED_OF_GROUP, *key)]
             before = {row["name"]: row["version"] for row in await connection.fetch(VERSIONS, *key)}
             made = await connection.fetch(COMPUTE, *key, timeout=COMPUTE_S)
         async with connection.transaction():
+            removed: str = await connection.execute(REMOVE_UNCOUNTED, uncounted)
+            if int(removed.split()[-1]) != len(uncounted):
+                raise Changed
             locked = {row["name"]: row["version"] for row in await connection.fetch(LOCK, *key)}
             if locked != before:
-                return False
+                raise Changed
             await _write(connection, group, made, before.keys())
             await connection.execute(DONE, *key)
-            return True
 
 
 async def _write(

@@ -1,6 +1,6 @@
 -- What the reports of each trial come to, by group and metric, kept as reports come in: lists of runs are filtered and
--- sorted by it without reading a report. A trigger keeps it, so that the reports of a gateway of the release before are
--- counted too while a cluster is upgraded.
+-- sorted by it without reading a report. A trigger sees to it, so that the reports of a gateway of the release before
+-- are counted too while a cluster is upgraded.
 
 CREATE TABLE measures.summaries (
     trial_id bigint NOT NULL,
@@ -56,29 +56,66 @@ RETURNS TABLE (name text, number double precision, words text) LANGUAGE sql IMMU
     WHERE octet_length(e.key) <= 1000 AND jsonb_typeof(e.value) IN ('number', 'string', 'boolean')
 $$;
 
-CREATE FUNCTION measures.summarise() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Reports that no summary counts yet: one row for each trial and group of a statement that stored some. Those of
+-- validations are counted in the same transaction; those of other groups, which are reported most, by a gateway soon after.
+CREATE TABLE measures.uncounted_reports (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    trial_id bigint NOT NULL,
+    kind text NOT NULL,
+    steps int[] NOT NULL,
+    run_ids int[] NOT NULL           -- as many as steps
+);
+CREATE INDEX uncounted_reports_of_group ON measures.uncounted_reports (trial_id, kind);
+
+-- Adds what these rows of uncounted_reports name to the summaries, and removes the rows.
+CREATE FUNCTION measures.count_reports(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO measures.summaries AS s
-        (trial_id, kind, name, count, sum, min, max, last, last_steps, last_text, last_text_steps)
-    SELECT r.trial_id, r.kind, m.name, count(m.number), coalesce(sum(least(greatest(m.number, -1e290), 1e290)), 0),
-        min(m.number), max(m.number),
-        (max(ARRAY[r.steps::double precision, m.number]) FILTER (WHERE m.number IS NOT NULL))[2],
-        max(r.steps) FILTER (WHERE m.number IS NOT NULL),
-        (max(ARRAY[lpad((r.steps::bigint + 2147483648)::text, 10, '0'), m.words]) FILTER (WHERE m.words IS NOT NULL))[2],
-        max(r.steps) FILTER (WHERE m.words IS NOT NULL)
-    FROM reported r, LATERAL measures.metrics_of(r.metrics) m
-    WHERE (m.number IS NOT NULL OR m.words IS NOT NULL) AND octet_length(r.kind) <= 1000
-    GROUP BY r.kind, m.name, r.trial_id ORDER BY r.kind, m.name, r.trial_id
-    ON CONFLICT (kind, name, trial_id) DO UPDATE SET
-        count = s.count + EXCLUDED.count,
-        sum = least(greatest(s.sum + EXCLUDED.sum, -1e300), 1e300),
-        min = least(s.min, EXCLUDED.min),
-        max = greatest(s.max, EXCLUDED.max),
-        last = CASE WHEN s.last_steps > EXCLUDED.last_steps THEN s.last ELSE coalesce(EXCLUDED.last, s.last) END,
-        last_steps = greatest(s.last_steps, EXCLUDED.last_steps),
-        last_text = CASE WHEN s.last_text_steps > EXCLUDED.last_text_steps THEN s.last_text
-                         ELSE coalesce(EXCLUDED.last_text, s.last_text) END,
-        last_text_steps = greatest(s.last_text_steps, EXCLUDED.last_text_steps);
+    BEGIN
+        INSERT INTO measures.summaries AS s
+            (trial_id, kind, name, count, sum, min, max, last, last_steps, last_text, last_text_steps)
+        SELECT u.trial_id, u.kind, m.name,
+            count(m.number), coalesce(sum(least(greatest(m.number, -1e290), 1e290)), 0), min(m.number), max(m.number),
+            (max(ARRAY[r.steps::double precision, m.number]) FILTER (WHERE m.number IS NOT NULL))[2],
+            max(r.steps) FILTER (WHERE m.number IS NOT NULL),
+            (max(ARRAY[lpad((r.steps::bigint + 2147483648)::text, 10, '0'), m.words])
+                FILTER (WHERE m.words IS NOT NULL))[2],
+            max(r.steps) FILTER (WHERE m.words IS NOT NULL)
+        FROM measures.uncounted_reports u, unnest(u.steps, u.run_ids) AS k (steps, run_id),
+            LATERAL (SELECT r.steps, r.metrics FROM measures.metrics r
+                     WHERE r.trial_id = u.trial_id AND r.kind = u.kind AND r.steps = k.steps AND r.run_id = k.run_id) r,
+            LATERAL measures.metrics_of(r.metrics) m
+        WHERE u.id = ANY(ids) AND (m.number IS NOT NULL OR m.words IS NOT NULL) AND octet_length(u.kind) <= 1000
+        GROUP BY u.kind, m.name, u.trial_id ORDER BY u.kind, m.name, u.trial_id
+        ON CONFLICT (kind, name, trial_id) DO UPDATE SET
+            count = s.count + EXCLUDED.count,
+            sum = least(greatest(s.sum + EXCLUDED.sum, -1e300), 1e300),
+            min = least(s.min, EXCLUDED.min),
+            max = greatest(s.max, EXCLUDED.max),
+            last = CASE WHEN s.last_steps > EXCLUDED.last_steps THEN s.last ELSE coalesce(EXCLUDED.last, s.last) END,
+            last_steps = greatest(s.last_steps, EXCLUDED.last_steps),
+            last_text = CASE WHEN s.last_text_steps > EXCLUDED.last_text_steps THEN s.last_text
+                             ELSE coalesce(EXCLUDED.last_text, s.last_text) END,
+            last_text_steps = greatest(s.last_text_steps, EXCLUDED.last_text_steps);
+    EXCEPTION WHEN data_exception THEN  -- no report is refused for what it would make of a summary
+        INSERT INTO measures.outdated_summaries (trial_id, kind)
+        SELECT DISTINCT u.trial_id, u.kind FROM measures.uncounted_reports u WHERE u.id = ANY(ids)
+        ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+    END;
+    DELETE FROM measures.uncounted_reports WHERE id = ANY(ids);
+END $$;
+
+CREATE FUNCTION measures.summarise() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    validations bigint[];
+BEGIN
+    WITH noted AS (
+        INSERT INTO measures.uncounted_reports (trial_id, kind, steps, run_ids)
+        SELECT r.trial_id, r.kind, array_agg(r.steps), array_agg(r.run_id) FROM reported r GROUP BY 1, 2
+        RETURNING id, kind)
+    SELECT array_agg(id) INTO validations FROM noted WHERE kind = 'validation';
+    IF validations IS NOT NULL THEN
+        PERFORM measures.count_reports(validations);
+    END IF;
 
     -- After the summaries, which a gateway that makes them again has locked until it has removed its note.
     INSERT INTO measures.outdated_summaries (trial_id, kind)
@@ -86,10 +123,6 @@ BEGIN
         SELECT FROM measures.metrics m WHERE m.trial_id = r.trial_id AND m.kind = r.kind AND m.steps = r.steps
                                          AND m.run_id <> r.run_id)
     ORDER BY 1, 2 ON CONFLICT DO NOTHING;
-    RETURN NULL;
-EXCEPTION WHEN data_exception THEN  -- no report is refused for what it would make of a summary
-    INSERT INTO measures.outdated_summaries (trial_id, kind)
-    SELECT DISTINCT r.trial_id, r.kind FROM reported r ORDER BY 1, 2 ON CONFLICT DO NOTHING;
     RETURN NULL;
 END $$;
 
