@@ -84,3 +84,10 @@ class RenameTemplate(TemplateCommand):
 @dataclass(frozen=True, slots=True)
 class DeleteTemplate(TemplateCommand):
     template_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTemplatesOfWorkspace(TemplateCommand):
+    """Part of deleting the workspace."""
+
+    workspace_id: int

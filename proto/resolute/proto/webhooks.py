@@ -194,6 +194,13 @@ class DeleteWebhook(WebhookCommand):
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteWebhooksOfWorkspace(WebhookCommand):
+    """Part of deleting the workspace."""
+
+    workspace_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class TestWebhook(WebhookCommand):
     """Send one request at once. Refused with the reason when the receiver does not take it."""
 

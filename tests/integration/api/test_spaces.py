@@ -42,6 +42,13 @@ async def submitted(client: Client, project_id: int) -> int:
     return int((await client.post("/api/v1/experiments", body))["experiment"]["id"])
 
 
+def webhook(name: str, workspace_id: int) -> dict[str, Any]:
+    """A webhook that is sent what completes, which nothing does here."""
+    trigger = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "COMPLETED"}}
+    said = {"name": name, "url": "http://1.1.1.1/hook", "workspaceId": workspace_id, "triggers": [trigger]}
+    return {**said, "webhookType": "WEBHOOK_TYPE_DEFAULT", "mode": "WEBHOOK_MODE_WORKSPACE"}
+
+
 async def refused(client: Client, method: str, path: str, body: Any = None) -> tuple[int, str]:
     answer = await client.call(method, path, body)
     assert answer.status >= 400, answer.body
@@ -124,6 +131,9 @@ async def test_a_workspace_goes_with_its_projects_and_all_their_experiments(clus
     projects = [(await new_project(someone, ours, name))["id"] for name in ("full", "empty")]
     experiments = [await submitted(someone, projects[0]) for _ in range(3)]
     elsewhere = await submitted(someone, (await new_project(someone, kept, "first"))["id"])
+    for name, workspace in (("goes", ours), ("stays", kept)):
+        await someone.post(f"/api/v1/templates/{name}", {"config": {"max_restarts": 1}, "workspaceId": workspace})
+        await someone.post("/api/v1/webhooks", webhook(name, workspace))
     deleted = (await someone.call("DELETE", f"/api/v1/workspaces/{ours}")).body
     assert deleted == {"completed": False}
 
@@ -136,6 +146,8 @@ async def test_a_workspace_goes_with_its_projects_and_all_their_experiments(clus
     for experiment in experiments:
         assert await status(someone, f"/api/v1/experiments/{experiment}") == 404
     assert await status(someone, f"/api/v1/experiments/{elsewhere}") == 200
+    assert [one["name"] for one in (await someone.get("/api/v1/templates"))["templates"]] == ["stays"]
+    assert [one["name"] for one in (await someone.get("/api/v1/webhooks"))["webhooks"]] == ["stays"]
     assert (await someone.call("DELETE", f"/api/v1/workspaces/{ours}")).status == 404
 
 

@@ -14,6 +14,7 @@ from resolute.proto.message import Event
 from resolute.proto.templates import (
     CreateTemplate,
     DeleteTemplate,
+    DeleteTemplatesOfWorkspace,
     RenameTemplate,
     ReplaceTemplateConfig,
     TemplateConfigReplaced,
@@ -80,3 +81,8 @@ def test_a_template_is_renamed_and_deleted() -> None:
 def test_what_does_not_exist_is_not_found(command: Any) -> None:
     with pytest.raises(NotFound, match="template 9 not found"):
         decide(command, after(SMALL))
+
+
+def test_templates_are_deleted_with_their_workspace() -> None:
+    assert decide(DeleteTemplatesOfWorkspace(3), after(SMALL, LARGE)) == [TemplateDeleted(2)]
+    assert decide(DeleteTemplatesOfWorkspace(3), after(SMALL, LARGE, TemplateDeleted(2))) == []

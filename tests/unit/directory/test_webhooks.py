@@ -30,6 +30,7 @@ from resolute.proto.message import Event
 from resolute.proto.webhooks import (
     CreateWebhook,
     DeleteWebhook,
+    DeleteWebhooksOfWorkspace,
     DeliveryDue,
     MoveWebhook,
     Trigger,
@@ -77,6 +78,11 @@ def test_a_webhook_gets_another_address_and_is_deleted() -> None:
     [again] = registered.decide(NEW, gone)
     assert isinstance(again, WebhookCreated)
     assert again.webhook_id == 2
+
+
+def test_webhooks_are_deleted_with_their_workspace_and_those_of_the_cluster_stay() -> None:
+    both = after(made(workspace_id=None), replace(made(workspace_id=3), webhook_id=2))
+    assert registered.decide(DeleteWebhooksOfWorkspace(3), both) == [WebhookDeleted(2)]
 
 
 def test_a_name_is_taken_once_in_a_workspace_and_once_in_the_cluster() -> None:

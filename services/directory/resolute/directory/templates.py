@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import get_args
 
 from resolute.directory.part import Part
 from resolute.proto import streams
@@ -17,6 +18,7 @@ from resolute.proto.message import Event, Object
 from resolute.proto.templates import (
     CreateTemplate,
     DeleteTemplate,
+    DeleteTemplatesOfWorkspace,
     RenameTemplate,
     ReplaceTemplateConfig,
     TemplateConfigReplaced,
@@ -37,7 +39,7 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
 }
 """Of one template. A deleted one is forgotten, but for its number."""
 
-TemplateCommand = CreateTemplate | ReplaceTemplateConfig | RenameTemplate | DeleteTemplate
+TemplateCommand = CreateTemplate | ReplaceTemplateConfig | RenameTemplate | DeleteTemplate | DeleteTemplatesOfWorkspace
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class Template:
 
     name: str
     config: Object
+    workspace_id: int
 
 
 @dataclass(slots=True)
@@ -70,6 +73,9 @@ def decide(command: TemplateCommand, templates: Templates) -> list[Event]:
         case DeleteTemplate(template_id):
             _known(templates, template_id)
             return [TemplateDeleted(template_id)]
+        case DeleteTemplatesOfWorkspace(workspace_id):
+            within = (key for key, template in templates.by_id.items() if template.workspace_id == workspace_id)
+            return [TemplateDeleted(template_id) for template_id in within]
 
 
 def _rename(templates: Templates, template_id: int, name: str) -> list[Event]:
@@ -100,10 +106,10 @@ def _check_name(name: str, templates: Templates, what: str) -> None:
 
 def evolve(templates: Templates, event: Event) -> Templates:
     match event:
-        case TemplateCreated(template_id=template_id, name=name, config=config):
+        case TemplateCreated(template_id, name, workspace_id, _, config):
             assert FLOW[_state(templates, template_id), type(event)] is State.PRESENT
             templates.last_id = template_id
-            templates.by_id[template_id] = Template(name, config)
+            templates.by_id[template_id] = Template(name, config, workspace_id)
             return templates
         case TemplateConfigReplaced(template_id, config):
             assert FLOW[_state(templates, template_id), type(event)] is State.PRESENT
@@ -125,10 +131,11 @@ def _state(templates: Templates, template_id: int) -> State:
 
 
 PART = Part(
-    commands=frozenset({CreateTemplate, ReplaceTemplateConfig, RenameTemplate, DeleteTemplate}),
+    commands=frozenset(get_args(TemplateCommand)),
     stream_of=lambda command: streams.TEMPLATE_DIRECTORY,
     initial=Templates,
     decide=decide,
     evolve=evolve,
     ids={TemplateCreated: "template_id"},
+    of_workspace=DeleteTemplatesOfWorkspace,
 )

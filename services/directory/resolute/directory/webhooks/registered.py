@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import get_args
 
 from resolute.config.log_patterns import problem_with
 from resolute.directory.part import Part
@@ -18,6 +19,7 @@ from resolute.proto.states import ExperimentState
 from resolute.proto.webhooks import (
     CreateWebhook,
     DeleteWebhook,
+    DeleteWebhooksOfWorkspace,
     Form,
     Mode,
     MoveWebhook,
@@ -44,7 +46,7 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
 }
 """Of one webhook. A deleted one is forgotten, but for its number."""
 
-RegistryCommand = CreateWebhook | MoveWebhook | DeleteWebhook
+RegistryCommand = CreateWebhook | MoveWebhook | DeleteWebhook | DeleteWebhooksOfWorkspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,9 @@ def decide(command: RegistryCommand, webhooks: Webhooks) -> list[Event]:
         case DeleteWebhook(webhook_id=webhook_id):
             known(webhooks, webhook_id)
             return [WebhookDeleted(webhook_id)]
+        case DeleteWebhooksOfWorkspace(workspace_id=workspace_id):
+            within = (one for one in webhooks.by_id.values() if one.workspace_id == workspace_id)
+            return [WebhookDeleted(one.webhook_id) for one in within]
 
 
 def _create(command: CreateWebhook, webhooks: Webhooks) -> WebhookCreated:
@@ -178,10 +183,11 @@ def _made(created: WebhookCreated) -> Webhook:
 
 
 PART = Part(
-    commands=frozenset({CreateWebhook, MoveWebhook, DeleteWebhook}),
+    commands=frozenset(get_args(RegistryCommand)),
     stream_of=lambda command: streams.WEBHOOK_DIRECTORY,
     initial=Webhooks,
     decide=decide,
     evolve=evolve,
     ids={WebhookCreated: "webhook_id"},
+    of_workspace=DeleteWebhooksOfWorkspace,
 )
