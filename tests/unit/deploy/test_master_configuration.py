@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from resolute.api.settings import ApiSettings
+from resolute.config.authz import Authz
 from resolute.deploy import checks, cluster, commands, containers
 from resolute.deploy.args import ClusterDown, ClusterUp
 from resolute.deploy.checks import free_port
@@ -54,6 +55,7 @@ log: {level: warn}
 security:
   tls: {cert: /c.pem, key: /k.pem}
   default_task: {user: train, uid: 1234, group: train, gid: 1234}
+  authz: {rbac_ui_enabled: true, workspace_creator_assign_role: {role_id: 5}}
 """
     )
     told = cluster.service_environment(paths, found)
@@ -62,6 +64,8 @@ security:
     assert (told["RESOLUTE_API_TLS_CERT"], told["RESOLUTE_API_TLS_KEY"]) == ("/c.pem", "/k.pem")
     assert (told["RESOLUTE_LOG_LEVEL"], told["RESOLUTE_API_LAUNCH_ERROR"]) == ("warning", "false")
     assert json.loads(told["RESOLUTE_API_DEFAULT_TASK"])["uid"] == 1234
+    authz = Authz.model_validate_json(told["RESOLUTE_API_AUTHZ"])
+    assert (authz.shows_roles, authz.workspace_creator_assign_role.given) == (True, 5)
 
 
 def test_what_the_command_and_the_environment_say_goes_before(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from resolute.config.authz import AuthzOfBasic
 from resolute.config.master import Database, MasterConfig, parse_master
 from resolute.config.pools import TaskContainerDefaults
 from resolute.config.webhooks import WebhookSettings
@@ -63,13 +64,14 @@ def of_cluster(config: MasterConfig) -> dict[str, Any]:
 
 def variables(config: MasterConfig) -> dict[str, str]:
     """The part of the configuration that becomes settings of services, as variables (see `environment_settings`)."""
-    tls, task = config.security.tls, config.security.default_task
+    tls, task, authz = config.security.tls, config.security.default_task, config.security.authz
     found = {
         environment_settings.LOG_LEVEL: config.log.level if "level" in config.log.model_fields_set else None,
         environment_settings.LAUNCH_ERROR: None if config.launch_error else json.dumps(False),
         environment_settings.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
         environment_settings.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
         environment_settings.WEBHOOKS: None if config.webhooks == WebhookSettings() else _webhooks(config.webhooks),
+        environment_settings.AUTHZ: None if authz == AuthzOfBasic() else authz.model_dump_json(),
         environment_settings.DEFAULT_TASK: None if task is None else task.model_dump_json(),
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, Setting
 from resolute.api.client_address import Network, read_networks
 from resolute.api.edge.limits import ConnectionLimits
 from resolute.api.edge.origins import read_urls
+from resolute.config.authz import Authz
 from resolute.config.pools import (
     DefaultTask,
     ResourcePool,
@@ -91,6 +92,8 @@ class ApiSettings(BaseSettings):
     default_task: DefaultTask | None = None
     """Whom the tasks of users run as that are linked with no user of the host; None: each user's tasks as a user made
     for them, or as their image says."""
+    authz: Authz = Authz()
+    """By which rules users may do what, and which role those get who create a workspace."""
     retention_policy: RetentionPolicy = RetentionPolicy()
     """For how long the logs of trials are kept, and when those are removed that were kept for long enough."""
     session_lifetime_days: float = 30

@@ -57,7 +57,8 @@ async def get_master(call: Call, request: GetMaster) -> MasterAnswer:
         master_id=settings.cluster_id,
         cluster_id=settings.cluster_id,
         cluster_name=settings.cluster_name,
-        strict_job_queue_control=False,
+        rbac_enabled=settings.authz.shows_roles,
+        strict_job_queue_control=settings.authz.strict_job_queue_control,
         has_custom_logo=False,
         cluster_message=await active_message(call),
     )
@@ -88,7 +89,10 @@ def _configuration(settings: ApiSettings) -> Mapping[str, Any]:
         },
         "resource_pools": [_pool(pool) for pool in settings.pools],
         "telemetry": {"enabled": False},
-        "security": {"session_lifetime_days": settings.session_lifetime_days},
+        "security": {
+            "session_lifetime_days": settings.session_lifetime_days,
+            "authz": settings.authz.model_dump(mode="json"),
+        },
     }
 
 
