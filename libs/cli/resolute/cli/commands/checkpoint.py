@@ -117,8 +117,10 @@ def _deliver(opened: Session, checkpoint: dict[str, Any], args: Namespace) -> No
         )
     target = Path(args.output_dir or Path("checkpoints") / checkpoint["uuid"])
     if not (target / storage.METADATA_FILE).exists():
-        _copy(opened, checkpoint, target, args.mode)
-        checkpoint_files.write_metadata(target, checkpoint)
+        target.mkdir(parents=True, exist_ok=True)
+        with checkpoint_files.arriving(target, last=(storage.METADATA_FILE,)) as folder:
+            _copy(opened, checkpoint, folder, args.mode)
+            checkpoint_files.write_metadata(folder, checkpoint)
     if args.quiet:
         print(target)
     else:

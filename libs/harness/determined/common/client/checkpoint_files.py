@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tarfile
-from collections.abc import Mapping
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from determined.common import storage
 from determined.common.client.problems import ClientError
 from determined.errors import CheckpointNotFound
+
+
+@contextmanager
+def arriving(target: Path, last: Collection[str]) -> Iterator[Path]:
+    """A folder for files on their way to `target`. They are moved there when the block ends without an error.
+
+    `last`: the names of files by which a folder is known to be complete. They are moved after all others, so that a
+    download that was interrupted is not taken for one that ended.
+    """
+    with tempfile.TemporaryDirectory(prefix=".incomplete-", dir=target) as folder:
+        yield Path(folder)
+        found = {entry.relative_to(folder): entry for entry in Path(folder).rglob("*")}
+        files = [place for place, entry in found.items() if entry.is_symlink() or not entry.is_dir()]
+        for place in found.keys() - set(files):
+            (target / place).mkdir(parents=True, exist_ok=True)
+        for place in sorted(files, key=lambda place: str(place) in last):
+            os.replace(found[place], target / place)
 
 
 def copied_from_storage(checkpoint: Mapping[str, Any], target: Path) -> bool:

@@ -110,8 +110,9 @@ class Checkpoint:
         target = pathlib.Path(path) if path is not None else pathlib.Path("checkpoints", self.uuid)
         target.mkdir(parents=True, exist_ok=True)
         if not any((target / name).exists() for name in KEPT_BY_LOADERS):
-            self._fetch(target, DownloadMode(mode))
-            checkpoint_files.write_metadata(target, self._raw)
+            with checkpoint_files.arriving(target, last=KEPT_BY_LOADERS) as folder:
+                self._fetch(folder, DownloadMode(mode))
+                checkpoint_files.write_metadata(folder, self._raw)
         return str(target)
 
     def _fetch(self, target: pathlib.Path, mode: DownloadMode) -> None:
