@@ -1,14 +1,14 @@
 """Every operation, called by strangers to what it names: to them it does not exist.
 
-There are two workspaces. The strangers' roles cover one of them; all that is planted lies in the other. They are a
-user, an administrator (whom only the scope keeps out) and the task of a trial. What an operation names, and where, is
-taken from the table of routes: a new one is covered by itself, or the test says what it lacks to call it.
+There are two workspaces. The strangers administer one of them; all that is planted lies in the other. They are a
+user, an administrator (which counts for nothing where roles decide) and the task of a trial. What an operation names,
+and where, is taken from the table of routes: a new one is covered by itself, or the test says what it lacks to call it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,12 @@ from uuid import uuid4
 import pytest
 
 from resolute.api.gateway import Gateway
+from resolute.api.role_grants import RoleGrants
 from resolute.api.routing import Caller, Principal, Route
-from resolute.api.scope import EVERYWHERE, Held
+from resolute.api.scope import Held
 from resolute.api.subjects import Reach
 from resolute.api.table import ROUTES
+from resolute.config.rights import CLUSTER_ADMIN, WORKSPACE_ADMIN, Rights
 from tests.integration.api.running import Client
 from tests.integration.api.test_neighbours import body_naming
 from tests.integration.api.whole import NOWHERE, Agent, Whole, whole
@@ -46,8 +48,6 @@ max_restarts: 0
 """
 
 DELETED = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "DELETED"}}
-
-HELD_BY_EVERYBODY = {"user.view", "cluster.view"}
 
 FIGURES_OF_THE_CLUSTER = {"GetAgents", "GetAgent", "GetSlots", "GetSlot", "GetResourcePools", "GetJobQueueStats"}
 """They count what the cluster's slots and pools do for everybody, and name nobody."""
@@ -152,15 +152,19 @@ class Request:
 
 @dataclass
 class Roles:
-    """The grants of a cluster in which some have a role in some workspaces."""
+    """The grants of a cluster in which some administer some workspaces, and all others the cluster."""
 
     within: dict[str, frozenset[int]] = field(default_factory=dict)
-    by_roles = False
+    by_roles = True
 
-    async def held(self, user: Principal, permission: str) -> Held:
-        if user.username not in self.within or permission in HELD_BY_EVERYBODY:
-            return EVERYWHERE
-        return frozenset() if permission.startswith(("cluster.", "user.")) else self.within[user.username]
+    async def held(self, user: Principal, permissions: Collection[str]) -> Mapping[str, Held]:
+        within = self.within.get(user.username)
+        assigned = {(CLUSTER_ADMIN.id, None)} if within is None else {(WORKSPACE_ADMIN.id, one) for one in within}
+
+        async def rights_of(user_id: int) -> Rights:
+            return Rights(frozenset(assigned))
+
+        return await RoleGrants(rights_of).held(user, permissions)
 
 
 @dataclass

@@ -40,7 +40,7 @@ def test_one_who_may_see_a_thing_and_not_change_it_is_told_which_permission_that
     viewer = rights(experiment_edit=frozenset())
     assert decide(EDIT, USER, [experiment(HERE)], viewer) is Verdict.NOT_GRANTED
     answer = access.refusal(Verdict.NOT_GRANTED, "PauseExperiment", EDIT, USER)
-    assert answer.message == "access denied; required permission: experiment.edit"
+    assert answer.message == "access denied; required permissions: PERMISSION_TYPE_UPDATE_EXPERIMENT"
 
 
 def test_a_move_takes_a_permission_at_either_end() -> None:

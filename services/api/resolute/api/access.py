@@ -10,6 +10,7 @@ from typing import Any
 from resolute.api import wire
 from resolute.api.kernel.rows import Place
 from resolute.api.places import Places, missing
+from resolute.api.role_grants import required_by
 from resolute.api.routing import (
     EVERY_RIGHT,
     Access,
@@ -56,7 +57,7 @@ async def rights_of(grants: Grants, route: Route, principal: Principal | None) -
     """Where the caller holds what the route can ask for. Tasks are held to what is their own instead."""
     if principal is None or principal.task is not None or principal.monitor:
         return EVERY_RIGHT
-    held = {permission: await grants.held(principal, permission) for permission in route.permissions}
+    held = await grants.held(principal, route.permissions)
     return Rights({permission: Scope(where) for permission, where in held.items()}, grants.by_roles)
 
 
@@ -154,7 +155,8 @@ def refusal(verdict: Verdict, operation: str, access: Access, principal: Princip
     if task is not None and (over := _over(task)) is not None:
         return over
     if verdict is Verdict.NOT_GRANTED:
-        return WireError(wire.PERMISSION_DENIED, f"access denied; required permission: {access.permission}")
+        required = required_by(access.permission)
+        return WireError(wire.PERMISSION_DENIED, f"access denied; required permissions: {required}")
     if task is None and Caller.OWNER in access.callers:
         return WireError(wire.PERMISSION_DENIED, NOT_THE_OWNER)
     caller = _caller(principal)

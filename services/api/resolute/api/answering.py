@@ -22,6 +22,7 @@ from resolute.api.kernel.reading import read_names, read_request
 from resolute.api.request_body import RequestBody, read_body
 from resolute.api.routing import Principal, Route, Verdict, decide
 from resolute.api.scope import Rights
+from resolute.api.subjects import Reach
 from resolute.proto.errors import NotFound, Unavailable
 from resolute.service.tracing import span
 
@@ -146,7 +147,10 @@ def _check_door(route: Route, principal: Principal | None, rights: Rights) -> No
     """What can be refused before the body is read: a stranger's upload, or a given-up run's, or that of a caller whom
     nothing in it could let in, costs nothing."""
     verdict = decide(route.access, principal, (), rights)
-    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not route.access.goes_by_what_is_named
+    by_name = route.access.goes_by_what_is_named or (
+        verdict is Verdict.NOT_GRANTED and route.access.reach is Reach.NAMED  # on what is named it may be granted
+    )
+    final = verdict in (Verdict.UNKNOWN, Verdict.GIVEN_UP, Verdict.DELETED) or not by_name
     if final and verdict is not Verdict.ALLOWED:
         raise access.refusal(verdict, route.operation, route.access, principal)
 

@@ -56,6 +56,8 @@ class Access:
     """What is asked of the caller for each of the things that an action on many finds."""
     besides: frozenset[str] = frozenset()
     """Permissions of which parts of the answer depend."""
+    others: str = ""
+    """The permission that a role has to grant besides, for what belongs to another user."""
 
     def __or__(self, other: Access) -> Access:
         return Access(
@@ -66,6 +68,7 @@ class Access:
             reach=self.reach or other.reach,
             each=self.each or other.each,
             besides=self.besides | other.besides,
+            others=self.others or other.others,
         )
 
     def but(self, instead: Access, *fields: str) -> Access:
@@ -116,11 +119,15 @@ class Access:
     def to(self, permission: str) -> Access:
         return replace(self, permission=permission)
 
+    def to_others(self, permission: str) -> Access:
+        """What belongs to another user takes this permission besides, where roles decide."""
+        return replace(self, others=permission)
+
     @property
     def permissions(self) -> frozenset[str]:
         """All that a request of this kind may have to be granted, those to see what it is about among them."""
         others = (*(instead for _, instead in self.stricter), *filter(None, (self.each,)))
-        asked = {self.permission, *self.besides, *(subject.permission for subject in self.subjects)} - {""}
+        asked = {self.permission, self.others, *self.besides, *(subject.permission for subject in self.subjects)} - {""}
         return frozenset({*asked, *map(viewing, asked)}.union(*(other.permissions for other in others)))
 
 
@@ -202,7 +209,7 @@ def decide(
         return Verdict.ALLOWED
     if not (rights.by_roles and access.permission) and not _is_of_the_callers(access, principal, things):
         return Verdict.DENIED
-    return Verdict.ALLOWED if _granted(access, things, rights) else Verdict.NOT_GRANTED
+    return Verdict.ALLOWED if _granted(access, principal, things, rights) else Verdict.NOT_GRANTED
 
 
 def hidden(access: Access, things: Iterable[Owned], rights: Rights) -> Owned | None:
@@ -222,10 +229,15 @@ def _is_of_the_callers(access: Access, user: Principal, things: list[Owned]) -> 
     )
 
 
-def _granted(access: Access, things: Iterable[Owned], rights: Rights) -> bool:
-    """Whether the user holds the permission for each thing; or, for what lies outside of workspaces, everywhere."""
-    if access.reach is Reach.OUTSIDE:
+def _granted(access: Access, user: Principal, things: list[Owned], rights: Rights) -> bool:
+    """Whether the user holds the permission for each thing; or everywhere, for what lies outside of workspaces, as does
+    what a request would make that may name a workspace and names none."""
+    if access.reach is Reach.OUTSIDE or (access.reach is Reach.NAMED and not things):
         return rights.over(access.permission).is_everything
+    if rights.by_roles and not all(
+        one.owner_id == user.user_id or rights.over(access.others).covers(one.workspace_id) for one in things
+    ):
+        return False
     return all(rights.over(one.permission or access.permission).covers(one.workspace_id) for one in things)
 
 

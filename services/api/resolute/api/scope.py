@@ -1,28 +1,20 @@
 """The scope of a request: the workspaces whose things it may see or change, resolved once, before a handler runs.
 
-`Grants` says where a user holds a permission. Until there are roles, every user holds every permission everywhere.
+`Grants` says where a user holds a permission. In a cluster without roles, every user holds every permission everywhere.
 Only the module `access` makes a `Scope` or an `Outside` (the architecture test compares), and no list, count or action
 on many can be built without one (`kernel.listing.Where`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol, TypeAlias
 
 from resolute.api.principals import Principal
-
-
-class Everywhere(Enum):
-    EVERYWHERE = "in all workspaces, those to come too, and outside of them"
-
-
-EVERYWHERE = Everywhere.EVERYWHERE
-
-Held: TypeAlias = frozenset[int] | Everywhere
-"""The ids of the workspaces in which somebody holds a permission."""
+from resolute.config.rights import EVERYWHERE as EVERYWHERE
+from resolute.config.rights import Everywhere
+from resolute.config.rights import Workspaces as Held
 
 
 class Grants(Protocol):
@@ -34,9 +26,9 @@ class Grants(Protocol):
         (administrators, owners) count as well."""
         ...
 
-    async def held(self, user: Principal, permission: str) -> Held:
-        """Where `user` holds `permission`, which is one of `table.PERMISSIONS`. What everybody may do, such as to see
-        the agents (`cluster.view`), is held everywhere."""
+    async def held(self, user: Principal, permissions: Collection[str]) -> Mapping[str, Held]:
+        """Where `user` holds each of `permissions`, which are some of `table.PERMISSIONS`. What everybody may do, such
+        as to see the agents (`cluster.view`), is held everywhere."""
         ...
 
 
@@ -45,8 +37,8 @@ class AllEverywhere:
 
     by_roles = False
 
-    async def held(self, user: Principal, permission: str) -> Held:
-        return EVERYWHERE
+    async def held(self, user: Principal, permissions: Collection[str]) -> Mapping[str, Held]:
+        return dict.fromkeys(permissions, EVERYWHERE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ KEEPING = (
         "POST",
         "/api/v1/cleanup_logs",
         keeping.clean_up_logs,
-        ADMIN.to("cluster.edit").outside(),
+        ADMIN.to("cluster.config.edit").outside(),
         request=m.CleanUpLogs,
         response=m.CleanUpLogsAnswer,
         tag="Internal",

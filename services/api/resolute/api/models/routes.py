@@ -299,7 +299,8 @@ VERSION = "/api/v1/models/{modelName}/versions/{modelVersionNum}"
 
 VIEW = SIGNED_IN.to("model.view").about("model", "modelName")
 EDIT = SIGNED_IN.to("model.edit").about("model", "modelName")
-DELETE = OWNERS.to("model.delete").about("model", "modelName")
+DELETE = OWNERS.to("model.delete").to_others("model.others.delete").about("model", "modelName")
+DELETE_VERSION = OWNERS.to("model.version.delete").to_others("model.version.others.delete").about("model", "modelName")
 VIEW_VERSIONS = VIEW.showing("checkpoint.view")
 EDIT_VERSIONS = EDIT.showing("checkpoint.view")
 
@@ -407,7 +408,7 @@ ROUTES = (
         "DELETE",
         VERSION,
         delete_model_version,
-        DELETE,
+        DELETE_VERSION,
         request=m.OneVersion,
         response=Empty,
         tag=TAG,

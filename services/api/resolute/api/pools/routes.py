@@ -167,7 +167,7 @@ async def _changed_slot(
 
 
 VIEW = SIGNED_IN.to("cluster.view").outside().showing("task.view")
-EDIT = ADMIN.to("cluster.edit").outside().showing("task.view")
+EDIT = ADMIN.to("cluster.agents.edit").outside().showing("task.view")
 AGENT = "/api/v1/agents/{agentId}"
 SLOT = f"{AGENT}/slots/{{slotId}}"
 TAG = "Cluster"

@@ -100,7 +100,7 @@ VIEW_ONE = SIGNED_IN.to("task.view").about("job", "jobId")
 STATS = SIGNED_IN.to("cluster.view").outside()
 """How busy the pools are: figures that name no job."""
 CHANGE = (
-    SIGNED_IN.to("task.edit")
+    SIGNED_IN.to("queue.edit")
     .about("job", "body.updates.jobId")
     .about("job", "body.updates.aheadOf", optional=True)
     .about("job", "body.updates.behindOf", optional=True)
