@@ -29,7 +29,7 @@ def generator(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("name", ["decisions", "lifecycles", "master_config", "streams"])
+@pytest.mark.parametrize("name", ["decisions", "lifecycles", "master_config", "roles", "streams"])
 def test_a_page_is_drawn_from_todays_tables(name: str) -> None:
     module = generator(name)
     assert module.PAGE.read_text() == module.page(), f"run: python docs/{name}.py"

@@ -71,7 +71,7 @@ async def check(places: Places, route: Route, principal: Principal | None, right
         for value in subject.values(request.path, request.body, request.query)
     )
     await _check(places, route, access, principal, rights, named)
-    return Granted(route, access, named, rights, _bounds(access, rights))
+    return Granted(route, access, named, rights, bounds_of(access, rights))
 
 
 async def check_again(places: Places, grants: Grants, granted: Granted, principal: Principal) -> None:
@@ -96,7 +96,7 @@ async def _check(
         raise refusal(verdict, route.operation, access, principal)
 
 
-def _bounds(access: Access, rights: Rights) -> Bounds:
+def bounds_of(access: Access, rights: Rights) -> Bounds:
     if access.reach in (Reach.OUTSIDE, Reach.ONESELF):
         return Outside()
     return rights.over(viewing(access.permission)) & rights.over(access.permission)
