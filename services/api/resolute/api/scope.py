@@ -13,8 +13,10 @@ from typing import Protocol, TypeAlias
 
 from resolute.api.principals import Principal
 from resolute.config.rights import EVERYWHERE as EVERYWHERE
-from resolute.config.rights import Everywhere
-from resolute.config.rights import Workspaces as Held
+from resolute.config.rights import Everywhere, Workspaces
+
+Held: TypeAlias = Workspaces
+"""The ids of the workspaces in which somebody holds a permission."""
 
 
 class Grants(Protocol):
