@@ -13,7 +13,8 @@ from typing import Protocol, TypeAlias
 
 from resolute.api.principals import Principal
 from resolute.config.rights import EVERYWHERE as EVERYWHERE
-from resolute.config.rights import Everywhere, Workspaces
+from resolute.config.rights import Everywhere as Everywhere
+from resolute.config.rights import Workspaces
 
 Held: TypeAlias = Workspaces
 """The ids of the workspaces in which somebody holds a permission."""
