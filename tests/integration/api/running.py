@@ -144,6 +144,7 @@ async def running(
             await asyncio.wait_for(ready.acquire(), PATIENCE_S)
         gateway = await prepare(context, known, pool)
         others.append(asyncio.create_task(Follower(gateway.read, log, bus).run()))
+        others.append(asyncio.create_task(Follower(gateway.streams, log, bus).run()))
         async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
             yield Running(gateway, log, bus, Client(f"http://{address[0]}:{address[1]}", http))
     finally:

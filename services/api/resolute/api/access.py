@@ -61,6 +61,12 @@ async def rights_of(grants: Grants, route: Route, principal: Principal | None) -
     return Rights({permission: Scope(where) for permission, where in held.items()}, grants.by_roles)
 
 
+def are_same(rights: Rights, granted: Granted) -> bool:
+    """Whether the caller of a request that came in holds now what it held then."""
+    permissions = granted.route.permissions
+    return all(rights.over(one) == granted.rights.over(one) for one in permissions)
+
+
 async def check(places: Places, route: Route, principal: Principal | None, rights: Rights, request: Named) -> Granted:
     """Raises ResoluteError unless `principal` may make this call: NotFound for what does not exist or lies outside of
     what a user may see, where that matters. Otherwise nothing is looked up."""

@@ -120,6 +120,14 @@ class Call:
         if self.principal.task is None:
             await access.check_again(self.gateway.places, self.gateway.grants, self.granted, self.principal)
 
+    async def has_same_rights(self) -> bool:
+        """For connections that stay open: whether the caller is signed in, and holds what it held when it came."""
+        principal = await self.gateway.who(self.request)
+        if principal is None or principal.user_id != self.principal.user_id:
+            return False
+        rights = await access.rights_of(self.gateway.grants, self.granted.route, principal)
+        return access.are_same(rights, self.granted)
+
     async def send(self, command: Command, step: str = "", *, cause: Cause | None = None) -> Reply:
         """Ask the service that decides `command`, and wait until the answers of this gateway show the outcome.
 

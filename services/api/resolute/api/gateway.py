@@ -37,6 +37,8 @@ from resolute.api.searches.events import SearchEvents
 from resolute.api.sessions import Sessions
 from resolute.api.settings import ApiSettings
 from resolute.api.signals import Signals
+from resolute.api.stream.fanout import Fanout
+from resolute.api.stream.queries import QUERIES as STREAMED
 from resolute.api.task_tokens import TaskTokens
 from resolute.api.tasks.token_queries import TOKENS
 from resolute.api.trials.known import KnownTrial
@@ -108,6 +110,7 @@ class Gateway:
         self.forget_deleted = ForgetDeleted(context.log, self.log_removal, self.vault)
         self.search_events = SearchEvents(context.log)
         self.earlier_rows = EarlierRows(pool, self.read, self.ports.of(LOOKUPS), context.bus)
+        self.streams = Fanout(self.read, context.log, self.ports.of(STREAMED), settings.streams)
         self.trials: dict[int, KnownTrial] = {}
 
     async def who(self, request: web.Request) -> Principal | None:

@@ -32,6 +32,7 @@ from resolute.api.queue.routes import ROUTES as OF_QUEUE
 from resolute.api.routing import Route
 from resolute.api.runs.routes import ROUTES as OF_RUNS
 from resolute.api.searches.routes import ROUTES as OF_SEARCHES
+from resolute.api.stream.routes import ROUTES as OF_STREAM
 from resolute.api.tasks.projection import PROJECTION as TASKS
 from resolute.api.tasks.routes import ROUTES as OF_TASKS
 from resolute.api.templates.projection import PROJECTION as TEMPLATES
@@ -77,6 +78,7 @@ SLICES = (
     Slice(OF_USAGE),
     Slice(OF_HISTORY),
     Slice(OF_MASTER),
+    Slice(OF_STREAM),
     Slice(OF_MONITORING),
 )
 

@@ -60,6 +60,7 @@ async def get_master(call: Call, request: GetMaster) -> MasterAnswer:
         rbac_enabled=settings.authz.shows_roles,
         strict_job_queue_control=settings.authz.strict_job_queue_control,
         has_custom_logo=False,
+        feature_switches=("streaming_updates",),
         cluster_message=await active_message(call),
     )
 
