@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from resolute.checkpoint import registry
-from resolute.directory import cluster_message, models, projects, sessions, templates, user_settings, users, workspaces
+from resolute.directory import (
+    assignments,
+    cluster_message,
+    groups,
+    models,
+    projects,
+    sessions,
+    templates,
+    user_settings,
+    users,
+    workspaces,
+)
 from resolute.directory.webhooks import deliveries, registered
 from resolute.scheduling import allocation
 from resolute.scheduling.elastic import fleet
@@ -29,6 +40,8 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Projects", "`services/directory/resolute/directory/projects.py`", projects.FLOW),
     ("Models", "`services/directory/resolute/directory/models.py`", models.FLOW),
     ("Templates", "`services/directory/resolute/directory/templates.py`", templates.FLOW),
+    ("Groups", "`services/directory/resolute/directory/groups.py`", groups.FLOW),
+    ("Roles that are held", "`services/directory/resolute/directory/assignments.py`", assignments.FLOW),
     (
         "The cluster's message",
         "`services/directory/resolute/directory/cluster_message.py`",

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from resolute.checkpoint import experiment_facts, registered, registry
-from resolute.directory import cluster_message, models, sessions, spaces, templates, user_settings, users, workspaces
+from resolute.directory import (
+    cluster_message,
+    models,
+    rbac,
+    sessions,
+    spaces,
+    templates,
+    user_settings,
+    users,
+    workspaces,
+)
 from resolute.directory.webhooks import deliveries, experiments
 from resolute.directory.webhooks import registered as webhooks
 from resolute.proto import streams
@@ -31,6 +41,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "workspace": ((spaces.Workspaces, workspaces.evolve),),
     "models": ((models.Models, models.evolve), (registered.Registered, registered.evolve)),
     "templates": ((templates.Templates, templates.evolve),),
+    "rbac": ((rbac.Rbac, rbac.evolve),),
     "announcement": ((cluster_message.ClusterMessage, cluster_message.evolve),),
     "webhooks": ((webhooks.Webhooks, webhooks.evolve),),
     "deliveries": ((deliveries.Deliveries, deliveries.evolve),),

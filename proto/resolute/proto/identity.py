@@ -223,6 +223,8 @@ class CreateWorkspace(DirectoryCommand):
     name: str
     owner_id: int
     settings: Object = field(default_factory=dict)
+    creators_role: int | None = None
+    """The id of the role on the workspace that the user who creates it gets; None for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,13 @@ TEMPLATES = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+RBAC = Category(
+    name="rbac",
+    holds="groups of users with their members, and who holds which role where, in `rbac-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 ANNOUNCEMENT = Category(
     name="announcement",
     holds="the message that administrators show to everybody, in `announcement-cluster`",
@@ -161,6 +168,7 @@ CATEGORIES: Mapping[str, Category] = {
         WEBHOOKS,
         DELIVERIES,
         TEMPLATES,
+        RBAC,
         ANNOUNCEMENT,
         SECRETS,
     )
@@ -187,6 +195,7 @@ WORKSPACE_DIRECTORY = WORKSPACE.stream("directory")
 WEBHOOK_DIRECTORY = WEBHOOKS.stream("directory")
 MODEL_DIRECTORY = MODELS.stream("directory")
 TEMPLATE_DIRECTORY = TEMPLATES.stream("directory")
+RBAC_DIRECTORY = RBAC.stream("directory")
 CLUSTER_MESSAGE = ANNOUNCEMENT.stream("cluster")
 SECRETS_OF_CLUSTER = SECRETS.stream("cluster")
 

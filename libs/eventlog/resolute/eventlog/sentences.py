@@ -125,7 +125,19 @@ def _kept(days: int) -> str:
     return "for ever" if days < 0 else "for 1 day" if days == 1 else f"for {days} days"
 
 
+def _roles(data: Data, verb: str) -> str:
+    return "; ".join(f"{_role(one)} was {verb}" for one in data["assignments"])
+
+
+def _role(one: Data) -> str:
+    whom = f"user {one['user_id']}" if one.get("group_id") is None else f"group {one['group_id']}"
+    where = "the cluster" if one.get("workspace_id") is None else f"workspace {one['workspace_id']}"
+    return f"role {one['role_id']} of {whom} on {where}"
+
+
 WORDS: Mapping[str, Say] = {
+    "RolesAssigned": lambda d: _roles(d, "assigned"),
+    "RolesUnassigned": lambda d: _roles(d, "removed"),
     "ExperimentNumbered": lambda d: f"experiment {d['experiment_id']} was given its number",
     "ExperimentArchived": lambda d: "the experiment was archived",
     "ExperimentUnarchived": lambda d: "the experiment was taken out of the archive",

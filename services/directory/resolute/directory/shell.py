@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from resolute.directory import cluster_message, models, sessions, templates, user_settings, users, workspaces
+from resolute.directory import cluster_message, models, rbac, sessions, templates, user_settings, users, workspaces
 from resolute.directory.deletion import Deletion
 from resolute.directory.models import Models
 from resolute.directory.part import Part
@@ -18,8 +18,9 @@ from resolute.directory.webhooks.shell import WebhookShell
 from resolute.eventlog import Appended, EventLog
 from resolute.proto import streams
 from resolute.proto.errors import InvalidConfig, NotFound, Unavailable
-from resolute.proto.identity import ActivateUsers, ChangePassword
+from resolute.proto.identity import ActivateUsers, ChangePassword, CreateWorkspace
 from resolute.proto.message import Cause, Command, Event, Reply
+from resolute.proto.rbac import AssignRoles
 from resolute.proto.spaces import DeleteWorkspace
 from resolute.service import Aggregates, Context, Follower, Patience, Reactions, serve_commands
 
@@ -35,6 +36,7 @@ PARTS: tuple[Part[Any], ...] = (
     models.PART,
     webhooks.PART,
     templates.PART,
+    rbac.PART,
     cluster_message.PART,
 )
 """All that the directory decides about."""
@@ -84,6 +86,8 @@ class Directory:
                 return await self._activate(command, cause)
             case ChangePassword():
                 return await self._change_password(command, cause)
+            case CreateWorkspace(owner_id=owner_id, creators_role=int(role_id)):
+                return await self._create_workspace(command, rbac.creators(owner_id, role_id), cause)
             case DeleteWorkspace(workspace_id=workspace_id):
                 if await self.models_in(workspace_id):
                     raise InvalidConfig(workspaces.has_models(workspace_id))
@@ -128,6 +132,15 @@ class Directory:
 
         outcome = await self._states[users.PART].execute(users.PART.stream_of(command), decide, cause)
         return Reply(outcome.position, {"refused": {str(user_id): why for user_id, why in refused.items()}})
+
+    async def _create_workspace(
+        self, command: CreateWorkspace, role: Callable[[int], AssignRoles], cause: Cause
+    ) -> Reply:
+        """Then the role of the user who creates it: the same command comes again when this process dies in between."""
+        created = await self._decided(workspaces.PART, command, cause)
+        made = workspaces.PART.made(created.events[0].event)
+        assigned = await self._decided(rbac.PART, role(made["workspace_id"]), cause.then("role"))
+        return Reply(max(created.position, assigned.position), made)
 
     async def _change_password(self, command: ChangePassword, cause: Cause) -> Reply:
         """The sessions first: the same command comes again when this process dies in between."""
