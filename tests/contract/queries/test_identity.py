@@ -15,6 +15,7 @@ from resolute.api.identity.projection import USER_SETTINGS, USERS, User, UserSet
 from resolute.api.identity.queries import IdentityQueries, PostgresIdentity, SettingRow, Wanted
 from resolute.api.kernel.paging import Window
 from resolute.api.kernel.rows import Table
+from resolute.api.rbac.projection import ASSIGNMENTS, Assignment
 from resolute.api.scope import Outside
 from tests.contract.queries.filled import in_memory, in_postgres
 
@@ -28,6 +29,7 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         User(3, "cy_n", False, False, "", True, AT + timedelta(hours=1), last_auth_at=AT + timedelta(days=1)),
         User(4, "dora", True, True, "Ann", False, AT),
     ),
+    ASSIGNMENTS: (Assignment(2, 0, 4, 3), Assignment(2, 0, 5, 0), Assignment(4, 0, 5, 1), Assignment(0, 3, 6, 0)),
     USER_SETTINGS: (
         UserSetting(1, "b", "x/y", "1"),
         UserSetting(1, "b", "", "2"),
@@ -58,6 +60,7 @@ async def test_a_user_is_shown_with_all_that_is_known(queries: IdentityQueries) 
     assert (bob.username, bob.admin, bob.active, bob.display_name, bob.remote) == ("bob", False, True, "zed", False)
     assert (bob.agent_user_group, bob.modified_at, bob.last_auth_at) == ({"agentUid": 7, "agentUser": "b"}, AT, None)
     assert await queries.user(9) is None
+    assert await queries.users_with((2, 9)) == [bob]
     assert await queries.user_named("BOB") is None
 
 
@@ -68,6 +71,8 @@ async def test_a_user_is_shown_with_all_that_is_known(queries: IdentityQueries) 
         (Wanted(active=False), ["cy_n"]),
         (Wanted(admin=True, active=True), ["admin", "dora"]),
         (Wanted(name_part="A"), ["admin", "dora"]),
+        (Wanted(role_ids=(4, 5)), ["bob", "dora"]),
+        (Wanted(role_ids=(6,)), []),
         (Wanted(name_part="ZED"), ["bob"]),
         (Wanted(name_part="_"), ["cy_n"]),
         (Wanted(name_part="%"), []),

@@ -57,6 +57,7 @@ ACTED_ON_ONESELF = {"Logout", "PostUserSetting", "ResetUserSetting", "PreviewHPS
 
 PATH: Mapping[str, str] = {
     **{"label": "l", "resourcesId": "r", "agentId": "agent-0", "slotId": "0", "userId": "2", "username": "determined"},
+    "groupId": "1",
     "modelVersionNum": "1",
     "templateName": "new template",
     "projectId": "-1",

@@ -34,15 +34,19 @@ OPEN = {"Info", "Health", "Welcome", "GetMaster", "GetTelemetry", "Login", "Open
 ABOUT_ONESELF = {
     *("Logout", "CurrentUser", "GetMe", "LegacyMe"),
     *("GetUserSetting", "PostUserSetting", "ResetUserSetting"),
+    "GetPermissionsSummary",
 }
 
 WAITING_COUNTS_AS_EDITING = {"AllocationRendezvousInfo", "AllocationPreemptionSignal"}
 """A task's own conversation with the cluster, by GET or POST."""
 
-IDS_OUTSIDE = {"agentId", "slotId", "userId", "resourcesId"}
+IDS_OUTSIDE = {"agentId", "slotId", "userId", "groupId", "resourcesId"}
 """Ids in paths of what lies in no workspace, or of a part of what is named besides."""
 
-ASKING_BY_POST = {"GetModelDefFile", "SearchRuns", "SearchExperiments"}
+ASKING_BY_POST = {
+    *("GetModelDefFile", "SearchRuns", "SearchExperiments"),
+    *("GetGroups", "ListRoles", "SearchRolesAssignableToScope", "GetRolesByID"),
+}
 
 KEPT_FOR_ONESELF = {"PinWorkspace", "UnpinWorkspace"}
 """Whoever may see the workspace may have it at hand: it changes nothing for others."""

@@ -59,6 +59,7 @@ BY_ADMINISTRATORS = {
     *("GetLogEvents", "GetLogAsides"),
     *("GetClusterMessage", "SetClusterMessage", "DeleteClusterMessage"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
+    *("CreateGroup", "UpdateGroup", "DeleteGroup", "AssignMultipleGroups", "AssignRoles", "RemoveAssignments"),
 }
 
 ABOUT_A_USER = {"PatchUser", "SetUserPassword"}

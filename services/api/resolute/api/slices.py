@@ -29,6 +29,8 @@ from resolute.api.pools.projection import PROJECTION as POOLS
 from resolute.api.pools.routes import ROUTES as OF_POOLS
 from resolute.api.queue.projection import PROJECTION as QUEUE
 from resolute.api.queue.routes import ROUTES as OF_QUEUE
+from resolute.api.rbac.projection import PROJECTION as RBAC
+from resolute.api.rbac.routes import ROUTES as OF_RBAC
 from resolute.api.routing import Route
 from resolute.api.runs.routes import ROUTES as OF_RUNS
 from resolute.api.searches.routes import ROUTES as OF_SEARCHES
@@ -60,6 +62,7 @@ SLICES = (
     Slice(OF_METRICS),
     Slice(OF_CHARTS),
     Slice(OF_IDENTITY, IDENTITY),
+    Slice(OF_RBAC, RBAC),
     Slice(OF_WORKSPACES, WORKSPACES),
     Slice(OF_EXPERIMENTS, EXPERIMENTS),
     Slice(OF_MODEL_DEFINITIONS),

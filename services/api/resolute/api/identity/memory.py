@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -12,6 +12,7 @@ from resolute.api.identity.projection import USER_SETTINGS, USERS, User
 from resolute.api.identity.queries import SettingRow, UserRow, Wanted
 from resolute.api.kernel.cache import CachedRows
 from resolute.api.kernel.paging import Listed, Window, cut, ordered
+from resolute.api.rbac.projection import ASSIGNMENTS
 from resolute.api.scope import Outside
 
 KEYS: Mapping[SortUsersBy, Callable[[UserRow], Any]] = {
@@ -28,19 +29,28 @@ KEYS: Mapping[SortUsersBy, Callable[[UserRow], Any]] = {
 
 @dataclass(frozen=True)
 class MemoryIdentity:
-    """`tables`: those of users. Texts are compared as the database `C` compares them."""
+    """`tables`: those of users, and of roles that are held. Texts are compared as the database `C` compares them."""
 
     tables: CachedRows
 
     async def users(
         self, bounds: Outside, wanted: Wanted, by: SortUsersBy, *, descending: bool, window: Window
     ) -> Listed[UserRow]:
-        found = [row for row in map(_row, self.tables.all(USERS)) if _fulfils(row, wanted)]
+        found = [row for row in map(_row, self.tables.all(USERS)) if _fulfils(row, wanted) and self._holds(row, wanted)]
         ident = attrgetter("id")
         return cut(ordered(found, KEYS.get(by, ident), ident, descending=descending), window)
 
+    def _holds(self, row: UserRow, wanted: Wanted) -> bool:
+        if not wanted.role_ids:
+            return True
+        held = {one.role_id for one in self.tables.all(ASSIGNMENTS) if one.user_id == row.id}
+        return not held.isdisjoint(wanted.role_ids)
+
     async def user(self, user_id: int) -> UserRow | None:
         return next((_row(row) for row in self.tables.all(USERS) if row.id == user_id), None)
+
+    async def users_with(self, user_ids: Collection[int]) -> Sequence[UserRow]:
+        return [_row(row) for row in self.tables.all(USERS) if row.id in user_ids]
 
     async def user_named(self, username: str) -> UserRow | None:
         return next((_row(row) for row in self.tables.all(USERS) if row.username == username), None)

@@ -114,7 +114,7 @@ class GetUsers(Request):
     offset: InQuery[Offset] = 0
     order_by: InQuery[OrderBy] = OrderBy.UNSPECIFIED
     role_id_assigned_directly_to_user: InQuery[Annotated[tuple[Annotated[int, whole()], ...], items(100_000)]] = ()
-    """Taken for the sake of clients; there are no roles."""
+    """Those who hold one of these roles themselves, wherever: roles of their groups do not count."""
     sort_by: InQuery[SortUsersBy] = SortUsersBy.UNSPECIFIED
 
 

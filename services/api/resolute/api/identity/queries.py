@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -45,6 +45,8 @@ class Wanted:
     admin: bool | None = None
     name_part: str = ""
     """Of the name or of the displayed name, in any case of letters."""
+    role_ids: tuple[int, ...] = ()
+    """Those who hold one of these roles themselves, wherever; empty: whatever roles they hold."""
 
 
 class IdentityQueries(Protocol):
@@ -56,6 +58,9 @@ class IdentityQueries(Protocol):
     ) -> Listed[UserRow]: ...
 
     async def user(self, user_id: int) -> UserRow | None: ...
+
+    async def users_with(self, user_ids: Collection[int]) -> Sequence[UserRow]:
+        """Those of these users that exist, by id."""
 
     async def user_named(self, username: str) -> UserRow | None: ...
 
@@ -105,6 +110,10 @@ class PostgresIdentity:
         row = await self._tables.row(f"{SELECT} WHERE id = $1", user_id)
         return None if row is None else _user(row)
 
+    async def users_with(self, user_ids: Collection[int]) -> Sequence[UserRow]:
+        rows = await self._tables.rows(f"{SELECT} WHERE id = ANY($1::int[]) ORDER BY id", list(user_ids))
+        return [_user(row) for row in rows]
+
     async def user_named(self, username: str) -> UserRow | None:
         row = await self._tables.row(f"{SELECT} WHERE username = $1", username)
         return None if row is None else _user(row)
@@ -122,6 +131,8 @@ def _conditions(bounds: Outside, wanted: Wanted) -> Where:
         where.add("admin = ?", wanted.admin)
     if wanted.name_part:
         where.add("(username ILIKE ? OR display_name ILIKE ?)", pattern(wanted.name_part))
+    if wanted.role_ids:
+        where.add("id IN (SELECT user_id FROM read_rbac.assignments WHERE role_id = ANY(?::int[]))", wanted.role_ids)
     return where
 
 

@@ -55,7 +55,12 @@ PLAIN_FIELDS = ("username", "admin", "active", "display_name", "remote")
 
 async def get_users(call: Call, request: GetUsers) -> UsersAnswer:
     """The users, by name, activity or rights."""
-    wanted = Wanted(active=request.active, admin=request.admin, name_part=request.name)
+    wanted = Wanted(
+        active=request.active,
+        admin=request.admin,
+        name_part=request.name,
+        role_ids=request.role_id_assigned_directly_to_user,
+    )
     found = await queries_of(call).users(
         call.outside,
         wanted,

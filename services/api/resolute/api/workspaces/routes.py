@@ -61,7 +61,8 @@ async def get_workspace(call: Call, request: GetWorkspace) -> WorkspaceAnswer:
 async def post_workspace(call: Call, request: PostWorkspace) -> NewWorkspaceAnswer:
     """Make a workspace, with its default pools, its storage, and whom its tasks run as."""
     settings = _settings_in(request.body, call.gateway.settings)
-    made = await call.send(CreateWorkspace(request.body.name, call.principal.user_id, settings))
+    role_id = call.gateway.settings.authz.workspace_creator_assign_role.given
+    made = await call.send(CreateWorkspace(request.body.name, call.principal.user_id, settings, role_id))
     return NewWorkspaceAnswer(workspace=await _workspace(call, made.data["workspace_id"]))
 
 
