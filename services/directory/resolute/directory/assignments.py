@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from resolute.config.rights import ROLES, Role
+from resolute.config.rights import CLUSTER_ADMIN, ROLES, Role
 from resolute.proto.errors import InvalidConfig, NotFound, refuse
 from resolute.proto.message import Event
 from resolute.proto.rbac import AssignRoles, GroupDeleted, RoleAssignment, RolesAssigned, RolesUnassigned, UnassignRoles
@@ -23,13 +23,16 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
 AssignmentCommand = AssignRoles | UnassignRoles
 
 
+FIRST = RoleAssignment(role_id=CLUSTER_ADMIN.id, user_id=1)
+"""What every cluster begins with, without an event: the user `admin` may do everything. An event of its own would stop
+gateways of an earlier release, which may still serve the cluster while it is upgraded."""
+
+
 @dataclass(slots=True)
 class Assignments:
     """Owned by the fold that grows it."""
 
-    held: set[RoleAssignment] = field(default_factory=set)
-    begun: bool = False
-    """Whether any role was ever assigned: not before a new cluster gives its administrator one."""
+    held: set[RoleAssignment] = field(default_factory=lambda: {FIRST})
 
 
 def decide(command: AssignmentCommand, assignments: Assignments) -> list[Event]:
@@ -76,15 +79,9 @@ def _said(one: RoleAssignment) -> str:
     return f"role {name} of {whom} on {where}"
 
 
-def seed(assignments: Assignments) -> Sequence[Event]:
-    """What a new cluster begins with: the user `admin` may do everything."""
-    return () if assignments.begun else [RolesAssigned((RoleAssignment(role_id=1, user_id=1),))]
-
-
 def evolve(assignments: Assignments, event: Event) -> Assignments:
     match event:
         case RolesAssigned(assigned):
-            assignments.begun = True
             for one in assigned:
                 assert FLOW[_state(assignments, one), type(event)] is State.HELD
                 assignments.held.add(one)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from resolute.directory import assignments, groups
 from resolute.directory.assignments import AssignmentCommand, Assignments
 from resolute.directory.groups import GroupCommand, Groups
-from resolute.directory.part import Part, Seed
+from resolute.directory.part import Part
 from resolute.proto import streams
 from resolute.proto.message import Event
 from resolute.proto.rbac import (
@@ -53,10 +53,6 @@ def creators(user_id: int, role_id: int) -> Callable[[int], AssignRoles]:
     return role
 
 
-def seed(rbac: Rbac) -> Sequence[Event]:
-    return assignments.seed(rbac.assignments)
-
-
 def evolve(rbac: Rbac, event: Event) -> Rbac:
     if isinstance(event, (RolesAssigned, RolesUnassigned, GroupDeleted)):
         assignments.evolve(rbac.assignments, event)
@@ -72,5 +68,4 @@ PART = Part(
     decide=decide,
     evolve=evolve,
     ids={GroupCreated: "group_id"},
-    seed=Seed(streams.RBAC_DIRECTORY, seed),
 )

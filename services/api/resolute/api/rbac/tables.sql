@@ -19,6 +19,8 @@ CREATE TABLE read_rbac.assignments (
     workspace_id int NOT NULL,
     PRIMARY KEY (user_id, group_id, role_id, workspace_id)
 );
+-- What every cluster begins with, without an event: the user admin has the role ClusterAdmin.
+INSERT INTO read_rbac.assignments VALUES (1, 0, 1, 0);
 CREATE INDEX assignments_group ON read_rbac.assignments (group_id);
 CREATE INDEX assignments_workspace ON read_rbac.assignments (workspace_id);
 CREATE INDEX assignments_role ON read_rbac.assignments (role_id);
