@@ -23,6 +23,7 @@ VIEWER, EDITOR, WORKSPACE_CREATOR = 4, 5, 3
 CHANGED_BY_VIEWERS = {
     *("Login", "Logout", "PostUserSetting", "ResetUserSetting", "PinWorkspace", "UnpinWorkspace", "PreviewHPSearch"),
     *("GetModelDefFile", "SearchRuns", "SearchExperiments"),
+    *("GetGroups", "ListRoles", "SearchRolesAssignableToScope", "GetRolesByID"),
 }
 """Operations that are no GET, and change nothing that others see."""
 

@@ -11,8 +11,9 @@ from resolute.api.kernel.paging import Window
 from resolute.api.rbac import messages as m
 from resolute.api.rbac import shown
 from resolute.api.rbac.queries import QUERIES, GroupRow, RbacQueries
+from resolute.config.rights import Permission
 from resolute.proto import rbac as proto
-from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
 
 
 def queries_of(call: Call) -> RbacQueries:
@@ -27,10 +28,13 @@ def window_of(limit: int, offset: int) -> Window:
 
 
 async def get_groups(call: Call, request: m.GetGroups) -> m.GroupsAnswer:
-    """The groups, by id."""
+    """The groups, by id. Where roles decide, those who may not assign any see the groups that they are members of."""
     wanted = request.body
     window = window_of(wanted.limit, wanted.offset)
-    found = await queries_of(call).groups(call.outside, wanted.name, wanted.user_id, window)
+    if not (everything := await sees_everything(call)) and wanted.user_id not in (0, call.principal.user_id):
+        return m.GroupsAnswer(groups=(), pagination=Pagination.of(window.of(0)))
+    user_id = wanted.user_id if everything else call.principal.user_id
+    found = await queries_of(call).groups(call.outside, wanted.name, user_id, window)
     groups = tuple(
         m.GroupSearchResult(group=m.Group(group_id=row.id, name=row.name), num_members=len(row.member_ids))
         for row in found.rows
@@ -40,6 +44,9 @@ async def get_groups(call: Call, request: m.GetGroups) -> m.GroupsAnswer:
 
 async def get_group(call: Call, request: m.OneGroup) -> m.GroupAnswer:
     """One group, with its members."""
+    row = await group_of(call, request.group_id)
+    if call.principal.user_id not in row.member_ids and not await sees_everything(call):
+        raise _missing(request.group_id)
     return m.GroupAnswer(group=await _answered(call, request.group_id))
 
 
@@ -81,8 +88,27 @@ async def check_users(call: Call, user_ids: Collection[int]) -> None:
 async def group_of(call: Call, group_id: int) -> GroupRow:
     """Raises NotFound."""
     if not (rows := await queries_of(call).groups_with((group_id,))):
-        raise NotFound(f"group '{group_id}' not found")
+        raise _missing(group_id)
     return rows[0]
+
+
+def _missing(group_id: int) -> NotFound:
+    return NotFound(f"group '{group_id}' not found")
+
+
+async def sees_everything(call: Call, *besides: Permission) -> bool:
+    """Whether the caller may see all groups, and who holds which roles: where roles decide, those may who can assign
+    roles somewhere, or hold one of `besides`."""
+    if not call.granted.rights.by_roles:
+        return True
+    rights = await queries_of(call).rights_of(call.principal.user_id)
+    return any(map(rights.may_anywhere, (Permission.ASSIGN_ROLES, *besides)))
+
+
+async def check_sees_everything(call: Call) -> None:
+    """Raises Forbidden."""
+    if not await sees_everything(call):
+        raise Forbidden(f"access denied; required permissions: {Permission.ASSIGN_ROLES.wire_name}")
 
 
 async def _answered(call: Call, group_id: int) -> m.GroupDetails:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from resolute.api.call import Call
@@ -11,10 +11,17 @@ from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.paging import cut
 from resolute.api.rbac import messages as m
 from resolute.api.rbac import shown
-from resolute.api.rbac.groups import check_users, group_of, queries_of, window_of
-from resolute.config.rights import ROLES, Role
+from resolute.api.rbac.groups import (
+    check_sees_everything,
+    check_users,
+    group_of,
+    queries_of,
+    sees_everything,
+    window_of,
+)
+from resolute.config.rights import ROLES, Permission, Role
 from resolute.proto import rbac as proto
-from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
 
 
 def _by_name(roles: Iterable[Role]) -> list[Role]:
@@ -22,8 +29,9 @@ def _by_name(roles: Iterable[Role]) -> list[Role]:
 
 
 async def list_roles(call: Call, request: m.ListRoles) -> m.RolesAnswer:
-    """All roles there are, by name. They are fixed."""
-    found = cut(_by_name(ROLES.values()), window_of(request.body.limit, request.body.offset))
+    """All roles there are, by name. Where roles decide, those who may not assign any see the roles that they hold."""
+    roles = ROLES.values() if await _sees_all_roles(call) else shown.roles_in(await _own(call))
+    found = cut(_by_name(roles), window_of(request.body.limit, request.body.offset))
     return m.RolesAnswer(roles=tuple(map(shown.role, found.rows)), pagination=Pagination.of(found.page))
 
 
@@ -41,12 +49,18 @@ async def get_roles_by_id(call: Call, request: m.GetRolesById) -> m.RolesByIdAns
     role_ids = tuple(dict.fromkeys(request.body.role_ids))
     for role_id in role_ids:
         _check_role(role_id)
-    held = await queries_of(call).of_roles(role_ids)
+    if await _sees_all_roles(call):
+        held = await queries_of(call).of_roles(role_ids)
+    else:
+        held = [one for one in await _own(call) if one.role_id in role_ids]
+        role_ids = tuple(dict.fromkeys(one.role_id for one in held))
     return m.RolesByIdAnswer(roles=shown.with_assignments(map(ROLES.__getitem__, role_ids), held))
 
 
 async def get_roles_of_user(call: Call, request: m.RolesOfUser) -> m.RolesOfUserAnswer:
     """The roles that a user holds, by himself and by his groups."""
+    if request.user_id != call.principal.user_id:
+        await check_sees_everything(call)
     await check_users(call, [request.user_id])
     held = await queries_of(call).of_user(request.user_id)
     return m.RolesOfUserAnswer(roles=shown.with_assignments(shown.roles_in(held), held))
@@ -54,7 +68,8 @@ async def get_roles_of_user(call: Call, request: m.RolesOfUser) -> m.RolesOfUser
 
 async def get_roles_of_group(call: Call, request: m.RolesOfGroup) -> m.RolesOfGroupAnswer:
     """The roles that a group holds, and where."""
-    await group_of(call, request.group_id)
+    if call.principal.user_id not in (await group_of(call, request.group_id)).member_ids:
+        await check_sees_everything(call)
     held = await queries_of(call).of_group(request.group_id)
     roles = tuple(map(shown.role, shown.roles_in(held)))
     return m.RolesOfGroupAnswer(roles=roles, assignments=shown.summaries(held))
@@ -62,9 +77,17 @@ async def get_roles_of_group(call: Call, request: m.RolesOfGroup) -> m.RolesOfGr
 
 async def get_permissions_summary(call: Call, request: m.GetPermissionsSummary) -> m.PermissionsSummaryAnswer:
     """The roles that the caller holds, and where."""
-    held = await queries_of(call).of_user(call.principal.user_id)
+    held = await _own(call)
     roles = tuple(map(shown.role, shown.roles_in(held)))
     return m.PermissionsSummaryAnswer(roles=roles, assignments=shown.summaries(held))
+
+
+async def _sees_all_roles(call: Call) -> bool:
+    return await sees_everything(call, Permission.UPDATE_ROLES)
+
+
+async def _own(call: Call) -> Sequence[proto.RoleAssignment]:
+    return await queries_of(call).of_user(call.principal.user_id)
 
 
 async def get_roles_on_workspace(call: Call, request: m.RolesOnWorkspace) -> m.RolesOnWorkspaceAnswer:
@@ -108,9 +131,18 @@ async def _checked(call: Call, asked: m.NewAssignments | m.GoneAssignments) -> t
         raise InvalidConfig(
             "userRoleAssignments, groupRoleAssignments: expected at least one role to assign or to remove; found none"
         )
+    _check_may_assign(call, found)
     await check_users(call, {one.user_id for one in found if one.user_id is not None})
     await _check_workspaces(call, {one.workspace_id for one in found if one.workspace_id is not None})
     return found
+
+
+def _check_may_assign(call: Call, asked: Sequence[proto.RoleAssignment]) -> None:
+    """Raises Forbidden for a role on the whole cluster where the caller may assign roles on some workspaces alone: the
+    route knows the workspaces that are named, and not that one is not."""
+    on_cluster = any(one.workspace_id is None for one in asked)
+    if on_cluster and call.granted.rights.by_roles and not call.granted.rights.over("role.assign").is_everything:
+        raise Forbidden(f"access denied; required permissions: {Permission.ASSIGN_ROLES.wire_name}")
 
 
 def _assignments(asked: m.NewAssignments | m.GoneAssignments) -> Iterator[proto.RoleAssignment]:

@@ -18,7 +18,12 @@ SEARCH = "/api/v1/roles/search"
 SEES_GROUPS = SIGNED_IN.to("group.view").outside()
 EDITS_GROUPS = ADMIN.to("group.edit").outside()
 SEES_ROLES = SIGNED_IN.to("role.view").outside()
-ASSIGNS = ADMIN.to("role.assign").outside()
+ASSIGNS = (
+    ADMIN.to("role.assign")
+    .about("workspace", "body.userRoleAssignments.roleAssignment.scopeWorkspaceId", optional=True)
+    .about("workspace", "body.groupRoleAssignments.roleAssignment.scopeWorkspaceId", optional=True)
+)
+"""The handlers ask for more where a request names workspaces and the whole cluster."""
 
 ROUTES = (
     operation(
@@ -106,7 +111,7 @@ ROUTES = (
         "POST",
         f"{SEARCH}/by-assignability",
         roles.search_assignable_roles,
-        SEES_ROLES,
+        SIGNED_IN.to("workspace.view").about("workspace", "body.workspaceId", optional=True),
         request=m.SearchAssignableRoles,
         response=m.AssignableAnswer,
         tag=TAG,
