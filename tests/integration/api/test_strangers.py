@@ -87,7 +87,15 @@ QUERY: Mapping[str, Mapping[str, Any]] = {
 BULK = ({"experimentIds": ["experiment"]}, {"filters": {"projectId": "project"}})
 """Many experiments: named, and found by filters."""
 
+VIEWER_THERE = {"role": {"roleId": 4}, "scopeWorkspaceId": "workspace"}
+
+ASSIGNMENTS: tuple[Mapping[str, Any], ...] = (
+    {"userRoleAssignments": [{"userId": 2, "roleAssignment": VIEWER_THERE}]},
+    {"groupRoleAssignments": [{"groupId": 1, "roleAssignment": VIEWER_THERE}]},
+)
+
 MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    **dict.fromkeys(("AssignRoles", "RemoveAssignments"), ASSIGNMENTS),
     **{
         f"{verb}Experiments": BULK for verb in ("Activate", "Pause", "Cancel", "Kill", "Archive", "Unarchive", "Delete")
     },
@@ -323,6 +331,7 @@ def _named_in(route: Route, things: Things, part: str) -> dict[str, str]:
 def bodies(route: Route, things: Things) -> list[Any]:
     if route.access.reach is Reach.SCOPE and route.method != "GET":
         assert route.operation in MANY, f"{route.operation} acts on a scope: say in MANY how to name what is hidden"
+    if route.operation in MANY:
         return [with_config(things.fill(body), things) for body in MANY[route.operation]]
     body = body_naming(route.access.subjects, dict(things.values))
     return [[body] if route.operation == "LegacyTaskLogs" else body] if route.method != "GET" else [None]

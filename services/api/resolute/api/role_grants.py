@@ -32,7 +32,7 @@ REQUIRED: Mapping[str, frozenset[Permission]] = {
         "group.view": (),
         "group.edit": (P.UPDATE_GROUP,),
         "role.view": (),
-        "role.assign": (P.ASSIGN_ROLES,),
+        "workspace.roles.assign": (P.ASSIGN_ROLES,),
         "user.create": (P.ADMINISTRATE_USER,),
         "user.edit": (P.ADMINISTRATE_USER,),
         "workspace.view": (P.VIEW_WORKSPACE,),

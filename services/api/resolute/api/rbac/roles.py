@@ -141,7 +141,11 @@ def _check_may_assign(call: Call, asked: Sequence[proto.RoleAssignment]) -> None
     """Raises Forbidden for a role on the whole cluster where the caller may assign roles on some workspaces alone: the
     route knows the workspaces that are named, and not that one is not."""
     on_cluster = any(one.workspace_id is None for one in asked)
-    if on_cluster and call.granted.rights.by_roles and not call.granted.rights.over("role.assign").is_everything:
+    if (
+        on_cluster
+        and call.granted.rights.by_roles
+        and not call.granted.rights.over("workspace.roles.assign").is_everything
+    ):
         raise Forbidden(f"access denied; required permissions: {Permission.ASSIGN_ROLES.wire_name}")
 
 

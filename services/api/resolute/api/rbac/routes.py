@@ -19,7 +19,7 @@ SEES_GROUPS = SIGNED_IN.to("group.view").outside()
 EDITS_GROUPS = ADMIN.to("group.edit").outside()
 SEES_ROLES = SIGNED_IN.to("role.view").outside()
 ASSIGNS = (
-    ADMIN.to("role.assign")
+    ADMIN.to("workspace.roles.assign")
     .about("workspace", "body.userRoleAssignments.roleAssignment.scopeWorkspaceId", optional=True)
     .about("workspace", "body.groupRoleAssignments.roleAssignment.scopeWorkspaceId", optional=True)
 )
