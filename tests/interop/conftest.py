@@ -62,7 +62,11 @@ def cluster() -> Iterator[str]:
     try:
         subprocess.run(
             [*ours, "cluster-up", *named, "--master-port", str(port), "--slots", "1", "--no-gpu"],
-            env={**os.environ, "RESOLUTE_DIRECTORY_WEBHOOKS": '{"allowed_networks": ["127.0.0.1"]}'},
+            env={
+                **os.environ,
+                "RESOLUTE_DIRECTORY_WEBHOOKS": '{"allowed_networks": ["127.0.0.1"]}',
+                "RESOLUTE_API_AUTHZ": '{"rbac_ui_enabled": true}',
+            },
             check=True,
         )
         yield f"http://localhost:{port}"

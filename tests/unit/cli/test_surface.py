@@ -124,6 +124,22 @@ model|m register-version     : digits 11111111-1111-4111-8111-111111111111    : 
 model|m list-versions        : digits --json                                  : model:list_versions
 model|m describe-version     : digits 2                                       : model:describe_version
 model|m delete-version       : digits 2 --yes                                 : model:delete_version
+user-group                   :                                                : user_group:list_
+user-group list|ls           : --groups-user-belongs-to ada --json              : user_group:list_
+user-group describe          : vision                                         : user_group:describe
+user-group create            : vision --add-user ada --add-user bob           : user_group:create
+user-group add-user          : vision ada,bob                                 : user_group:add_user
+user-group remove-user       : vision ada                                     : user_group:remove_user
+user-group change-name       : vision images                                  : user_group:change_name
+user-group delete            : vision --yes                                   : user_group:delete
+rbac                         :                                                : rbac:list_roles
+rbac my-permissions          : --json                                         : rbac:my_permissions
+rbac list-roles              : --exclude-global-roles --pages 1               : rbac:list_roles
+rbac describe-role           : Viewer                                         : rbac:describe_role
+rbac list-users-roles        : ada                                            : rbac:list_users_roles
+rbac list-groups-roles       : vision                                         : rbac:list_groups_roles
+rbac assign-role             : Viewer -w vision -u ada                        : rbac:assign_role
+rbac unassign-role           : Viewer -g vision                               : rbac:unassign_role
 template|tpl                 :                                                : template:list_
 template|tpl list|ls         : -d                                             : template:list_
 template|tpl describe        : small                                          : template:describe

@@ -64,14 +64,21 @@ class Session:
         only_first: bool = False,
     ) -> Iterator[Any]:
         """The items under `key`, asking for page after page until the last."""
-        while True:
-            answer = self.get(path, {**(query or {}), "limit": limit, "offset": offset})
-            yield from answer.get(key) or []
-            page = answer.get("pagination") or {}
-            end, total = page.get("endIndex", 0), page.get("total", 0)
-            if only_first or end >= total or end <= offset:
-                return
-            offset = end
+
+        def ask(start: int) -> Any:
+            return self.get(path, {**(query or {}), "limit": limit, "offset": start})
+
+        return _paged(ask, key, offset, only_first)
+
+    def searched(
+        self, path: str, key: str, wanted: Query | None = None, *, limit: int, offset: int = 0, only_first: bool = False
+    ) -> Iterator[Any]:
+        """The same for operations that are asked by POST, and must be told a limit."""
+
+        def ask(start: int) -> Any:
+            return self.post(path, {**(wanted or {}), "limit": limit, "offset": start})
+
+        return _paged(ask, key, offset, only_first)
 
     def stream(self, path: str, query: Query | None = None) -> Iterator[Any]:
         """The results of a streaming operation as they come.
@@ -205,6 +212,17 @@ class Session:
             f"no answer from the master at {self.master} ({error}). "
             "Is it running? `det deploy local cluster-up` starts one here; -m or DET_MASTER names another"
         )
+
+
+def _paged(ask: Callable[[int], Any], key: str, offset: int, only_first: bool) -> Iterator[Any]:
+    while True:
+        answer = ask(offset)
+        yield from answer.get(key) or []
+        page = answer.get("pagination") or {}
+        end, total = page.get("endIndex", 0), page.get("total", 0)
+        if only_first or end >= total or end <= offset:
+            return
+        offset = end
 
 
 def _seconds_of(retry_after: str | None) -> float:
