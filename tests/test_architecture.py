@@ -356,6 +356,8 @@ def test_names_of_streams_are_made_and_taken_apart_in_one_place() -> None:
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             first = parts[0].value if parts and isinstance(parts[0], ast.Constant) else ""
             where = f"{file.relative_to(ROOT)}: {first!r}"
+            if first == "user-group":
+                continue  # a word of `det`
             assert not (isinstance(first, str) and name.fullmatch(first)), f"{where} is a name of a stream"
         assert 'stream.partition("-")' not in file.read_text(), f"{file.relative_to(ROOT)} takes one apart"
 
