@@ -21,6 +21,7 @@ NOT_BENCHES = {
     "raw_http",
     "ray_peer",
     "ray_trials",
+    "relayed_gateway",
     "report",
     "stage",
     "trial_story",

@@ -114,6 +114,11 @@ def gateway(dsn: str, nats_url: str) -> AbstractContextManager[Served]:
     return _process("bench.one_gateway", dsn, nats_url)
 
 
+def relayed_gateway(dsn: str, nats_url: str) -> AbstractContextManager[Served]:
+    """The same with the relay, so that facts come over the bus as on a cluster."""
+    return _process("bench.relayed_gateway", dsn, nats_url)
+
+
 def all_services(dsn: str, nats_url: str) -> AbstractContextManager[Served]:
     """Every service in one process, as `det deploy local cluster-up` runs them, once its gateway listens."""
     return _process("resolute.deploy.embedded", dsn, nats_url)
