@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from resolute.api.stream.limits import StreamLimits
+from resolute.eventlog import MemoryEventLog
 from resolute.proto.identity import ProjectCreated
 from resolute.proto.message import Cause
 from resolute.proto.models import ModelVersionRegistered
@@ -253,6 +254,25 @@ async def test_a_client_that_signs_out_is_closed(cluster: Running, someone: Clie
         await someone.post("/api/v1/auth/logout")
         code, reason = await listener.closed()
         assert (code, reason[:12]) == (1008, "your session")
+
+
+async def test_a_client_that_signs_out_elsewhere_or_is_made_inactive_is_closed(postgres_dsn: str) -> None:
+    log = MemoryEventLog()
+    async with running(postgres_dsn, log) as first, running(postgres_dsn, log) as second:
+        someone = await first.nobody.login("determined")
+        elsewhere = Client(second.nobody.base, second.nobody.http, someone.token)
+        async with listening(elsewhere) as listener:
+            await listener.subscribe(models=ALL)
+            await someone.post("/api/v1/auth/logout")
+            assert (await listener.closed())[1].startswith("your session")
+        someone, admin = await second.nobody.login("determined"), await second.nobody.login("admin")
+        async with listening(someone) as closed, listening(admin) as stays:
+            await closed.subscribe(models=ALL)
+            await stays.subscribe(models=ALL)
+            await admin.call("PATCH", "/api/v1/users/2", {"active": False})
+            assert (await closed.closed())[1].startswith("your session")
+            model_id = await new_model(admin, "digits")
+            assert (await stays.next())["model"]["id"] == model_id
 
 
 async def test_limits_hold(postgres_dsn: str) -> None:

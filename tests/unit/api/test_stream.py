@@ -16,9 +16,9 @@ from resolute.api.stream.kinds import CHECKPOINTS, KINDS, MODELS, Row
 from resolute.api.stream.limits import StreamLimits
 from resolute.api.stream.ranges import Id, read_ids, written_ids
 from resolute.api.stream.recent import Recent
-from resolute.api.stream.touched import Touch, touched
+from resolute.api.stream.touched import Touch, rights_touched, touched
 from resolute.eventlog import MemoryEventLog
-from resolute.proto import checkpoint, experiment, models, pool, spaces
+from resolute.proto import checkpoint, experiment, identity, models, pool, rbac, spaces
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -130,6 +130,21 @@ def test_an_event_names_what_it_changes(event: Event, key: str, found: list[Touc
     assert list(touched(recorded)) == found
     for touch in found:
         assert not touch.by or touch.by in KINDS[touch.kind].lookups
+
+
+@pytest.mark.parametrize(
+    ("event", "users"),
+    [
+        (identity.SessionClosed(2, 1), {2}),
+        (identity.UserChanged(3, {"active": False}), {3}),
+        (identity.SessionOpened(2, 1, AT), set()),
+        (models.ModelArchived(4), set()),
+        (rbac.GroupDeleted(1), {2, 3}),
+    ],
+)
+def test_only_those_are_looked_at_again_whose_rights_may_have_changed(event: Event, users: set[int]) -> None:
+    rights = rights_touched(event)
+    assert {user_id for user_id in (2, 3) if rights is not None and rights.concern(user_id)} == users
 
 
 def test_ids_are_ranges_on_the_wire_and_texts_are_a_list() -> None:

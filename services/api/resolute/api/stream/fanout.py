@@ -7,7 +7,7 @@ sent, it finds out itself (`differences.news`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 import structlog
@@ -21,7 +21,7 @@ from resolute.api.stream.limits import StreamLimits
 from resolute.api.stream.queries import StreamQueries
 from resolute.api.stream.ranges import Id
 from resolute.api.stream.recent import Recent
-from resolute.api.stream.touched import Touch, changes_rights, touched
+from resolute.api.stream.touched import RightsChange, Touch, rights_touched, touched
 from resolute.eventlog import EventLog
 from resolute.proto.errors import Refused, Unavailable, refuse
 from resolute.proto.message import Recorded
@@ -127,8 +127,13 @@ class Fanout:
             log_.exception("changes could not be read for listeners")
             for listener in list(self._listeners):
                 listener.fail()
-        if any(changes_rights(one.event) for one in batch):
-            for listener in list(self._listeners):
+        await self._have_rights_checked(end, {found for one in batch if (found := rights_touched(one.event))})
+
+    async def _have_rights_checked(self, end: int, touched_rights: Collection[RightsChange]) -> None:
+        if touched_rights:
+            await self._read.reached(end)  # the roles are those of the tables
+        for listener in list(self._listeners):
+            if any(rights.concern(listener.user_id) for rights in touched_rights):
                 listener.check_rights()
 
     async def _hand_out(self, end: int, touches: Sequence[tuple[int, Touch]]) -> None:

@@ -26,7 +26,8 @@ class StreamLimits(BaseModel):
     """For the first message of a client."""
     ping_every_s: float = Field(default=30.0, gt=0)
     """A client that does not answer a ping within half of this time is gone."""
-    check_every_s: float = Field(default=5.0, gt=0)
-    """How often the gateway looks whether a listener is still signed in, with the same rights."""
+    check_every_s: float = Field(default=30.0, gt=0)
+    """How often the gateway looks whether a listener is still signed in, with the same rights. It also looks as soon as
+    events say that they may be others."""
     close_within_s: float = Field(default=2.0, gt=0)
     """For a client to take the reason why it is closed."""

@@ -12,6 +12,7 @@ import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from resolute.api.call import Call, failure_of
+from resolute.api.freshness import FRESH_S, TRUSTED_S
 from resolute.api.kernel.operations import download
 from resolute.api.routing import SIGNED_IN
 from resolute.api.stream.asking import read_sync
@@ -22,6 +23,8 @@ from resolute.api.stream.messages import StreamUpdates
 from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
 
 log_ = structlog.get_logger()
+
+AGAIN_AFTER_S = TRUSTED_S + FRESH_S
 
 REASON_BYTES = 123
 """What a close frame has room for (RFC 6455, 5.5)."""
@@ -100,15 +103,26 @@ async def _hear(socket: web.WebSocketResponse, listener: Listener, limits: Strea
 async def _watch(call: Call, listener: Listener, limits: StreamLimits) -> None:
     """Raises Closed for a client that says nothing, that is signed out, or that has other rights than when it came."""
     started = asyncio.get_running_loop().time()
+    look_after_s = min(limits.check_every_s, limits.subscribe_within_s)
     while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(min(limits.check_every_s, limits.subscribe_within_s)):
-                await listener.rights_may_differ.wait()
-        listener.rights_may_differ.clear()
+        changed = await _set_within(listener.rights_may_differ, look_after_s)
+        # A session that another gateway ended is believed for a moment: look again soon after a change.
+        look_after_s = min(AGAIN_AFTER_S if changed else limits.check_every_s, limits.subscribe_within_s)
         if not listener.has_asked and asyncio.get_running_loop().time() - started >= limits.subscribe_within_s:
             raise Closed(REFUSED, f"no message came within {limits.subscribe_within_s:g} s: say what to subscribe to")
         if not await call.has_same_rights():
             raise Closed(REFUSED, "your session or your permissions changed; connect again, with known and since")
+
+
+async def _set_within(event: asyncio.Event, timeout_s: float) -> bool:
+    """Whether the event was set before the time was over. It is not set afterwards."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return False
+    event.clear()
+    return True
 
 
 async def _close(request: web.Request, socket: web.WebSocketResponse, why: Closed, limits: StreamLimits) -> None:

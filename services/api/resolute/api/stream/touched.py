@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.stream.ranges import Id
-from resolute.proto import experiment, models, pool, spaces, streams
+from resolute.proto import experiment, identity, models, pool, spaces, streams
 from resolute.proto.message import Event, Recorded
 
 
@@ -36,12 +36,23 @@ def touched(recorded: Recorded) -> Iterator[Touch]:
         yield from of_category(recorded.event, recorded.key)
 
 
-def changes_rights(event: Event) -> bool:
-    """Whether a user may see more or less from this event on."""
-    return event.category in MAY_CHANGE_RIGHTS
+@dataclass(frozen=True, slots=True)
+class RightsChange:
+    """Somebody may see more or less than before, or has signed out."""
+
+    user_id: int | None = None
+    """None where it may be anybody."""
+
+    def concern(self, user_id: int) -> bool:
+        return self.user_id in (None, user_id)
 
 
-MAY_CHANGE_RIGHTS = frozenset({streams.USER.name, "group", "role", "roles", "groups", "rbac", "access"})
+def rights_touched(event: Event) -> RightsChange | None:
+    """Whose rights may be others from this event on."""
+    match event:
+        case identity.UserChanged() | identity.PasswordChanged() | identity.SessionClosed():
+            return RightsChange(event.user_id)
+    return RightsChange() if event.category == streams.RBAC.name else None
 
 
 def _of_workspaces(event: Any, _: str) -> Iterator[Touch]:
