@@ -30,6 +30,11 @@ ids = [run.id, 987654]
 for verb, ask in (("Pause", b.post_PauseRuns), ("Resume", b.post_ResumeRuns), ("Kill", b.post_KillRuns)):
     asked = getattr(b, f"v1{{verb}}RunsRequest")(projectId=1, runIds=ids)
     print(verb, {{one.id: one.error for one in ask(session, body=asked).results}}[987654])
+shown = b.v1SearchRunsRequest(filter=json.dumps({{**json.loads(wanted), "showArchived": True}}))
+for verb, ask in (("Archive", b.post_ArchiveRuns), ("Unarchive", b.post_UnarchiveRuns)):
+    asked = getattr(b, f"v1{{verb}}RunsRequest")(projectId=1, runIds=[run.id])
+    answered = [one.error for one in ask(session, body=asked).results]
+    print(verb, answered, b.post_SearchRuns(session, body=shown).runs[0].archived)
 move = b.v1MoveRunsRequest(sourceProjectId=1, destinationProjectId=1, runIds=ids)
 print("Move", sorted((one.id, one.error) for one in b.post_MoveRuns(session, body=move).results)[0][1] == "")
 """
@@ -44,5 +49,6 @@ def test_its_bindings_decode_what_searches_of_runs_and_actions_on_them_answer(
     assert "validation_metrics" in told["metrics"]
     assert told["search"] == f"{finished} True"
     assert (told["columns"], told["ranges"], told["values"], told["Move"]) == ("True", "True", "[]", "True")
+    assert (told["Archive"], told["Unarchive"]) == ("[''] True", "[''] False")
     missing = "Run with id '987654' not found in project with id '1'"
     assert {told[verb] for verb in ("Pause", "Resume", "Kill")} == {missing}

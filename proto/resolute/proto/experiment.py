@@ -181,6 +181,19 @@ class TrialLogRemoved(ExperimentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TrialArchived(ExperimentEvent):
+    """Lists leave the trial out, unless they are asked for what is archived. It is put back by hand, or by being
+    continued."""
+
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialUnarchived(ExperimentEvent):
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class TrialMetadataChanged(ExperimentEvent):
     """What a trial's own code, or a person, says of the trial in a document of any form: the whole of it."""
 
@@ -531,6 +544,18 @@ class MoveExperiment(SearcherCommand):
 
 @dataclass(frozen=True, slots=True)
 class KillTrial(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveTrial(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnarchiveTrial(SearcherCommand):
     experiment_id: int
     trial_id: int
 

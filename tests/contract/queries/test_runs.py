@@ -109,6 +109,7 @@ def _run(chance: Random, id_: int) -> Any:
         state=chance.choice(STATES),
         best_metric=chance.choice((None, 0.125, 0.5, 10.0, 9.0)),
         ended_at=ended,
+        archived=chance.random() < 0.3,
     )
 
 

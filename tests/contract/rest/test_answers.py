@@ -106,6 +106,8 @@ async def test_what_is_done_answers_what_clients_expect(postgres_dsn: str) -> No
             ("PauseRuns", "/api/v1/runs/pause", {"projectId": 2, "runIds": [1, 99]}),
             ("ResumeRuns", "/api/v1/runs/resume", {"projectId": 2, "runIds": [1]}),
             ("MoveRuns", "/api/v1/runs/move", {"sourceProjectId": 2, "destinationProjectId": 2, "runIds": [1]}),
+            ("ArchiveRuns", "/api/v1/runs/archive", {"projectId": 2, "runIds": [1]}),
+            ("UnarchiveRuns", "/api/v1/runs/unarchive", {"projectId": 2, "runIds": [1, 99]}),
             ("KillRuns", "/api/v1/runs/kill", {"projectId": 2, "runIds": [1]}),
             ("KillTrial", "/api/v1/trials/1/kill", None),
             ("CancelExperiment", "/api/v1/experiments/1/cancel", None),

@@ -106,3 +106,36 @@ async def test_a_run_of_a_search_with_several_is_not_paused_alone_and_is_moved_w
     await client.post(f"/api/v1/experiments/{experiment}/kill")
     await client.post(f"/api/v1/experiments/{experiment}/archive")
     assert await results(client, "move", **move) == dict.fromkeys(both, "Run is archived.")
+
+
+async def test_a_run_that_has_ended_is_archived_by_itself_and_lists_leave_it_out(client: Client) -> None:
+    experiment = await submit(client)
+    of_it = only("experimentId", "=", experiment)
+    [run] = await runs(client, filter=of_it)
+    named = {"projectId": 1, "runIds": [run, 999]}
+    missing = "Run with id '999' not found in project with id '1'"
+    for verb in ("archive", "unarchive"):
+        assert await results(client, verb, **named) == {run: "Run is not in terminal state.", 999: missing}
+    await client.post(f"/api/v1/experiments/{experiment}/kill")
+    assert await results(client, "archive", **named) == {run: "", 999: missing}
+    assert (await client.get(f"/api/v1/experiments/{experiment}"))["experiment"]["archived"] is False
+    assert await runs(client, filter=of_it) == []
+    [shown] = (await client.post("/api/v1/runs", {"filter": json.dumps({**json.loads(of_it), "showArchived": True})}))[
+        "runs"
+    ]
+    assert (shown["id"], shown["archived"], shown["parentArchived"]) == (run, True, False)
+    assert await results(client, "archive", projectId=1, runIds=[], filter=of_it) == {}
+    assert await results(client, "unarchive", projectId=1, runIds=[], filter=of_it) == {run: ""}
+    assert await runs(client, filter=of_it) == [run]
+
+
+async def test_a_run_is_not_put_back_without_its_archived_search(client: Client) -> None:
+    experiment = await submit(client)
+    [run] = await runs(client, filter=only("experimentId", "=", experiment))
+    await client.post(f"/api/v1/experiments/{experiment}/kill")
+    await client.post(f"/api/v1/experiments/{experiment}/archive")
+    refused = f"Run is part of archived Search (id: '{experiment}')."
+    for verb in ("archive", "unarchive"):
+        assert await results(client, verb, projectId=1, runIds=[run]) == {run: refused}
+    [shown] = [one for one in (await client.post("/api/v1/runs", {}))["runs"] if one["id"] == run]
+    assert (shown["archived"], shown["parentArchived"]) == (True, True)

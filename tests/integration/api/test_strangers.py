@@ -107,7 +107,7 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     **dict.fromkeys(("SearchRuns", "SearchExperiments"), ({"projectId": "project"},)),
     **{
         f"{verb}Runs": ({"runIds": ["trial"], "projectId": "project"}, {"filter": "{}", "projectId": "project"})
-        for verb in ("Pause", "Resume", "Kill")
+        for verb in ("Pause", "Resume", "Kill", "Archive", "Unarchive")
     },
     "MoveRuns": tuple(
         {**body, "sourceProjectId": "project", "destinationProjectId": "own project"}

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from resolute.proto.experiment import TrialLogRemoved, TrialLogRetentionSet, TrialMetadataChanged
+from resolute.proto.experiment import (
+    TrialArchived,
+    TrialLogRemoved,
+    TrialLogRetentionSet,
+    TrialMetadataChanged,
+    TrialUnarchived,
+)
 from resolute.proto.message import Event
 from resolute.proto.states import TrialState
 from resolute.search import experiment, methods, trial
@@ -16,8 +22,8 @@ from resolute.search.experiment import Experiment
 from resolute.search.flow import arrow
 from tests.property.searcher.walks import PickySearch, Walk
 
-BESIDE_ITS_LIFE = (TrialLogRetentionSet, TrialLogRemoved, TrialMetadataChanged)
-"""What happens to the lines and to the metadata of a trial, which changes no state of the trial's."""
+BESIDE_ITS_LIFE = (TrialArchived, TrialUnarchived, TrialLogRetentionSet, TrialLogRemoved, TrialMetadataChanged)
+"""What happens to the lines, to the metadata and to the place in lists of a trial, which changes no state of its."""
 
 WALKS = 700
 STEPS = 60

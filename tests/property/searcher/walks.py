@@ -15,7 +15,7 @@ from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import TrialEnded, TrialStopRequested, TrialTargetReached, TrialTargetSet, TrialValidated
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted
-from resolute.proto.states import End
+from resolute.proto.states import End, is_stopping
 from resolute.search import user_commands
 from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
@@ -107,9 +107,18 @@ class Walk:
     def messages(self) -> list[Message]:
         of_runs = [message for allocation in self.allocations[-4:] for message in news(allocation)]
         trials = list(self.experiment.trials.values())[-3:]
-        of_trials = [*(message for one in trials for message in reports(one)), *logs(trials)]
+        of_trials = [*(message for one in trials for message in reports(one)), *logs(trials), *self._archiving()]
         others = [*self._of_the_client(), *self._notes(), *self._continuing()]
         return [*of_runs, *of_trials, *of_people(), DeletionFailed(), *others]
+
+    def _archiving(self) -> list[Message]:
+        """Archives trials that have ended, and unarchives archived ones. Rare states get more of these messages."""
+        ended = [one for one in self.experiment.trials.values() if one.trial_id not in self.experiment.open]
+        return [
+            (asked.UnarchiveTrial if one.archived else asked.ArchiveTrial)(EXPERIMENT, one.trial_id)
+            for one in ended[:3]
+            for _ in range(10 if is_stopping(self.experiment.state) else 1)
+        ]
 
     def _of_the_client(self) -> list[Message]:
         """Of a custom search. Three trials, and what may be asked of the latest: sensible or not."""

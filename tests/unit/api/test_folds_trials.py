@@ -15,6 +15,7 @@ from resolute.proto.experiment import (
     ExperimentCreated,
     ExperimentDeleted,
     ExperimentEdited,
+    TrialArchived,
     TrialContinued,
     TrialCreated,
     TrialEnded,
@@ -28,6 +29,7 @@ from resolute.proto.experiment import (
     TrialStopRequested,
     TrialTargetReached,
     TrialTargetSet,
+    TrialUnarchived,
     TrialValidated,
 )
 from resolute.proto.message import Event
@@ -172,6 +174,12 @@ def test_the_latest_log_policy_that_matched_is_shown() -> None:
     assert the_trial(*matched).log_policy_matched == "nan"
 
 
+def test_a_trial_is_archived_until_it_is_put_back_or_continued() -> None:
+    assert the_trial(TrialArchived(1)).archived
+    assert not the_trial(TrialArchived(1), TrialUnarchived(1)).archived
+    assert not the_trial(TrialArchived(1), TrialContinued(1)).archived
+
+
 def test_metadata_are_replaced_as_a_whole() -> None:
     assert the_trial().metadata is None
     assert the_trial(TrialMetadataChanged(1, {"a": 1}), TrialMetadataChanged(1, {"b": [2]})).metadata == {"b": [2]}
@@ -289,6 +297,8 @@ def test_what_is_recorded_of_trials_that_are_gone_brings_none_back() -> None:
         TrialStopRequested(1, "7.1.1", "kill", "", "KILLED"),
         TrialTargetSet(1, 100),
         TrialContinued(1),
+        TrialArchived(1),
+        TrialUnarchived(1),
         TrialEnded(1, "ERROR", ""),
         TrialMetadataChanged(1, {}),
         TrialValidated(1, 1, 10, 0.5),

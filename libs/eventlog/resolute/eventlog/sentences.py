@@ -167,6 +167,8 @@ WORDS: Mapping[str, Say] = {
     "TrialLogPolicyMatched": lambda d: (
         f"trial {d['trial_id']} printed {d['line']!r}, which log policy {d['policy']!r} looks for"
     ),
+    "TrialArchived": lambda d: f"trial {d['trial_id']} was archived",
+    "TrialUnarchived": lambda d: f"trial {d['trial_id']} was unarchived",
     "TrialLogRetentionSet": lambda d: f"the log of trial {d['trial_id']} was to be kept {_kept(d['days'])}",
     "TrialMetadataChanged": lambda d: f"the metadata of trial {d['trial_id']} {_were_changed(d)}",
     "TrialLogRemoved": lambda d: (

@@ -10,6 +10,7 @@ from resolute.proto.experiment import (
     ActivateExperiment,
     AddLabel,
     ArchiveExperiment,
+    ArchiveTrial,
     CancelExperiment,
     ChangeTrialMetadata,
     CompleteOperation,
@@ -30,11 +31,12 @@ from resolute.proto.experiment import (
     SearcherCommand,
     SetTrialLogRetention,
     UnarchiveExperiment,
+    UnarchiveTrial,
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import ExperimentState
-from resolute.search import continuing, reports, trial_logs, trial_metadata, user_commands
+from resolute.search import continuing, reports, trial_archive, trial_logs, trial_metadata, user_commands
 from resolute.search.experiment import Experiment
 from resolute.search.operations import TrialIds, with_decisions
 from resolute.search.reports import CloseTrial, CoverTarget
@@ -128,6 +130,10 @@ def _execute(command: SearcherCommand, experiment: Experiment) -> list[Event]:
             return user_commands.remove_label(experiment, label)
         case MoveExperiment(project_id=project_id):
             return user_commands.move(experiment, project_id)
+        case ArchiveTrial():
+            return trial_archive.archive(experiment, command)
+        case UnarchiveTrial():
+            return trial_archive.unarchive(experiment, command)
         case SetTrialLogRetention():
             return trial_logs.set_retention(experiment, command)
         case ChangeTrialMetadata(trial_id=trial_id):

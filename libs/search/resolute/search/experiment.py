@@ -27,6 +27,7 @@ from resolute.proto.experiment import (
     ExperimentUnarchived,
     SearchOperationsPosted,
     SearchProgressed,
+    TrialArchived,
     TrialContinued,
     TrialCreated,
     TrialEnded,
@@ -35,6 +36,7 @@ from resolute.proto.experiment import (
     TrialMetadataChanged,
     TrialRunRequested,
     TrialTargetSet,
+    TrialUnarchived,
 )
 from resolute.proto.message import Event
 from resolute.proto.states import FINISHED, RUNNING, STOPPING, End, StopAs
@@ -78,6 +80,7 @@ FLOW: Flow[State] = {
     **loops(FINISHED, ExperimentArchived, ExperimentUnarchived),
     **loops((*RUNNING, *STOPPING, *FINISHED), ExperimentEdited, ExperimentMoved),
     **loops((*RUNNING, *STOPPING, *FINISHED), TrialLogRetentionSet, TrialLogRemoved),
+    **loops((*RUNNING, *STOPPING, *FINISHED), TrialArchived, TrialUnarchived),
     **loops((*RUNNING, *STOPPING, *FINISHED, State.DELETING, State.DELETE_FAILED), TrialMetadataChanged),
     **loops(RUNNING, TrialCreated, TrialTargetSet, SearchOperationsPosted, SearchProgressed),
     **loops((State.ACTIVE,), TrialRunRequested, TrialContinued),
@@ -168,6 +171,10 @@ def evolve(experiment: Experiment, event: Event) -> Experiment:
             _edit(experiment, changes)
         case TrialMetadataChanged(trial_id=trial_id):
             trial_metadata.keep(experiment.trials[trial_id], event)
+        case TrialArchived(trial_id=trial_id):
+            experiment.trials[trial_id].archived = True
+        case TrialUnarchived(trial_id=trial_id):
+            experiment.trials[trial_id].archived = False
         case SearchOperationsPosted():
             experiment.method.evolve(event)
         case SearchProgressed(progress=progress):

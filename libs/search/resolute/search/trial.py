@@ -140,6 +140,8 @@ class Trial:
     """Why a failure is its last, however many restarts are left."""
     blocked_agents: tuple[str, ...] = ()
     """Where its next runs do not go."""
+    archived: bool = False
+    """By itself; its experiment may be archived as a whole."""
     metadata: str = ""
     """A digest of them; empty where there are none."""
     metadata_carried_over: bool = False
@@ -199,6 +201,7 @@ def evolve(trial: Trial, event: TrialEvent) -> None:
             trial.hparams = trial.hparams if hparams is None else hparams
             trial.restarts, trial.killing, trial.early_exit = 0, False, ""
             trial.no_restart, trial.blocked_agents = "", ()
+            trial.archived = False
         case TrialRunEnded(outcome=outcome):
             trial.allocation_id = None
             trial.restarts += outcome == RunOutcome.FAILED

@@ -59,6 +59,30 @@ class RunsResumed(RunActionResults, wire_name="v1ResumeRunsResponse"):
     pass
 
 
+class ToArchiveRuns(InProject, wire_name="v1ArchiveRunsRequest"):
+    pass
+
+
+class ArchiveRuns(Request):
+    body: InBody[ToArchiveRuns]
+
+
+class RunsArchived(RunActionResults, wire_name="v1ArchiveRunsResponse"):
+    pass
+
+
+class ToUnarchiveRuns(InProject, wire_name="v1UnarchiveRunsRequest"):
+    pass
+
+
+class UnarchiveRuns(Request):
+    body: InBody[ToUnarchiveRuns]
+
+
+class RunsUnarchived(RunActionResults, wire_name="v1UnarchiveRunsResponse"):
+    pass
+
+
 class ToKillRuns(RunSelection, wire_name="v1KillRunsRequest"):
     project_id: Id = 0
     """The project of the runs; 0 is every project."""

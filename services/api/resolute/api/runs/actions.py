@@ -7,23 +7,28 @@ resumed alone. A search is moved once, however many of its runs are named.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from resolute.api.call import Call
-from resolute.api.experiments.actions import EDIT, REMOVE
+from resolute.api.experiments.actions import EDIT, EDIT_METADATA, REMOVE
 from resolute.api.experiments.changing import destination_of, into
 from resolute.api.kernel.operations import operation
 from resolute.api.pools.fit import check_pool
 from resolute.api.runs.action_messages import (
+    ArchiveRuns,
     KillRuns,
     MoveRuns,
     PauseRuns,
     ResumeRuns,
     RunActionResult,
+    RunsArchived,
     RunSelection,
     RunsKilled,
     RunsMoved,
     RunsPaused,
     RunsResumed,
+    RunsUnarchived,
+    UnarchiveRuns,
 )
 from resolute.api.runs.column_queries import RUN_COLUMNS
 from resolute.api.runs.filters import check_metrics, parse_filter
@@ -31,10 +36,12 @@ from resolute.api.runs.queries import QUERIES, RunRow, Search
 from resolute.proto.errors import InvalidConfig, ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
+    ArchiveTrial,
     KillTrial,
     MoveExperiment,
     PauseExperiment,
     SearcherCommand,
+    UnarchiveTrial,
 )
 from resolute.proto.states import ExperimentState
 
@@ -66,6 +73,33 @@ def _alone(call: Call, make: Callable[[int], SearcherCommand]) -> Act:
             path = f"experiment {run.experiment_id}: resources.resource_pool"
             check_pool(path, run.resource_pool, call.gateway.settings)
         await call.send(make(run.experiment_id), str(run.id))
+        return ""
+
+    return act
+
+
+async def archive_runs(call: Call, request: ArchiveRuns) -> RunsArchived:
+    """Put runs that have ended out of sight, one by one: their searches stay where they are."""
+    asked = request.body
+    return RunsArchived(results=await _each(call, asked, asked.project_id, _ended(call, ArchiveTrial)))
+
+
+async def unarchive_runs(call: Call, request: UnarchiveRuns) -> RunsUnarchived:
+    """Put archived runs back in sight. A filter finds archived runs here, whatever its `showArchived` says."""
+    asked = request.body
+    act = _ended(call, UnarchiveTrial)
+    return RunsUnarchived(results=await _each(call, asked, asked.project_id, act, archived_too=True))
+
+
+def _ended(call: Call, make: Callable[[int, int], SearcherCommand]) -> Act:
+    """Acts on a run that has ended, and whose search is not archived as a whole."""
+
+    async def act(run: RunRow) -> str:
+        if run.ended_at is None:
+            return "Run is not in terminal state."
+        if run.search_archived:
+            return f"Run is part of archived Search (id: '{run.experiment_id}')."
+        await call.send(make(run.experiment_id, run.id), str(run.id))
         return ""
 
     return act
@@ -112,9 +146,11 @@ async def _moved(call: Call, experiment_id: int, project_id: int) -> str:
 # ---------------------------------------------------------------- which runs
 
 
-async def _each(call: Call, asked: RunSelection, project_id: int, act: Act) -> tuple[RunActionResult, ...]:
+async def _each(
+    call: Call, asked: RunSelection, project_id: int, act: Act, *, archived_too: bool = False
+) -> tuple[RunActionResult, ...]:
     """What came of it for each run that is named, in the order of the request, or found, in the order of ids."""
-    ids = await _chosen(call, asked, project_id)
+    ids = await _chosen(call, asked, project_id, archived_too)
     rows = await _rows(call, ids, project_id)
     missing = "Run with id '{}' not found" + (f" in project with id '{project_id}'" if project_id else "")
     results = []
@@ -131,8 +167,9 @@ async def _done(act: Act, run: RunRow) -> str:
         return error.message
 
 
-async def _chosen(call: Call, asked: RunSelection, project_id: int) -> Sequence[int]:
-    """Raises InvalidConfig for a request that has a filter and ids."""
+async def _chosen(call: Call, asked: RunSelection, project_id: int, archived_too: bool) -> Sequence[int]:
+    """`archived_too`: whether a filter finds archived runs even where it does not say so. Raises InvalidConfig for a
+    request that has a filter and ids."""
     if asked.filter is None:
         return tuple(dict.fromkeys(asked.run_ids))
     if not asked.filter.strip():
@@ -144,6 +181,7 @@ async def _chosen(call: Call, asked: RunSelection, project_id: int) -> Sequence[
         raise InvalidConfig("runIds, filter: expected one of them; if a filter is provided the list must be empty")
     wanted = parse_filter(asked.filter, RUN_COLUMNS)
     check_metrics(wanted.filter, ())
+    wanted = replace(wanted, archived_too=wanted.archived_too or archived_too)
     return await call.gateway.ports.of(QUERIES).run_ids(call.scope, Search(wanted, project_id=project_id))
 
 
@@ -157,7 +195,7 @@ async def _rows(call: Call, ids: Sequence[int], project_id: int) -> dict[int, Ru
 
 
 TAG = "Internal"
-ACT = EDIT.over_scope()
+ACT, PUT_AWAY = EDIT.over_scope(), EDIT_METADATA.over_scope()
 
 ACTIONS = (
     operation(
@@ -178,6 +216,26 @@ ACTIONS = (
         ACT,
         request=ResumeRuns,
         response=RunsResumed,
+        tag=TAG,
+    ),
+    operation(
+        "ArchiveRuns",
+        "POST",
+        "/api/v1/runs/archive",
+        archive_runs,
+        PUT_AWAY,
+        request=ArchiveRuns,
+        response=RunsArchived,
+        tag=TAG,
+    ),
+    operation(
+        "UnarchiveRuns",
+        "POST",
+        "/api/v1/runs/unarchive",
+        unarchive_runs,
+        PUT_AWAY,
+        request=UnarchiveRuns,
+        response=RunsUnarchived,
         tag=TAG,
     ),
     operation(

@@ -30,6 +30,9 @@ class Sql:
 
 PARENT_ARCHIVED = "coalesce(p.archived OR w.archived, false)"
 
+RUN_ARCHIVED, RUN_PARENT_ARCHIVED = "(t.archived OR e.archived)", f"(e.archived OR {PARENT_ARCHIVED})"
+"""A run is archived by itself, or with its search."""
+
 SHOWN_OF_SEARCH = frozenset({TrialState.ACTIVE.value, *(state.value for state in (*STOPPING, ExperimentState.PAUSED))})
 """States that a run can have from its search."""
 
@@ -90,7 +93,8 @@ OF_RUNS: Mapping[str, Sql] = {
     "experimentProgress": Sql(NUMBER, PROGRESS, PROGRESS_JOIN),
     "externalRunId": Sql(TEXT, "NULL::text"),
     "isExpMultitrial": Sql(BOOLEAN, "coalesce(d.trials > 1, false)"),
-    "archived": Sql(BOOLEAN, "e.archived"),
+    "archived": Sql(BOOLEAN, RUN_ARCHIVED),
+    "parentArchived": Sql(BOOLEAN, RUN_PARENT_ARCHIVED, WORKSPACES),
 }
 
 OF_SEARCHES: Mapping[str, Sql] = {

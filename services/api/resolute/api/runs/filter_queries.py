@@ -161,7 +161,7 @@ def statement(scope: Scope, table: Table, wanted: Wanted, project_id: int) -> St
     if project_id:
         made.where.add("e.project_id = ?", project_id)
     if not wanted.archived_too:
-        made.where.plain("NOT e.archived")
+        made.where.plain(f"NOT {table.columns['archived'].value}")
     made.where.plain(condition(made, wanted.filter))
     return made
 

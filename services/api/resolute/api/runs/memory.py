@@ -143,7 +143,8 @@ class MemoryRuns:
             "experimentProgress": _progress(row),
             "externalRunId": None,
             "isExpMultitrial": row.trials > 1,
-            "archived": row.archived,
+            "archived": trial.archived or row.archived,
+            "parentArchived": row.archived or row.parent_archived,
         }
         reported = self.metrics.get(trial.id, NO_METRICS)
         return Facts(trial.id, fixed, _orders(row), reported, trial.hparams, is_search=False, metadata=trial.metadata)
@@ -186,8 +187,9 @@ class MemoryRuns:
             phase=shown.phase,
             started_at=trial.started_at,
             ended_at=trial.ended_at,
-            archived=row.archived,
-            parent_archived=row.parent_archived,
+            archived=trial.archived or row.archived,
+            parent_archived=row.archived or row.parent_archived,
+            search_archived=row.archived,
             project_id=row.project_id,
             project=row.project,
             workspace_id=row.workspace_id,

@@ -65,7 +65,7 @@ class FlatRun(Message, wire_name="v1FlatRun"):
     """Seconds from its start to its end."""
     archived: bool
     parent_archived: bool
-    """Whether its project or its workspace is archived."""
+    """Whether its search, its project or its workspace is archived."""
     project_id: int
     project_name: str
     workspace_id: int

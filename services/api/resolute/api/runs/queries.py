@@ -13,7 +13,7 @@ import orjson
 from resolute.api.kernel.listing import Where
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
-from resolute.api.runs.column_queries import PARENT_ARCHIVED, WORKSPACES
+from resolute.api.runs.column_queries import RUN_ARCHIVED, RUN_PARENT_ARCHIVED, WORKSPACES
 from resolute.api.runs.filter_queries import RUNS, SEARCHES, Statement, Table, ordering, statement
 from resolute.api.runs.filters import EVERYTHING, Kind, Metric, Order, Wanted
 from resolute.api.scope import Scope
@@ -43,7 +43,10 @@ class RunRow:
     started_at: datetime
     ended_at: datetime | None
     archived: bool
+    """By itself, or with its search."""
     parent_archived: bool
+    """Whether its search, its project or its workspace is archived."""
+    search_archived: bool
     project_id: int
     project: str
     workspace_id: int
@@ -138,10 +141,11 @@ class RunQueries(Protocol):
 FEW = 5_000
 """When no more rows than this are found, they are sorted. Of more rows, a page by a metric is read along its index."""
 
-ROWS = f"""SELECT t.id, t.experiment_id, {PHASE} AS phase, t.started_at, t.ended_at, e.archived,
-    {PARENT_ARCHIVED} AS parent_archived, e.project_id, coalesce(p.name, '') AS project,
-    coalesce(p.workspace_id, 0) AS workspace_id, coalesce(w.name, '') AS workspace, e.owner_id, e.labels, t.hparams,
-    t.metadata, t.best_metric, t.log_policy_matched, k.checkpoints, k.checkpoint_bytes, e.name AS experiment,
+ROWS = f"""SELECT t.id, t.experiment_id, {PHASE} AS phase, t.started_at, t.ended_at,
+    {RUN_ARCHIVED} AS archived, {RUN_PARENT_ARCHIVED} AS parent_archived, e.archived AS search_archived,
+    e.project_id, coalesce(p.name, '') AS project, coalesce(p.workspace_id, 0) AS workspace_id,
+    coalesce(w.name, '') AS workspace, e.owner_id, e.labels, t.hparams, t.metadata, t.best_metric,
+    t.log_policy_matched, k.checkpoints, k.checkpoint_bytes, e.name AS experiment,
     e.description, e.searcher_type, e.searcher_metric, e.resource_pool, e.state AS experiment_state, e.search_progress,
     CASE WHEN e.state <> '{ExperimentState.COMPLETED}' AND e.search_progress IS NULL THEN (
         SELECT sum(n.progress) FROM read_trials.trials o JOIN measures.trial_notes n ON n.trial_id = o.id

@@ -18,6 +18,7 @@ from resolute.proto.experiment import (
     ExperimentCreated,
     ExperimentDeleted,
     ExperimentEdited,
+    TrialArchived,
     TrialContinued,
     TrialCreated,
     TrialEnded,
@@ -31,6 +32,7 @@ from resolute.proto.experiment import (
     TrialStopRequested,
     TrialTargetReached,
     TrialTargetSet,
+    TrialUnarchived,
     TrialValidated,
 )
 from resolute.proto.message import Recorded
@@ -101,9 +103,18 @@ def _continued(continued: TrialContinued, _: Recorded, rows: Rows) -> None:
             reason="",
             restarts=0,
             ended_at=None,
+            archived=False,
             continued_after_run=trial.run_id,
             hparams=trial.hparams if continued.hparams is None else continued.hparams,
         )
+
+
+def _archived(archived: TrialArchived, _: Recorded, rows: Rows) -> None:
+    rows.change(TRIALS, archived.trial_id, archived=True)
+
+
+def _unarchived(unarchived: TrialUnarchived, _: Recorded, rows: Rows) -> None:
+    rows.change(TRIALS, unarchived.trial_id, archived=False)
 
 
 def _target_set(target: TrialTargetSet, _: Recorded, rows: Rows) -> None:
@@ -245,6 +256,8 @@ SHOWS: Mapping[type, Callable[[Any, Recorded, Rows], None]] = {
     TrialStopRequested: _stop_requested,
     TrialRunEnded: _run_ended,
     TrialContinued: _continued,
+    TrialArchived: _archived,
+    TrialUnarchived: _unarchived,
     TrialLogPolicyMatched: _log_policy_matched,
     TrialLogRetentionSet: _log_retention_set,
     TrialLogRemoved: _log_removed,
@@ -265,7 +278,7 @@ def _whose_task(rows: WholeRows, task_id: str) -> Place | None:
 
 PROJECTION = Projection(
     slice="trials",
-    version=1,
+    version=2,
     tables=(TRIALS, RUNS, VALIDATIONS, STANDINGS),
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.EXPERIMENT.name}),

@@ -40,6 +40,8 @@ class Trial:
     logs_removed_after_days: int | None = None
     logs_removed_lines: int | None = None
     metadata: Document = None
+    archived: bool = False
+    """By itself; its experiment may be archived as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ CREATE TABLE read_trials.trials (
     logs_removed_at timestamptz,      -- what was printed before is deleted, for it was kept for
     logs_removed_after_days int,      -- so many days after the trial's end,
     logs_removed_lines bigint,        -- and was so many lines
-    metadata jsonb                    -- what the trial's own code keeps with the trial
+    metadata jsonb,                   -- what the trial's own code keeps with the trial
+    archived boolean NOT NULL         -- by itself; its experiment may be archived as a whole
 );
 CREATE INDEX trials_experiment ON read_trials.trials (experiment_id, id);
 CREATE INDEX trials_task ON read_trials.trials (task_id);
