@@ -31,6 +31,8 @@ NOTES = {
     "log.level": "`debug`, `info`, `warn` or `error`",
     "db.host": "a PostgreSQL 18 that is there already; without `db` the cluster runs its own",
     "security.default_task.user": "without it each user's tasks run as a user made for them, or as their image says",
+    "security.authz.type": "`rbac`: users may do what their roles permit (see the page on roles)",
+    "security.authz.strict_job_queue_control": "with `type: rbac`: only cluster administrators change the queue",
     "security.authz.rbac_ui_enabled": "whether clients show roles; without it they do where `type` is `rbac`",
     "security.authz.workspace_creator_assign_role.role_id": "one of the roles that can be held on a workspace",
     "security.tls.cert": "with `key`: the gateway speaks TLS, and nothing else",

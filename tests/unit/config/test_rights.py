@@ -125,3 +125,10 @@ def test_creators_of_workspaces_administrate_them_unless_the_configuration_says_
 def test_creators_cannot_get_a_role_of_the_cluster() -> None:
     with pytest.raises(InvalidConfig, match=r"role_id: expected the id of a role that can be held on.*found 1"):
         parse_master({"security": {"authz": {"workspace_creator_assign_role": {"role_id": 1}}}})
+
+
+def test_the_queue_is_left_to_a_role_only_where_roles_count() -> None:
+    with pytest.raises(InvalidConfig, match="strict_job_queue_control needs type: rbac"):
+        parse_master({"security": {"authz": {"strict_job_queue_control": True}}})
+    strict = {"type": "rbac", "strict_job_queue_control": True}
+    assert parse_master({"security": {"authz": strict}}).security.authz.enforces_roles

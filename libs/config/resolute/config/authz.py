@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from .pools import Section
 from .rights import ROLES, WORKSPACE_ADMIN
@@ -30,19 +30,22 @@ class CreatorsRole(Section):
         return self.role_id if self.enabled else None
 
 
-class AuthzOfBasic(Section):
-    """What of the section also counts in a cluster that enforces no roles."""
-
+class Authz(Section):
+    type: Literal["basic", "rbac"] = "basic"
+    """`rbac`: users may do what their roles permit. `basic`: administrators and owners may do more than others."""
+    strict_job_queue_control: bool = False
+    """Whether changes of the queue need a permission of the cluster. Only roles grant one."""
     rbac_ui_enabled: bool | None = None
     """Whether clients show roles; where it is left out they do so in a cluster of type `rbac`."""
     workspace_creator_assign_role: CreatorsRole = CreatorsRole()
 
-
-class Authz(AuthzOfBasic):
-    type: Literal["basic", "rbac"] = "basic"
-    """`rbac`: users may do what their roles permit. `basic`: administrators and owners may do more than others."""
-    strict_job_queue_control: bool = False
-    """Whether changes of the queue need a permission."""
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> Authz:
+        if self.strict_job_queue_control and not self.enforces_roles:
+            raise ValueError(
+                "strict_job_queue_control needs type: rbac, because it is a role that lets a user change the queue"
+            )
+        return self
 
     @property
     def enforces_roles(self) -> bool:

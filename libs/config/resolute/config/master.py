@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validat
 
 from resolute.proto.errors import InvalidConfig
 
-from .authz import AuthzOfBasic
+from .authz import Authz
 from .experiment import ClusterDefaults
 from .pools import DefaultTask, Provider, ResourcePool, Scheduler, Section, TaskContainerDefaults, check_names
 from .problems import Problems, nearest, one_of, quote
@@ -85,7 +85,7 @@ class Security(Section):
     initial_user_password: SecretStr = SecretStr("")
     tls: Tls = Tls()
     default_task: DefaultTask | None = None
-    authz: AuthzOfBasic = AuthzOfBasic()
+    authz: Authz = Authz()
 
 
 class MasterConfig(Section):

@@ -32,7 +32,6 @@ _SLURM = "is for Slurm and PBS, which this release does not support. Remove it."
 _CLOUD = "is for instances of a cloud, which this release does not start. Remove it."
 _POD_SPEC = "is for pods of Kubernetes, which this release does not support. Remove it."
 _SIGN_IN = "is not supported: users sign in with a name and a password. Remove it."
-_ACCESS = "is not supported: every cluster has the basic rules of access. Remove it."
 _TOKENS = "is not supported: there are no access tokens yet. Remove it."
 _SSH = "is not supported: tasks have no SSH keys. Remove it."
 _SHIPPED = "is not supported: task logs are kept in the cluster's own database. Remove it."
@@ -67,9 +66,7 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "db.migrations": Unsupported(_FILES),
     "db.views_and_triggers": Unsupported(_FILES),
     "security.ssh": Unsupported(_SSH),
-    "security.authz.type": Unsupported(_ACCESS, ("basic",)),
     "security.authz.fallback": Unsupported("is not needed: each type has all rules. Remove it.", ("basic",)),
-    "security.authz.strict_job_queue_control": Unsupported(_ACCESS, (False,)),
     "security.authz._strict_ntsc_enabled": Unsupported("has no effect, in Determined neither. Remove it.", (False,)),
     "security.token": Unsupported(_TOKENS),
     **dict(_each("task_container_defaults.", "cpu_pod_spec gpu_pod_spec checkpoint_gc_pod_spec", _POD_SPEC)),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from resolute.config.authz import AuthzOfBasic
+from resolute.config.authz import Authz
 from resolute.config.master import Database, MasterConfig, parse_master
 from resolute.config.pools import TaskContainerDefaults
 from resolute.config.webhooks import WebhookSettings
@@ -71,7 +71,7 @@ def variables(config: MasterConfig) -> dict[str, str]:
         environment_settings.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
         environment_settings.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
         environment_settings.WEBHOOKS: None if config.webhooks == WebhookSettings() else _webhooks(config.webhooks),
-        environment_settings.AUTHZ: None if authz == AuthzOfBasic() else authz.model_dump_json(),
+        environment_settings.AUTHZ: None if authz == Authz() else authz.model_dump_json(),
         environment_settings.DEFAULT_TASK: None if task is None else task.model_dump_json(),
     }
     return {name: value for name, value in found.items() if value is not None}
