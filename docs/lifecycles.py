@@ -9,6 +9,7 @@ from typing import Any
 
 from resolute.checkpoint import registry
 from resolute.directory import (
+    access_tokens,
     assignments,
     cluster_message,
     groups,
@@ -36,6 +37,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Users", "`services/directory/resolute/directory/users.py`", users.FLOW),
     ("Settings of users", "`services/directory/resolute/directory/user_settings.py`", user_settings.FLOW),
     ("Sessions", "`services/directory/resolute/directory/sessions.py`", sessions.FLOW),
+    ("Access tokens", "`services/directory/resolute/directory/access_tokens.py`", access_tokens.FLOW),
     ("Workspaces", "`services/directory/resolute/directory/workspaces.py`", workspaces.FLOW),
     ("Projects", "`services/directory/resolute/directory/projects.py`", projects.FLOW),
     ("Models", "`services/directory/resolute/directory/models.py`", models.FLOW),

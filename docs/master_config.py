@@ -35,6 +35,8 @@ NOTES = {
     "security.authz.strict_job_queue_control": "with `type: rbac`: only cluster administrators change the queue",
     "security.authz.rbac_ui_enabled": "whether clients show roles; without it they do where `type` is `rbac`",
     "security.authz.workspace_creator_assign_role.role_id": "one of the roles that can be held on a workspace",
+    "security.token.default_lifespan_days": "of access tokens whose creation names no lifespan",
+    "security.token.max_lifespan_days": "-1: no limit",
     "security.tls.cert": "with `key`: the gateway speaks TLS, and nothing else",
     "task_container_defaults.startup_hook": "runs in every task before its own `startup-hook.sh`",
     "task_container_defaults.network_mode": "`bridge`: a network of the cluster's own; others need `--runtime docker`",

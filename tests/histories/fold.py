@@ -7,6 +7,7 @@ from typing import Any
 
 from resolute.checkpoint import experiment_facts, registered, registry
 from resolute.directory import (
+    access_tokens,
     cluster_message,
     models,
     rbac,
@@ -42,6 +43,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "models": ((models.Models, models.evolve), (registered.Registered, registered.evolve)),
     "templates": ((templates.Templates, templates.evolve),),
     "rbac": ((rbac.Rbac, rbac.evolve),),
+    "tokens": ((access_tokens.Tokens, access_tokens.evolve),),
     "announcement": ((cluster_message.ClusterMessage, cluster_message.evolve),),
     "webhooks": ((webhooks.Webhooks, webhooks.evolve),),
     "deliveries": ((deliveries.Deliveries, deliveries.evolve),),

@@ -124,6 +124,13 @@ RBAC = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+TOKENS = Category(
+    name="tokens",
+    holds="access tokens: whose they are and which are revoked, all in `tokens-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 ANNOUNCEMENT = Category(
     name="announcement",
     holds="the message that administrators show to everybody, in `announcement-cluster`",
@@ -169,6 +176,7 @@ CATEGORIES: Mapping[str, Category] = {
         DELIVERIES,
         TEMPLATES,
         RBAC,
+        TOKENS,
         ANNOUNCEMENT,
         SECRETS,
     )
@@ -196,6 +204,7 @@ WEBHOOK_DIRECTORY = WEBHOOKS.stream("directory")
 MODEL_DIRECTORY = MODELS.stream("directory")
 TEMPLATE_DIRECTORY = TEMPLATES.stream("directory")
 RBAC_DIRECTORY = RBAC.stream("directory")
+TOKEN_DIRECTORY = TOKENS.stream("directory")
 CLUSTER_MESSAGE = ANNOUNCEMENT.stream("cluster")
 SECRETS_OF_CLUSTER = SECRETS.stream("cluster")
 

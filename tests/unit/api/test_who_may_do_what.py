@@ -57,6 +57,7 @@ BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchChe
 BY_ADMINISTRATORS = {
     *("GetMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
     *("GetLogEvents", "GetLogAsides"),
+    *("PostAccessToken", "PatchAccessToken"),
     *("GetClusterMessage", "SetClusterMessage", "DeleteClusterMessage"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
     *("CreateGroup", "UpdateGroup", "DeleteGroup", "AssignMultipleGroups", "AssignRoles", "RemoveAssignments"),

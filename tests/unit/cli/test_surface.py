@@ -140,6 +140,12 @@ rbac list-users-roles        : ada                                            : 
 rbac list-groups-roles       : vision                                         : rbac:list_groups_roles
 rbac assign-role             : Viewer -w vision -u ada                        : rbac:assign_role
 rbac unassign-role           : Viewer -g vision                               : rbac:unassign_role
+token|tkn create             : ada -e 90 -d nightly --json                    : token:create
+token|tkn describe           : 1 2 --yaml                                     : token:describe
+token|tkn edit               : 1 -d weekly                                    : token:edit
+token|tkn list|ls            : ada --show-inactive                            : token:list_
+token|tkn login              : secret                                         : token:login
+token|tkn revoke             : 1                                              : token:revoke
 template|tpl                 :                                                : template:list_
 template|tpl list|ls         : -d                                             : template:list_
 template|tpl describe        : small                                          : template:describe

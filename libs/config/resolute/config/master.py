@@ -20,6 +20,7 @@ from .pools import DefaultTask, Provider, ResourcePool, Scheduler, Section, Task
 from .problems import Problems, nearest, one_of, quote
 from .retention import RetentionPolicy
 from .storage_fields import clusters_storage
+from .token_lifespans import TokenLifespans
 from .unsupported import without_unsupported
 from .webhooks import WebhookSettings
 
@@ -86,6 +87,7 @@ class Security(Section):
     tls: Tls = Tls()
     default_task: DefaultTask | None = None
     authz: Authz = Authz()
+    token: TokenLifespans = TokenLifespans()
 
 
 class MasterConfig(Section):

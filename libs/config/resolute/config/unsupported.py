@@ -32,7 +32,6 @@ _SLURM = "is for Slurm and PBS, which this release does not support. Remove it."
 _CLOUD = "is for instances of a cloud, which this release does not start. Remove it."
 _POD_SPEC = "is for pods of Kubernetes, which this release does not support. Remove it."
 _SIGN_IN = "is not supported: users sign in with a name and a password. Remove it."
-_TOKENS = "is not supported: there are no access tokens yet. Remove it."
 _SSH = "is not supported: tasks have no SSH keys. Remove it."
 _SHIPPED = "is not supported: task logs are kept in the cluster's own database. Remove it."
 _USAGE = "is not supported: nothing is sent to anybody. Remove it."
@@ -68,7 +67,6 @@ UNSUPPORTED: Mapping[str, Unsupported] = {
     "security.ssh": Unsupported(_SSH),
     "security.authz.fallback": Unsupported("is not needed: each type has all rules. Remove it.", ("basic",)),
     "security.authz._strict_ntsc_enabled": Unsupported("has no effect, in Determined neither. Remove it.", (False,)),
-    "security.token": Unsupported(_TOKENS),
     **dict(_each("task_container_defaults.", "cpu_pod_spec gpu_pod_spec checkpoint_gc_pod_spec", _POD_SPEC)),
     "task_container_defaults.kubernetes": Unsupported(_KUBERNETES),
     **dict(_each("task_container_defaults.", "nccl_port_range gloo_port_range", _PORTS)),

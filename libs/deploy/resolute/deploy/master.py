@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from resolute.config.authz import Authz
 from resolute.config.master import Database, MasterConfig, parse_master
 from resolute.config.pools import TaskContainerDefaults
+from resolute.config.token_lifespans import TokenLifespans
 from resolute.config.webhooks import WebhookSettings
 from resolute.deploy import environment_settings
 from resolute.proto.errors import Refused
@@ -64,13 +65,15 @@ def of_cluster(config: MasterConfig) -> dict[str, Any]:
 
 def variables(config: MasterConfig) -> dict[str, str]:
     """The part of the configuration that becomes settings of services, as variables (see `environment_settings`)."""
-    tls, task, authz = config.security.tls, config.security.default_task, config.security.authz
+    security = config.security
+    tls, task, authz, token = security.tls, security.default_task, security.authz, security.token
     found = {
         environment_settings.LOG_LEVEL: config.log.level if "level" in config.log.model_fields_set else None,
         environment_settings.LAUNCH_ERROR: None if config.launch_error else json.dumps(False),
         environment_settings.TLS_CERT: str(tls.cert.absolute()) if tls.cert else None,
         environment_settings.TLS_KEY: str(tls.key.absolute()) if tls.key else None,
         environment_settings.WEBHOOKS: None if config.webhooks == WebhookSettings() else _webhooks(config.webhooks),
+        environment_settings.TOKEN: None if token == TokenLifespans() else token.model_dump_json(),
         environment_settings.AUTHZ: None if authz == Authz() else authz.model_dump_json(),
         environment_settings.DEFAULT_TASK: None if task is None else task.model_dump_json(),
     }

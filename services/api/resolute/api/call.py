@@ -94,7 +94,7 @@ class Call:
     @cached_property
     def cause(self) -> Cause:
         """Why what follows is written. The same request under the same Idempotency-Key is carried out once."""
-        return self.cause_of(self.principal.username)
+        return self.cause_of(self.principal.actor)
 
     def cause_of(self, actor: str) -> Cause:
         key = self.request.headers.get("Idempotency-Key")

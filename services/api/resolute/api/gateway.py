@@ -8,6 +8,7 @@ import asyncpg
 from aiohttp import web
 
 from resolute.api import wire
+from resolute.api.access_tokens.queries import QUERIES as ACCESS_TOKENS
 from resolute.api.blobs import Blobs
 from resolute.api.earlier_rows import EarlierRows
 from resolute.api.edge import origins
@@ -79,7 +80,8 @@ class Gateway:
         self.places = Places(self.read, self.ports, PostgresPlaces(self.read, self.read.things))
         self.password_work = PasswordWork()
         accounts = self.ports.of(ACCOUNTS)
-        self.sessions = Sessions(pool, settings, context.now, self.read, accounts, self.password_work)
+        tokens = self.ports.of(ACCESS_TOKENS)
+        self.sessions = Sessions(pool, settings, context.now, self.read, accounts, tokens, self.password_work)
         self.logins = Logins(pool, accounts, settings, context.now, self.password_work)
         self.metrics_token = metrics_token.read(settings.metrics_token_file)
         self.signals = Signals()

@@ -21,13 +21,20 @@ class TaskClaims:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Someone: a user by session, a task by its token (then with its owner's name, and never an administrator), or a
-    monitoring system by the metrics token."""
+    """Someone: a user by session or by access token, a task by its token (then with its owner's name, and never an
+    administrator), or a monitoring system by the metrics token."""
 
     user_id: int
     username: str
     admin: bool = False
     task: TaskClaims | None = None
     session_id: int | None = None
+    token_id: int | None = None
+    """The access token that the user signs in with, where it is one."""
     monitor: bool = False
     """Whether this is a monitoring system: it is no user, and is let in only where a route names it."""
+
+    @property
+    def actor(self) -> str:
+        """What the log calls whoever acts."""
+        return self.username if self.token_id is None else f"{self.username} (access token {self.token_id})"

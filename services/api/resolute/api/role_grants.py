@@ -35,6 +35,12 @@ REQUIRED: Mapping[str, frozenset[Permission]] = {
         "workspace.roles.assign": (P.ASSIGN_ROLES,),
         "user.create": (P.ADMINISTRATE_USER,),
         "user.edit": (P.ADMINISTRATE_USER,),
+        "token.view": (P.VIEW_TOKEN,),
+        "token.create": (P.CREATE_TOKEN,),
+        "token.edit": (P.UPDATE_TOKEN,),
+        "token.others.view": (P.VIEW_OTHER_TOKEN,),
+        "token.others.create": (P.CREATE_OTHER_TOKEN,),
+        "token.others.edit": (P.ADMINISTRATE_TOKEN,),
         "workspace.view": (P.VIEW_WORKSPACE,),
         "workspace.create": (P.CREATE_WORKSPACE,),
         "workspace.edit": (
@@ -74,6 +80,7 @@ REQUIRED: Mapping[str, frozenset[Permission]] = {
         "template.delete": (P.DELETE_TEMPLATES,),
         "webhook.view": (P.VIEW_WEBHOOKS,),
         "webhook.edit": (P.EDIT_WEBHOOKS,),
+        "webhook.deliveries.view": (P.EDIT_WEBHOOKS,),
     }.items()
 }
 """All of these have to be held. The permissions of tasks are those of trials; no task is of another kind yet. Without

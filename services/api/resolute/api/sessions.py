@@ -11,19 +11,28 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from resolute.api import passwords
+from resolute.api import passwords, wire
+from resolute.api.access_tokens.queries import TokenQueries
 from resolute.api.database import outages
 from resolute.api.identity.account_queries import AccountQueries
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.password_work import PasswordWork
 from resolute.api.routing import Principal
 from resolute.api.settings import ApiSettings
+from resolute.api.wire import WireError
 from resolute.service.credentials import as_shown
 
 TRUSTED_S = 1.0
 """How long a verified token is believed without asking again: the longest that another gateway's revocation takes."""
 
 CACHED_MAX = 10_000
+
+ACCESS_TOKEN = "rat~"
+"""What the text of an access token begins with (Resolute access token), so that people and programs that look for
+secrets know one when they see one. Tokens of sessions have no `~`."""
+
+SET_TOKEN = """INSERT INTO api.access_tokens (token_id, token_hash) VALUES ($1, $2)
+ON CONFLICT (token_id) DO UPDATE SET token_hash = EXCLUDED.token_hash"""
 
 FIRST_PASSWORD = """INSERT INTO api.credentials (user_id, password_hash, changed_at) VALUES ($1, $2, $3)
 ON CONFLICT DO NOTHING"""
@@ -40,10 +49,11 @@ class Sessions:
         now: Callable[[], datetime],
         read: ReadModel,
         accounts: AccountQueries,
+        tokens: TokenQueries,
         work: PasswordWork,
     ) -> None:
         self._pool, self._now, self._work = pool, now, work
-        self._read, self._accounts = read, accounts
+        self._read, self._accounts, self._tokens = read, accounts, tokens
         self._lifetime = timedelta(days=settings.session_lifetime_days)
         self._cache: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
 
@@ -92,7 +102,7 @@ class Sessions:
         known = self._cache.get(key)
         if known and known[0] > time.monotonic():
             return known[1]
-        principal = await self._look_up(key)
+        principal = await (self._bearer(key) if token.startswith(ACCESS_TOKEN) else self._look_up(key))
         if principal is not None:
             self._remember(key, principal)
         return principal
@@ -106,11 +116,31 @@ class Sessions:
             return None
         return Principal(row.user_id, row.username, row.admin, session_id=row.session_id)
 
+    async def _bearer(self, key: bytes) -> Principal | None:
+        """Raises WireError for a token that was revoked or has expired."""
+        row = await self._tokens.bearer(key)
+        if row is None or not row.active:
+            return None
+        if row.revoked or row.expires_at <= self._now():
+            why = "revoked" if row.revoked else "expired"
+            raise WireError(wire.UNAUTHENTICATED, f"user access token {why}: create another one, or log in")
+        return Principal(row.user_id, row.username, row.admin, token_id=row.token_id)
+
     def _remember(self, key: bytes, principal: Principal) -> None:
         self._cache[key] = (time.monotonic() + TRUSTED_S, principal)
         self._cache.move_to_end(key)
         while len(self._cache) > CACHED_MAX:
             self._cache.popitem(last=False)
+
+    # ---------------------------------------------------------------- access tokens
+
+    async def keep_token(self, token_id: int) -> str:
+        """A fresh text of an access token, which nothing but its bearer will know. A text that the token had before,
+        because its creation was asked for twice, counts no more."""
+        text = ACCESS_TOKEN + secrets.token_urlsafe(32)
+        with outages():
+            await self._pool.execute(SET_TOKEN, token_id, _hash(text))
+        return text
 
     # ---------------------------------------------------------------- passwords
 

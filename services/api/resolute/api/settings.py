@@ -24,6 +24,7 @@ from resolute.config.pools import (
 )
 from resolute.config.retention import RetentionPolicy
 from resolute.config.storage_fields import clusters_storage
+from resolute.config.token_lifespans import TokenLifespans
 from resolute.proto.errors import InvalidConfig
 from resolute.service import settings
 from resolute.service.addresses import is_loopback
@@ -97,6 +98,8 @@ class ApiSettings(BaseSettings):
     for them, or as their image says."""
     authz: Authz = Authz()
     """By which rules users may do what, and which role those get who create a workspace."""
+    token: TokenLifespans = TokenLifespans()
+    """For how long access tokens count."""
     retention_policy: RetentionPolicy = RetentionPolicy()
     """For how long the logs of trials are kept, and when those are removed that were kept for long enough."""
     session_lifetime_days: float = 30

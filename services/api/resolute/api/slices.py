@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from resolute.api.access_tokens.projection import PROJECTION as ACCESS_TOKENS
+from resolute.api.access_tokens.routes import ROUTES as OF_ACCESS_TOKENS
 from resolute.api.charts.routes import ROUTES as OF_CHARTS
 from resolute.api.checkpoints.projection import PROJECTION as CHECKPOINTS
 from resolute.api.checkpoints.routes import ROUTES as OF_CHECKPOINTS
@@ -63,6 +65,7 @@ SLICES = (
     Slice(OF_CHARTS),
     Slice(OF_IDENTITY, IDENTITY),
     Slice(OF_RBAC, RBAC),
+    Slice(OF_ACCESS_TOKENS, ACCESS_TOKENS),
     Slice(OF_WORKSPACES, WORKSPACES),
     Slice(OF_EXPERIMENTS, EXPERIMENTS),
     Slice(OF_MODEL_DEFINITIONS),

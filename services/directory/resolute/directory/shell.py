@@ -6,7 +6,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from resolute.directory import cluster_message, models, rbac, sessions, templates, user_settings, users, workspaces
+from resolute.directory import (
+    access_tokens,
+    cluster_message,
+    models,
+    rbac,
+    sessions,
+    templates,
+    user_settings,
+    users,
+    workspaces,
+)
 from resolute.directory.deletion import Deletion
 from resolute.directory.models import Models
 from resolute.directory.part import Part
@@ -38,6 +48,7 @@ PARTS: tuple[Part[Any], ...] = (
     templates.PART,
     rbac.PART,
     cluster_message.PART,
+    access_tokens.PART,
 )
 """All that the directory decides about."""
 

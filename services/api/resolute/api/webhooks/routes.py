@@ -222,7 +222,7 @@ ROUTES = (
         "GET",
         f"{WEBHOOK}/deliveries",
         get_webhook_deliveries,
-        OWNERS.to("webhook.edit").about("webhook", "id"),
+        OWNERS.to("webhook.deliveries.view").about("webhook", "id"),
         request=m.GetWebhookDeliveries,
         response=m.DeliveriesAnswer,
         tag=TAG,

@@ -1,0 +1,1 @@
+"""Configuration templates: named parts of configurations that submissions are built on."""
