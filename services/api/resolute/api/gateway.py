@@ -31,7 +31,9 @@ from resolute.api.measures.metrics import MetricStore
 from resolute.api.measures.removals import Removals
 from resolute.api.password_work import PasswordWork
 from resolute.api.places import Places
+from resolute.api.rbac.queries import QUERIES as RBAC
 from resolute.api.reactions import ForgetDeleted
+from resolute.api.role_grants import RoleGrants
 from resolute.api.routing import Principal
 from resolute.api.scope import AllEverywhere, Grants
 from resolute.api.searches.events import SearchEvents
@@ -80,6 +82,9 @@ class Gateway:
         self.places = Places(self.read, self.ports, PostgresPlaces(self.read, self.read.things))
         self.password_work = PasswordWork()
         accounts = self.ports.of(ACCOUNTS)
+        if settings.authz.enforces_roles:
+            strict = settings.authz.strict_job_queue_control
+            self.grants = RoleGrants(self.ports.of(RBAC).rights_of, strict_queue=strict)
         tokens = self.ports.of(ACCESS_TOKENS)
         self.sessions = Sessions(pool, settings, context.now, self.read, accounts, tokens, self.password_work)
         self.logins = Logins(pool, accounts, settings, context.now, self.password_work)
