@@ -56,7 +56,15 @@ ACTED_ON_ONESELF = {"Logout", "PostUserSetting", "ResetUserSetting", "PreviewHPS
 """They name nothing, and change or answer nothing but the caller's own."""
 
 PATH: Mapping[str, str] = {
-    **{"label": "l", "resourcesId": "r", "agentId": "agent-0", "slotId": "0", "userId": "2", "username": "determined"},
+    **{
+        "tokenId": "1",
+        "label": "l",
+        "resourcesId": "r",
+        "agentId": "agent-0",
+        "slotId": "0",
+        "userId": "2",
+        "username": "determined",
+    },
     "groupId": "1",
     "modelVersionNum": "1",
     "templateName": "new template",

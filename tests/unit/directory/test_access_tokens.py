@@ -46,7 +46,7 @@ def test_a_token_is_described_and_revoked_in_one_request() -> None:
 def test_a_token_that_is_over_does_not_change_any_more(before: tuple[Event, ...], now: datetime, why: str) -> None:
     for change in ({"description": "x"}, {"revoke": True}):
         with pytest.raises(Refused, match=f"unable to update inactive token with ID 1: {why}"):
-            decide(ChangeAccessToken(1, now, **change), after(FIRST, *before))  # type: ignore[arg-type]
+            decide(ChangeAccessToken(1, now, **change), after(FIRST, *before))
 
 
 def test_unknown_tokens_and_long_descriptions_are_refused() -> None:
