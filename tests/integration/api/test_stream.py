@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import orjson
 import pytest
 
+from resolute.api.edge.limits import ConnectionLimits
+from resolute.api.stream.kinds import KINDS
 from resolute.api.stream.limits import StreamLimits
+from resolute.api.stream.ranges import read_ids
 from resolute.eventlog import MemoryEventLog
 from resolute.proto.identity import ProjectCreated
 from resolute.proto.message import Cause
 from resolute.proto.models import ModelVersionRegistered
+from resolute.proto.pool import AgentJoined, AgentLost, Slot
+from tests.integration.api import a_search
 from tests.integration.api.running import PATIENCE_S, Client, Running, running
 
 ALL = {"all": True}
@@ -40,7 +46,7 @@ class Listening:
         self.socket = socket
         self.said: list[dict[str, Any]] = []
 
-    async def subscribe(self, sync_id: str = "first", known: Any = None, **subscribe: Any) -> list[dict[str, Any]]:
+    async def subscribe(self, sync_id: str = "first", known: Any = None, /, **subscribe: Any) -> list[dict[str, Any]]:
         """All messages of the sync."""
         await self.socket.send_json({"sync_id": sync_id, "known": known or {}, "subscribe": subscribe})
         messages = [await self.next()]
@@ -192,6 +198,56 @@ async def test_versions_of_a_model_go_with_it(cluster: Running, someone: Client)
         assert first["seq"] < second["seq"]
         await someone.call("DELETE", "/api/v1/models/digits")
         assert await listener.next() == {"modelversions_deleted": "1-2"}
+
+
+async def test_what_live_messages_come_to_is_what_a_new_client_is_sent(postgres_dsn: str, tmp_path: Path) -> None:
+    """Of a whole search: experiments, trials, tasks, checkpoints and agents."""
+    everything = dict.fromkeys(KINDS, ALL)
+    async with running(postgres_dsn) as cluster:
+        someone = await cluster.nobody.login("determined")
+        async with listening(someone) as listener:
+            found = shown({}, await listener.subscribe(**everything))
+            a_search.keep_files(tmp_path)
+            await a_search.tell(cluster, tmp_path)
+            await cluster.tell(
+                "pool-default", AgentJoined("a", (Slot(0, "cpu"),), "host", "1"), AgentJoined("b", (), "", "")
+            )
+            await cluster.tell("pool-default", AgentLost("b", "gone"))
+            await someone.call("PATCH", "/api/v1/experiments/1", {"name": "renamed"})
+            async with listening(someone) as later:
+                wanted = shown({}, await later.subscribe(**everything))
+            assert {kind for kind, _ in wanted} == {"project", "experiment", "trial", "checkpoint", "task", "agent"}
+            async with asyncio.timeout(PATIENCE_S):
+                while found != wanted:
+                    found = shown(found, [await listener.next()])
+
+
+def shown(before: Mapping[tuple[str, Any], Any], messages: Sequence[dict[str, Any]]) -> dict[tuple[str, Any], Any]:
+    """All objects that a client knows, without their `seq`."""
+    found = dict(before)
+    for (name, value), *_ in (list(message.items()) for message in messages):
+        kind = KINDS.get(name.removesuffix("_deleted"))
+        if kind is None:
+            found[name, value["id"]] = {**value, "seq": 0}
+            continue
+        for id_ in read_ids("", value, numbered=kind.numbered, most=1_000):
+            del found[kind.one, id_]
+    return found
+
+
+async def test_an_open_stream_is_no_idle_connection(postgres_dsn: str) -> None:
+    limits = ConnectionLimits(header_timeout_s=0.3, rate_window_s=0.3, stranger_idle_timeout_s=0.3, idle_timeout_s=0.3)
+    async with running(postgres_dsn, connections=limits) as cluster:
+        someone = await cluster.nobody.login("determined")
+        async with listening(someone) as listener:
+            await listener.subscribe(models=ALL)
+            host, port = cluster.nobody.base.removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            async with asyncio.timeout(PATIENCE_S):
+                assert await reader.read() == b""  # the gateway looked at its connections, and ended the idle one
+            writer.close()
+            model_id = await new_model(someone, "digits")
+            assert (await listener.next())["model"]["id"] == model_id
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,11 @@ class Listener:
         return kind in self._subscribed
 
     def offer(self, changes: Changes) -> None:
+        waited = bool(self._waiting)
         self._waiting.append(changes)
         self._weight += changes.size
         self._news.set()
-        if self._weight > self._fanout.limits.waiting:
+        if waited and self._weight > self._fanout.limits.waiting:  # one event may change any number of objects
             self.close(
                 Closed(AGAIN_LATER, f"too slow: {self._weight} changes wait; connect again, with known and since")
             )
