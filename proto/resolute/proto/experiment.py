@@ -9,6 +9,7 @@ Steps are cumulative batches since the trial's first run. States, outcomes and w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from resolute.proto import streams
@@ -558,6 +559,47 @@ class ArchiveTrial(SearcherCommand):
 class UnarchiveTrial(SearcherCommand):
     experiment_id: int
     trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateUnmanagedTrial(SearcherCommand):
+    """A trial that runs outside of the cluster, in an unmanaged experiment. The reply's data: {"trial_id": int}, of the
+    new trial, or of the one that has this name already."""
+
+    experiment_id: int
+    name: str
+    """The external id that the client gave it, or a UUID."""
+    hparams: Object
+
+
+@dataclass(frozen=True, slots=True)
+class StartUnmanagedTrial(SearcherCommand):
+    """A process outside of the cluster begins a run of the trial. The reply's data: {"run_id": int,
+    "checkpoint": str or null, "steps_completed": int}."""
+
+    experiment_id: int
+    trial_id: int
+    resume: bool = False
+    """Whether the trial may have been started before: then it goes on from its latest checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetUnmanagedTrialState(SearcherCommand):
+    experiment_id: int
+    trial_id: int
+    state: str
+    """RUNNING, PAUSED, COMPLETED, CANCELED or ERROR."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTrialSilent(SearcherCommand):
+    """The process of an unmanaged trial sent no heartbeat for too long."""
+
+    experiment_id: int
+    trial_id: int
+    run_id: int
+    last_heartbeat_at: datetime
+    limit_s: float
 
 
 @dataclass(frozen=True, slots=True)

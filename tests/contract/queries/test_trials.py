@@ -17,7 +17,7 @@ from resolute.api.scope import UNLIMITED, Scope
 from resolute.api.tasks.tables import ALLOCATIONS
 from resolute.api.trials.memory import MemoryTrials
 from resolute.api.trials.messages import SortTrialsBy
-from resolute.api.trials.queries import CheckpointRow, PostgresTrials, TrialQueries, TrialRow
+from resolute.api.trials.queries import CheckpointRow, OutsideRow, PostgresTrials, TrialQueries, TrialRow
 from resolute.api.trials.tables import RUNS, TRIALS, VALIDATIONS, Validation
 from resolute.api.workspaces.projection import PROJECTS, Project
 from tests.contract.queries.filled import in_memory, in_postgres
@@ -54,6 +54,8 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         experiment(2, "job-2", state="PAUSED", project_id=2, smaller_is_better=False, searcher_metric="accuracy"),
         experiment(3, "job-3", state="STOPPING_KILLED"),
         experiment(4, "job-4"),
+        experiment(5, "job-5", unmanaged=True),
+        experiment(6, "job-6", unmanaged=True, state="PAUSED"),
     ),
     TRIALS: (
         trial(1, 1, state="COMPLETED", ended_at=at(90), run_id=2, best_metric=0.25, latest_metric=0.5, restarts=1),
@@ -64,9 +66,19 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         trial(6, 1, run_id=0),
         trial(7, 2, warm_start="some-checkpoint"),
         trial(8, 3),
+        trial(10, 5),
+        trial(11, 5, run_id=2),
+        trial(12, 5, run_id=0),
+        trial(13, 5),
+        trial(14, 6),
         trial(9, 1, state="ERROR", reason="no space left", ended_at=at(10), logs_removed_at=at(99)),
     ),
     RUNS: (
+        run(10, 1, started_at=at(3)),
+        run(11, 1, started_at=at(0), ended_at=at(1)),
+        run(11, 2, started_at=at(4)),
+        run(13, 1, started_at=at(0), ended_at=at(1)),
+        run(14, 1, started_at=at(0)),
         run(1, 1, started_at=at(0), ended_at=at(10)),
         run(1, 2, started_at=at(20), ended_at=at(50)),
         run(2, started_at=at(0)),
@@ -253,3 +265,12 @@ async def test_trials_outside_of_the_scope_are_neither_listed_nor_counted(querie
             Scope(frozenset({workspace_id})), experiment_id, (), SortTrialsBy.ID, descending=False, window=Window()
         )
         assert ([row.id for row in found.rows], found.page.total) == (found_ids, len(found_ids))
+
+
+async def test_a_trial_outside_of_the_cluster_runs_from_the_start_of_its_run_to_the_end(queries: TrialQueries) -> None:
+    phases = [(await one(queries, trial_id)).phase for trial_id in (10, 11, 12, 13, 14)]
+    assert phases == ["RUNNING", "RUNNING", "PAUSED", "PAUSED", "PAUSED"]
+    first, second = OutsideRow(10, 5, 1, at(3)), OutsideRow(11, 5, 2, at(4))
+    assert list(await queries.running_outside(0, 10)) == [first, second]
+    assert list(await queries.running_outside(0, 1)) == [first]
+    assert list(await queries.running_outside(10, 10)) == [second]

@@ -195,9 +195,3 @@ async def test_reports_without_steps_are_in_order_of_time_and_of_no_batch(
         assert [(point["batches"], point["values"]["used"]) for point in metrics["data"]] == [(0, 3), (0, 9)]
         [page] = await results(cluster.user, "/api/v1/trials/metrics/trial_metrics", trialIds=1, group="gpu")
         assert [report["totalBatches"] for report in page["metrics"]] == [0, 0]
-
-
-async def test_an_unmanaged_experiment_is_refused_while_it_could_never_have_a_trial(admin: Client) -> None:
-    body = {"config": a_search.CONFIG, "unmanaged": True}
-    answer = await admin.call("POST", "/api/v1/experiments", body)
-    assert (answer.status, answer.error.startswith("unmanaged: expected false; found true")) == (400, True)

@@ -35,10 +35,7 @@ PEOPLE = {"other", "owner", "admin"}
 OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "OpenAPI31", "Welcome"}
 
 SAID_BY_THE_TASK = {
-    *("ReportTrialMetrics", "ReportTrialTrainingMetrics", "ReportTrialValidationMetrics", "ReportTrialMetricsBatch"),
-    *("PostTaskLogs", "LegacyTaskLogs", "ReportCheckpoint", "RunPrepareForReporting"),
-    *("ReportTrialProgress", "PostTrialRunnerMetadata", "ReportTrialSearcherEarlyExit"),
-    "CompleteTrialSearcherValidation",
+    *("ReportTrialSearcherEarlyExit", "CompleteTrialSearcherValidation"),
     *("AllocationRendezvousInfo", "AllocationAllGather", "PostAllocationAcceleratorData", "AllocationReady"),
     *("PostAllocationProxyAddress", "AllocationWaiting", "AllocationPreemptionSignal", "AckAllocationPreemptionSignal"),
 }
@@ -47,12 +44,19 @@ BY_OWNERS = {
     *("DeleteExperiment", "DeleteCheckpoints", "CheckpointsRemoveFiles", "PutExperimentRetainLogs"),
     *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace", "PutTrialRetainLogs"),
     *("DeleteModel", "DeleteModelVersion"),
+    *("CreateTrial", "PutTrial", "StartTrial", "PatchTrial"),
     *("PostWebhook", "PatchWebhook", "DeleteWebhook", "TestWebhook", "GetWebhookDeliveries"),
     *("ArchiveWorkspace", "UnarchiveWorkspace", "DeleteWorkspace"),
     *("PatchProject", "ArchiveProject", "UnarchiveProject", "DeleteProject", "MoveProject"),
 }
 
-BY_OWNERS_AND_THE_TASK = {"PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"}
+BY_OWNERS_AND_THE_TASK = {
+    *("PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"),
+    *("ReportTrialMetrics", "ReportTrialTrainingMetrics", "ReportTrialValidationMetrics", "ReportTrialMetricsBatch"),
+    *("PostTaskLogs", "LegacyTaskLogs", "ReportCheckpoint", "RunPrepareForReporting"),
+    *("ReportTrialProgress", "PostTrialRunnerMetadata"),
+}
+"""Owners report for trials that run outside of the cluster."""
 
 BY_ADMINISTRATORS = {
     *("GetMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
@@ -74,8 +78,8 @@ READ_BY_MONITORING_SYSTEMS = {"ProcessMetrics", "StateMetrics", "MetricsDiscover
 
 THEIRS = {
     "user": Owned("user", "2"),
-    "task": Owned("task", "task-4"),
-    "allocation": Owned("allocation", "task-4.1"),
+    "task": Owned("task", "task-4", owner_id=2),
+    "allocation": Owned("allocation", "task-4.1", owner_id=2),
     "trial": Owned("trial", "4", owner_id=2),
     "experiment": Owned("experiment", "3", owner_id=2),
     "workspace": Owned("workspace", "3", owner_id=2),

@@ -16,6 +16,7 @@ from resolute.proto.experiment import (
     CompleteOperation,
     ConfirmDeleted,
     ContinueExperiment,
+    CreateUnmanagedTrial,
     DeleteExperiment,
     EditExperiment,
     KillExperiment,
@@ -27,16 +28,27 @@ from resolute.proto.experiment import (
     RemoveLabel,
     ReportEarlyExit,
     ReportLogPolicyMatch,
+    ReportTrialSilent,
     ReportValidation,
     SearcherCommand,
     SetTrialLogRetention,
+    SetUnmanagedTrialState,
+    StartUnmanagedTrial,
     UnarchiveExperiment,
     UnarchiveTrial,
 )
 from resolute.proto.message import Event
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import ExperimentState
-from resolute.search import continuing, reports, trial_archive, trial_logs, trial_metadata, user_commands
+from resolute.search import (
+    continuing,
+    reports,
+    trial_archive,
+    trial_logs,
+    trial_metadata,
+    unmanaged,
+    user_commands,
+)
 from resolute.search.experiment import Experiment
 from resolute.search.operations import TrialIds, with_decisions
 from resolute.search.reports import CloseTrial, CoverTarget
@@ -81,6 +93,8 @@ def _decide(message: SearcherCommand | Notification, experiment: Experiment, ids
             return reports.log_policy_matched(experiment, message)
         case KillTrial():
             return reports.kill_trial(experiment, message, ids)
+        case CreateUnmanagedTrial():
+            return unmanaged.create_trial(experiment, message, ids)
     return _execute(message, experiment)
 
 
@@ -138,6 +152,12 @@ def _execute(command: SearcherCommand, experiment: Experiment) -> list[Event]:
             return trial_logs.set_retention(experiment, command)
         case ChangeTrialMetadata(trial_id=trial_id):
             return trial_metadata.change(experiment.trial(trial_id), command)
+        case StartUnmanagedTrial():
+            return unmanaged.start_trial(experiment, command)
+        case SetUnmanagedTrialState():
+            return unmanaged.set_state(experiment, command)
+        case ReportTrialSilent():
+            return unmanaged.silent(experiment, command)
         case RecordLogRemoved():
             return trial_logs.removed(experiment, command)
     raise NotFound(f"the searcher does not decide {type(command).__name__}")

@@ -53,5 +53,10 @@ def experiment_of(allocation: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def external_stream(external_id: str) -> str:
+    """The stream that says which unmanaged experiment has this external id."""
+    return submission_stream(f"external id {external_id}")
+
+
 def submission_stream(cause_id: str) -> str:
     return streams.SUBMISSION.stream(_bytes(cause_id).hex()[:32])

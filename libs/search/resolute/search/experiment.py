@@ -200,6 +200,8 @@ def _continue(experiment: Experiment, event: ExperimentContinued) -> None:
     experiment.name = event.config.get("name", experiment.name)
     experiment._settings = Settings.of(event.config)
     experiment._method = method_for(experiment.settings, experiment.seed)
+    if experiment.unmanaged:  # no search method decides about its trials
+        return
     for one in experiment.trials.values():
         for past in trial.events_for_new_method(one, goes_on=one.trial_id in event.trials):
             experiment.method.evolve(past)
@@ -225,7 +227,7 @@ def _evolve_trial(experiment: Experiment, trial_id: int, event: TrialEvent) -> N
         case TrialEnded():
             del experiment.open[trial_id]
             experiment.queue.pop(trial_id, None)
-    if isinstance(event, SearchEvent):
+    if isinstance(event, SearchEvent) and not experiment.unmanaged:
         experiment.method.evolve(event)
 
 

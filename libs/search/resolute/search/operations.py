@@ -38,6 +38,8 @@ TrialIds = Iterator[int]
 
 def continue_search(experiment: Experiment, event: SearchEvent, ids: TrialIds) -> list[Event]:
     """`event`, and what follows from it for the search."""
+    if experiment.unmanaged:
+        return [event]
     if is_stopping(experiment.state):
         last = isinstance(event, TrialEnded) and len(experiment.open) == 1
         return [event, *([_ended(experiment)] if last else [])]
@@ -60,7 +62,8 @@ def _progressed(experiment: Experiment) -> list[Event]:
 def with_decisions(experiment: Experiment, events: list[Event]) -> list[Event]:
     """The same events, of which each says what a halving search decided at it. At those about which the search was not
     asked, because the experiment is stopping or because other reports count, it decided nothing."""
-    if experiment.state is ExperimentState.ABSENT or experiment.settings.searcher.name not in HALVING:
+    absent = experiment.state is ExperimentState.ABSENT
+    if absent or experiment.unmanaged or experiment.settings.searcher.name not in HALVING:
         return events
     return [_with_decision(event) if isinstance(event, Report) else event for event in events]
 

@@ -43,7 +43,7 @@ from resolute.proto.states import (
     is_stopping,
     run_outcome,
 )
-from resolute.search import trial
+from resolute.search import trial, unmanaged
 from resolute.search.experiment import Experiment
 from resolute.search.methods.custom import CustomSearch
 from resolute.search.operations import TrialIds, continue_search
@@ -208,6 +208,8 @@ def log_policy_matched(experiment: Experiment, report: ReportLogPolicyMatch) -> 
 
 def kill_trial(experiment: Experiment, command: KillTrial, ids: TrialIds) -> list[Event]:
     one = experiment.trial(command.trial_id)
+    if experiment.unmanaged:
+        raise unmanaged.no_trial_to_kill(one.trial_id)
     if one.trial_id not in experiment.open:
         return []
     return _ending(experiment, trial.stop(one, StopHow.KILL, AfterStop.KILLED, "it was killed"), ids)

@@ -25,7 +25,7 @@ from resolute.proto.pool import JobMoved
 from resolute.proto.queue import JobSetting
 from resolute.proto.states import GONE, RUNNING, StopAs, TrialState, is_finished, is_stopping
 from resolute.proto.states import ExperimentState as State
-from resolute.search import concurrency, derive, trial
+from resolute.search import concurrency, derive, trial, unmanaged
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods.brackets import divide
 from resolute.search.operations import TrialIds, carry_out, stop_all
@@ -69,6 +69,8 @@ def _brackets(config: Object) -> tuple[SearchBracket, ...] | None:
 
 
 def pause(experiment: Experiment) -> list[Event]:
+    if experiment.unmanaged:
+        raise unmanaged.refused("pause", experiment)
     match experiment.state:
         case State.ACTIVE:
             why = "user requested pause"
@@ -81,6 +83,8 @@ def pause(experiment: Experiment) -> list[Event]:
 
 def activate(experiment: Experiment) -> list[Event]:
     """A trial whose last run has not exited yet starts again when that run has."""
+    if experiment.unmanaged:
+        raise unmanaged.refused("activate", experiment)
     match experiment.state:
         case State.PAUSED:
             idle = (one for one in experiment.open.values() if one.trial_id not in experiment.queue)
@@ -98,6 +102,8 @@ def activate(experiment: Experiment) -> list[Event]:
 
 def cancel(experiment: Experiment) -> list[Event]:
     """Has no effect on an experiment that has ended, or is already being canceled or killed."""
+    if experiment.unmanaged and experiment.state not in GONE:
+        return unmanaged.stop(experiment, StopAs.CANCELED, "it was canceled")
     match experiment.state:
         case State.ACTIVE | State.PAUSED | State.STOPPING_COMPLETED | State.STOPPING_ERROR:
             return stop_all(experiment, StopAs.CANCELED, "it was canceled")
@@ -107,6 +113,8 @@ def cancel(experiment: Experiment) -> list[Event]:
 
 
 def kill(experiment: Experiment) -> list[Event]:
+    if experiment.unmanaged and experiment.state not in GONE:
+        return unmanaged.stop(experiment, StopAs.KILLED, "it was killed")
     match experiment.state:
         case State.STOPPING_KILLED:
             return []
@@ -184,7 +192,7 @@ def _relabel(experiment: Experiment, labels: list[str]) -> list[Event]:
 def _leaving(experiment: Experiment, pool: str | None) -> list[Event]:
     """Preempts the runs in another pool; a request that still waits there is withdrawn. The next run of each trial is
     requested in `pool` when the old allocation has exited, so that a trial never has two allocations."""
-    if pool is None or experiment.state is not State.ACTIVE:
+    if pool is None or experiment.state is not State.ACTIVE or experiment.unmanaged:
         return []
     elsewhere = (one for one in experiment.open.values() if one.allocation_id and one.pool != pool)
     return [e for one in elsewhere for e in trial.pause(one, f"it moves to pool {pool}")]

@@ -26,6 +26,7 @@ from resolute.api.logs.queries import QUERIES as LOGS
 from resolute.api.logs.shipping_queries import SHIPPING
 from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.measures.gathering import Gathering
+from resolute.api.measures.heartbeats import Heartbeats
 from resolute.api.measures.logs import LogStore
 from resolute.api.measures.metrics import MetricStore
 from resolute.api.measures.removals import Removals
@@ -102,6 +103,7 @@ class Gateway:
         )
         self.vault = Vault(pool, Keyring(settings.sealing_keys, settings.secret.get_secret_value().encode()))
         self.measured = MetricStore(pool)
+        self.heartbeats = Heartbeats(pool)
         self.logs = LogStore(pool)
         self.log_policies = LogPolicies(self.read, self.ports.of(SHIPPING), context.bus)
         self.log_triggers = LogTriggers(self.read, self.ports.of(WEBHOOKS), context.bus)

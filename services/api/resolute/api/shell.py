@@ -34,6 +34,8 @@ from resolute.api.reactions import NAME
 from resolute.api.settings import ApiSettings, load
 from resolute.api.slices import read_model
 from resolute.api.table import ROUTES
+from resolute.api.trials.queries import QUERIES as TRIALS
+from resolute.api.trials.silence import SilenceWatch
 from resolute.bus import Subscription
 from resolute.eventlog.migrate import migrate
 from resolute.proto.errors import Failed, InvalidConfig, Unavailable, refuse
@@ -121,9 +123,14 @@ def _follow(gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(_sweep(gateway))
     tasks.create_task(gateway.log_removal.keep_to_schedule())
     tasks.create_task(keep_summaries(gateway.pool))
+    tasks.create_task(_silence(gateway).run())
     tasks.create_task(_note_use(gateway))
     tasks.create_task(_carry_over(gateway))
     tasks.create_task(_watch_lag(gateway))
+
+
+def _silence(gateway: Gateway) -> SilenceWatch:
+    return SilenceWatch(gateway.heartbeats, lambda: gateway.ports.of(TRIALS), gateway.context.bus, gateway.context.now)
 
 
 async def _show(gateway: Gateway) -> None:

@@ -42,6 +42,8 @@ def concerns_no_other_service(event: Event) -> bool:
 
 def react(event: Event, experiment: Experiment) -> Ask | None:
     """`experiment` may have moved on since `event`; its names and settings are what is read here."""
+    if experiment.unmanaged and not isinstance(event, ExperimentDeletionRequested):
+        return None  # the scheduler knows nothing of what runs outside of the cluster
     match event:
         case TrialRunRequested():
             return Ask("request", request_allocation(event, experiment))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 from resolute import codec
 from resolute.eventlog import Appended
@@ -15,11 +17,12 @@ from resolute.proto.checkpoint import (
     CheckpointDeletionRequested,
     CheckpointFilesRemoved,
 )
-from resolute.proto.errors import Failed, NotFound, Refused, ResoluteError, Unavailable
+from resolute.proto.errors import Failed, NotFound, Refused, ResoluteError, Unavailable, WrongVersion
 from resolute.proto.experiment import (
     AddLabel,
     ContinueExperiment,
     CreateExperiment,
+    CreateUnmanagedTrial,
     DescribeRun,
     ExperimentContinued,
     ExperimentCreated,
@@ -30,6 +33,7 @@ from resolute.proto.experiment import (
     RemoveLabel,
     ReportValidation,
     SearcherCommand,
+    StartUnmanagedTrial,
     TrialRunRequested,
     TrialStopRequested,
     TrialTargetSet,
@@ -39,7 +43,7 @@ from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import AllocationOutcome, ExperimentState
 from resolute.proto.tasks import DescribeTask, TaskDescription
-from resolute.search import continuing, derive, reports, user_commands
+from resolute.search import continuing, derive, reports, unmanaged, user_commands
 from resolute.search.decide import Notification, decide
 from resolute.search.experiment import Experiment, evolve
 from resolute.search.methods import method_for
@@ -52,6 +56,9 @@ from resolute.service import Aggregates, Context, Follower, Question, Reactions,
 from resolute.whatif.searches.preview import preview
 
 NAME = "searcher"
+
+ATTEMPTS = 10
+"""To take an external id, where several clients ask for it at once."""
 
 
 async def serve(context: Context) -> None:
@@ -102,6 +109,9 @@ class Searcher:
             return Reply(outcome.position, codec.dump(reports.taken(experiment, command)))
         if isinstance(command, AddLabel | RemoveLabel):
             return Reply(outcome.position, {"labels": await self._labels(experiment_id, outcome)})
+        if isinstance(command, CreateUnmanagedTrial | StartUnmanagedTrial):
+            experiment = await self._experiments.state(_stream(experiment_id), at_least=1)
+            return Reply(outcome.position, _trial_of(command, experiment))
         return Reply(position=outcome.position)
 
     async def _labels(self, experiment_id: int, outcome: Appended) -> list[str]:
@@ -195,12 +205,16 @@ class Searcher:
 
     async def _create(self, command: CreateExperiment, cause: Cause) -> Reply:
         method_for(Settings.of(command.config), command.seed)  # refuse a bad search before a number is reserved for it
-        number = await self._number(cause)
+        external_id = command.external_id if command.unmanaged else None
+        number = await (self._number(cause) if external_id is None else self._number_of(external_id, cause))
 
         def create(experiment: Experiment, ids: Draw) -> list[Event]:
             return user_commands.create(command, number, ids) if experiment.state is ExperimentState.ABSENT else []
 
         outcome = await self._execute(number, create, cause)
+        if external_id is not None and not outcome.events:
+            known = await self._experiments.state(_stream(number))
+            return Reply(outcome.position, {"experiment_id": number, "job_id": known.job_id})
         assert outcome.events, f"experiment {number} was there before it was created: its number was given twice"
         created = outcome.events[0].event
         assert isinstance(created, ExperimentCreated), f"experiment {number} begins with {created}"
@@ -241,6 +255,23 @@ class Searcher:
         assert isinstance(first, ExperimentNumbered), f"{stream} begins with {first}"
         return first.experiment_id
 
+    async def _number_of(self, external_id: str, cause: Cause) -> int:
+        """The number of the unmanaged experiment with this external id: of the one that exists, else a new one."""
+        stream = derive.external_stream(external_id)
+        for _ in range(ATTEMPTS):
+            numbered = await self._log.read_stream(stream)
+            latest = numbered[-1].event if numbered else None
+            if isinstance(latest, ExperimentNumbered):
+                known = await self._experiments.state(_stream(latest.experiment_id))
+                if known.state is not ExperimentState.DELETED:
+                    return latest.experiment_id
+            (fresh,) = await self._log.reserve("experiment")
+            with suppress(WrongVersion):  # of two that come at once, one writes first, and both get its number
+                await self._log.append(
+                    stream, [ExperimentNumbered(fresh)], expected_version=len(numbered), cause=cause.then("external")
+                )
+        raise Unavailable(f"the external id {external_id!r} is being taken by many at once")
+
     async def _execute(
         self, experiment_id: int, decide: Callable[[Experiment, Draw], Sequence[Event]], cause: Cause
     ) -> Appended:
@@ -269,6 +300,16 @@ def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, Alloca
         case TrialStopRequested(trial_id=trial_id, allocation_id=allocation) if isinstance(error, NotFound):
             return trial_id, allocation, AllocationOutcome.KILLED
     return None
+
+
+def _trial_of(command: CreateUnmanagedTrial | StartUnmanagedTrial, experiment: Experiment) -> dict[str, Any]:
+    """What the client is answered."""
+    if isinstance(command, CreateUnmanagedTrial):
+        created = unmanaged.trial_named(experiment, command.name)
+        assert created is not None, f"trial {command.name!r} was just created, or was there before"
+        return {"trial_id": created.trial_id}
+    one = experiment.trial(command.trial_id)
+    return {"run_id": one.run_id, "checkpoint": one.checkpoint, "steps_completed": one.steps_completed}
 
 
 def _deciding(message: SearcherCommand | Notification) -> Callable[[Experiment, Draw], Sequence[Event]]:

@@ -12,6 +12,7 @@ from resolute.api.kernel.messages import Empty
 from resolute.api.tasks.runs import run_of
 from resolute.api.trials import lookup
 from resolute.api.trials.lookup_queries import TrialRef
+from resolute.api.trials.outside import check_reporter
 from resolute.proto.checkpoint import AnnounceCheckpoint, CompleteCheckpoint, NoteFilesRemoved
 from resolute.proto.errors import InvalidConfig
 
@@ -19,6 +20,7 @@ from resolute.proto.errors import InvalidConfig
 async def report_checkpoint(call: Call, request: ReportCheckpoint) -> Empty:
     """Announce a checkpoint (STATE_ACTIVE) before its first byte, or complete it after its last."""
     trial = await lookup.trial_of_task(call.gateway, request.body.task_id)
+    check_reporter(call, trial)
     announces = request.body.state is CheckpointState.ACTIVE
     await call.send(_announced(request.body, trial) if announces else _completed(request.body, trial))
     return Empty()

@@ -105,7 +105,10 @@ ROUTES = (
         "POST",
         "/api/v1/checkpoints",
         report_checkpoint,
-        TASK.to("checkpoint.create").about("task", "body.taskId").about("allocation", "body.allocationId"),
+        (TASK | OWNERS)
+        .to("checkpoint.create")
+        .about("task", "body.taskId")
+        .about("allocation", "body.allocationId", optional=True),
         request=ReportCheckpoint,
         response=Empty,
         tag="Internal",

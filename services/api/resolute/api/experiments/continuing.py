@@ -10,7 +10,7 @@ import orjson
 from resolute.api.body_kinds import CONFIGURATION
 from resolute.api.call import Call
 from resolute.api.experiments.admission import check_resources
-from resolute.api.experiments.creating import CREATION, launch_warnings
+from resolute.api.experiments.creating import CREATION, PUTTING, launch_warnings
 from resolute.api.experiments.placing import defaults_at, submitted_of
 from resolute.api.experiments.presenting import experiment_for
 from resolute.api.experiments.projection import CONFIG_PATHS
@@ -72,6 +72,7 @@ def _unmasked(changes: dict[str, Any], current: dict[str, Any]) -> dict[str, Any
 
 SUBMISSIONS = (
     CREATION,
+    PUTTING,
     operation(
         "ContinueExperiment",
         "POST",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -24,6 +25,8 @@ from resolute.api.experiments.submission_messages import (
     CreateExperiment,
     File,
     LaunchWarning,
+    PutExperiment,
+    PutExperimentAnswer,
     Submission,
 )
 from resolute.api.experiments.submission_queries import ProjectRow, SubmittedRow
@@ -65,12 +68,23 @@ class Checked:
 
 async def create_experiment(call: Call, request: CreateExperiment) -> CreatedExperimentAnswer:
     """Submit an experiment: its configuration as YAML, its code as files; or only check them."""
-    submission = request.body
+    return await _submitted(call, request.body)
+
+
+async def put_experiment(call: Call, request: PutExperiment) -> PutExperimentAnswer:
+    """Submit an unmanaged experiment under an external id, or answer the experiment that has this id already."""
+    if not request.body.unmanaged:
+        raise InvalidConfig("unmanaged: expected true; found false. The cluster numbers the experiments that it runs")
+    answer = await _submitted(call, request.body, request.external_experiment_id)
+    return PutExperimentAnswer(config=answer.config, experiment=answer.experiment)
+
+
+async def _submitted(call: Call, submission: Submission, external_id: str | None = None) -> CreatedExperimentAnswer:
     checked = await _checked(call, submission)
     if submission.validate_only:
         experiment = _only_checked(call, checked, submission.config)
     else:
-        experiment = await experiment_for(call, await _created(call, submission, checked))
+        experiment = await experiment_for(call, await _created(call, submission, checked, external_id))
     return CreatedExperimentAnswer(
         config=experiment.config,
         experiment=experiment,
@@ -90,24 +104,21 @@ async def _checked(call: Call, submission: Submission) -> Checked:
     stated = Stated(given, template)
     place = await place_of(call, submission.project_id, stated, parent.project_id if parent else None)
     defaults = replace(defaults_at(call, place, stated), template=template)
-    config = await asyncio.to_thread(parse_experiment, given, defaults)
+    managed = not submission.unmanaged
+    config = await asyncio.to_thread(partial(parse_experiment, given, defaults, managed=managed))
     config, fits = await admitted(config, call)
     project = place.project()
     code = await _code(call, config, submission.model_definition)
-    warnings = await launch_warnings(call, config, fits=fits)
+    warnings = await launch_warnings(call, config, fits=fits) if managed else ()
     without = (without_effect(layer, call.gateway.settings.task_runtime) for layer in (given, template))
-    told = (*dict.fromkeys(chain.from_iterable(without)), *_no_code(config, code, parent))
+    no_code = _no_code(config, code, parent) if managed else ()
+    told = (*dict.fromkeys(chain.from_iterable(without)), *no_code)
     return Checked(config, place, project, parent, code, warnings, told)
 
 
 def _check_supported(submission: Submission) -> None:
     if not submission.config.strip():
         raise InvalidConfig("config: the experiment's configuration, as YAML text, is missing")
-    if submission.unmanaged:
-        raise InvalidConfig(
-            "unmanaged: expected false; found true. Trials that run outside the cluster cannot be made here yet: such "
-            "an experiment would never have one"
-        )
 
 
 async def _parent(call: Call, parent_id: int) -> SubmittedRow | None:
@@ -150,17 +161,20 @@ async def launch_warnings(call: Call, config: ExperimentConfig, *, fits: bool) -
 # ---------------------------------------------------------------- creating
 
 
-async def _created(call: Call, submission: Submission, checked: Checked) -> int:
+async def _created(call: Call, submission: Submission, checked: Checked, external_id: str | None) -> int:
     """The number of the new experiment."""
     vault, before = call.gateway.vault, await _secrets_before(call, checked.parent)
     sealed = await vault.sealed(checked.config.merged, submission.config, call.principal.user_id, before)
-    command = await _command(call, checked, sealed, activate=submission.activate)
+    command = replace(await _command(call, checked, sealed, submission), external_id=external_id)
     async with vault.unless_refused(sealed):
         reply = await call.send(command)
-    return int(reply.data["experiment_id"])
+    experiment_id = int(reply.data["experiment_id"])
+    if submission.unmanaged:  # its external id may name an experiment that the caller may not see
+        await call.check_visible("experiment", str(experiment_id))
+    return experiment_id
 
 
-async def _command(call: Call, checked: Checked, sealed: Sealed, *, activate: bool) -> commands.CreateExperiment:
+async def _command(call: Call, checked: Checked, sealed: Sealed, submission: Submission) -> commands.CreateExperiment:
     config, parent = checked.config, checked.parent
     inherited = parent.model_definition if parent else None
     return commands.CreateExperiment(
@@ -171,10 +185,10 @@ async def _command(call: Call, checked: Checked, sealed: Sealed, *, activate: bo
         owner=call.principal.username,
         project_id=checked.project.id,
         seed=config.experiment_seed,
-        activate=activate,
+        activate=submission.activate and not submission.unmanaged,
+        unmanaged=submission.unmanaged,
         model_definition=await _stored(call, checked.code) if checked.code else inherited,
         parent_id=parent.id if parent else None,
-        external_id=config.merged.get("external_experiment_id"),
         agent_user=await checked.place.agent_user(call),
     )
 
@@ -230,19 +244,35 @@ def _document(value: Any) -> orjson.Fragment:
     return orjson.Fragment(wire.dumps(value))
 
 
+# The project may also be named in the configuration; `placing` looks for it within the scope.
+SUBMITS = (
+    SIGNED_IN.to("experiment.create")
+    .over_scope()
+    .about("project", "body.projectId", optional=True)
+    .about("experiment", "body.parentId", to="experiment.view", optional=True)
+    .about("template", "body.template", to="template.view", optional=True)
+)
+
 CREATION = operation(
     "CreateExperiment",
     "POST",
     "/api/v1/experiments",
     create_experiment,
-    # The project may also be named in the configuration; `placing` looks for it within the scope.
-    SIGNED_IN.to("experiment.create")
-    .over_scope()
-    .about("project", "body.projectId", optional=True)
-    .about("experiment", "body.parentId", to="experiment.view", optional=True)
-    .about("template", "body.template", to="template.view", optional=True),
+    SUBMITS,
     request=CreateExperiment,
     response=CreatedExperimentAnswer,
+    tag="Internal",
+    body=SUBMISSION,
+)
+
+PUTTING = operation(
+    "PutExperiment",
+    "PUT",
+    "/api/v1/experiments/by-external-id/{externalExperimentId}",
+    put_experiment,
+    SUBMITS,
+    request=PutExperiment,
+    response=PutExperimentAnswer,
     tag="Internal",
     body=SUBMISSION,
 )

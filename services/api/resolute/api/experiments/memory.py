@@ -117,6 +117,8 @@ class MemoryExperiments:
     def _phase(self, row: Experiment) -> str:
         if row.state != ExperimentState.ACTIVE:
             return row.state
+        if row.unmanaged:
+            return Phase.RUNNING
         of_it = [one for one in self.tables.all(ALLOCATIONS) if one.experiment_id == row.id and one.ended_at is None]
         return max((PHASES.get(one.state, Phase.QUEUED) for one in of_it), key=list(Phase).index, default=Phase.QUEUED)
 

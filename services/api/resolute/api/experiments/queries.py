@@ -162,7 +162,8 @@ class ExperimentQueries(Protocol):
 
 # What people are shown of an active experiment is how far the furthest of its allocations has come.
 _RUNS = sql_list((AllocationState.RUNNING, AllocationState.TERMINATING))
-PHASE = f"""CASE WHEN e.state <> '{ExperimentState.ACTIVE}' THEN e.state ELSE coalesce((
+PHASE = f"""CASE WHEN e.state <> '{ExperimentState.ACTIVE}' THEN e.state
+    WHEN e.unmanaged THEN '{Phase.RUNNING}' ELSE coalesce((
     SELECT CASE max(CASE WHEN a.state IN {_RUNS} THEN 3 WHEN a.state = '{AllocationState.ASSIGNED}' THEN 2 ELSE 1 END)
            WHEN 3 THEN '{Phase.RUNNING}' WHEN 2 THEN '{Phase.STARTING}' ELSE '{Phase.QUEUED}' END
     FROM read_tasks.allocations a WHERE a.experiment_id = e.id AND a.ended_at IS NULL), '{Phase.QUEUED}') END"""

@@ -7,7 +7,7 @@ from typing import Annotated
 from resolute.api.experiments.messages import Experiment
 from resolute.api.kernel.common import Id, Name
 from resolute.api.kernel.fields import INT64, Flag, Needed, StoredObject, WireEnum, base64_text, items, text, whole
-from resolute.api.kernel.messages import InBody, Input, Message, Request
+from resolute.api.kernel.messages import InBody, InPath, Input, Message, Request
 
 
 class LaunchWarning(WireEnum, wire_name="v1LaunchWarning"):
@@ -40,7 +40,7 @@ class Submission(Input, wire_name="v1CreateExperimentRequest"):
     """Goes before the project that the configuration names."""
     template: Name = ""
     unmanaged: Flag = False
-    """Not supported in this release: true is refused."""
+    """Its trials run outside of the cluster."""
     validate_only: Flag = False
     """The submission is checked, and nothing is made."""
 
@@ -55,6 +55,17 @@ class CreatedExperimentAnswer(Message, wire_name="v1CreateExperimentResponse"):
     config_warnings: tuple[str, ...] = ()
     """Fields of the configuration that have no effect here, and what the entrypoint lacks."""
     warnings: tuple[LaunchWarning, ...] = ()
+
+
+class PutExperiment(Request):
+    external_experiment_id: InPath[Annotated[str, text(200)]]
+    """Unique in the cluster."""
+    body: InBody[Submission]
+
+
+class PutExperimentAnswer(Message, wire_name="v1PutExperimentResponse"):
+    config: StoredObject
+    experiment: Experiment
 
 
 class Continuation(Input, wire_name="v1ContinueExperimentRequest"):

@@ -10,7 +10,7 @@ from resolute.api.logs import messages as m
 from resolute.api.logs.batches import LegacyTaskLogs, PostTaskLogs
 from resolute.api.routing import ADMIN, OWNERS, SIGNED_IN, TASK
 
-SHIP = TASK.to("task.edit")
+SHIP = (TASK | OWNERS).to("task.edit")
 READ = SIGNED_IN.to("experiment.artifacts.view")
 READ_TRIAL, READ_TASK = READ.about("trial", "trialId"), READ.about("task", "taskId")
 

@@ -186,6 +186,7 @@ class MetricStore:
         """Delete up to `limit` of the trial's reports, whose experiment was deleted; answers how many went."""
         with outages():
             await self._pool.execute("DELETE FROM measures.trial_notes WHERE trial_id = $1", trial_id)
+            await self._pool.execute("DELETE FROM measures.heartbeats WHERE trial_id = $1", trial_id)
             await self._pool.execute("DELETE FROM measures.uncounted_reports WHERE trial_id = $1", trial_id)
             await self._pool.execute("DELETE FROM measures.summaries WHERE trial_id = $1", trial_id)
             status: str = await self._pool.execute(DELETE_SOME, trial_id, limit)

@@ -23,6 +23,7 @@ from resolute.api.metrics.reports import Measured, Report
 from resolute.api.tasks.runs import run_of
 from resolute.api.trials import lookup
 from resolute.api.trials.lookup_queries import TrialRef
+from resolute.api.trials.outside import check_reporter
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import ReportValidation, ValidationTaken
 
@@ -65,8 +66,9 @@ async def _store(call: Call, trial_id: int, reports: Sequence[Report], where: st
     """
     trial, now = await lookup.trial(call.gateway, trial_id), call.gateway.context.now()
     rows = [row_from(trial_id, report, now, where.format(n)) for n, report in enumerate(reports)]
-    run_id = _run_that_reports(call)
-    rows = [_of_the_run(row, run_id, where.format(n)) for n, row in enumerate(rows)]
+    check_reporter(call, trial)
+    if (run_id := _run_that_reports(call)) is not None:
+        rows = [_of_the_run(row, run_id, where.format(n)) for n, row in enumerate(rows)]
     validations = [validation_of(row, trial, where.format(n)) for n, row in enumerate(rows)]
     await call.gateway.measured.add(rows, len(call.read.raw))
     stops = [await _announce(call, one) for one in validations if one is not None]
@@ -94,9 +96,9 @@ def row_from(trial_id: int, report: Report, now: datetime, where: str = "") -> M
     )
 
 
-def _run_that_reports(call: Call) -> int:
-    assert call.principal.task is not None, "only tasks report metrics"
-    return run_of(call.principal.task.allocation_id)
+def _run_that_reports(call: Call) -> int | None:
+    """None for a user, who reports for a trial outside of the cluster and names the run."""
+    return None if call.principal.task is None else run_of(call.principal.task.allocation_id)
 
 
 def _of_the_run(row: MetricRow, run_id: int, where: str) -> MetricRow:

@@ -6,9 +6,9 @@ from resolute.api.body_kinds import METRICS
 from resolute.api.kernel.operations import operation, stream
 from resolute.api.metrics import comparing, reading, reporting
 from resolute.api.metrics import messages as m
-from resolute.api.routing import SIGNED_IN, TASK
+from resolute.api.routing import OWNERS, SIGNED_IN, TASK
 
-REPORT = TASK.to("experiment.edit")
+REPORT = (TASK | OWNERS).to("experiment.edit")
 READ = SIGNED_IN.to("experiment.view")
 READ_MANY = READ.about("trial", "query.trialIds")
 API = "/api/v1/trials"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
-from resolute.api.routing import TASK
+from resolute.api.routing import OWNERS, TASK
 
 OWN_TRIAL = TASK.to("experiment.edit").about("trial", "trialId")
 """The task of the trial that the path names."""
+
+REPORTED_TRIAL = (TASK | OWNERS).to("experiment.edit").about("trial", "trialId")
+"""The same, and users for trials that run outside of the cluster: handlers check that (`check_reporter`)."""
 
 
 def run_of(allocation_id: str) -> int:

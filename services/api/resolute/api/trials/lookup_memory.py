@@ -41,4 +41,5 @@ class MemoryTrialLookups:
             storage=config.config.get("checkpoint_storage") or {},
             searcher=experiment.searcher_type,
             time_metric=(config.config.get("searcher") or {}).get("time_metric"),
+            unmanaged=experiment.unmanaged,
         )

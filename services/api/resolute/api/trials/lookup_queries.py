@@ -28,12 +28,14 @@ class TrialRef:
     """The search method's name."""
     time_metric: str | None = None
     """The metric that says how far a trial has come, where the search goes by a time."""
+    unmanaged: bool = False
+    """Whether it runs outside of the cluster, and a user reports for it."""
 
     @property
     def ranked_by(self) -> tuple[str, ...]:
         """The metrics that each validation must have, because the search compares trials by them. To other searches, as
         in Determined, a validation without the searcher's metric is only a measurement."""
-        if self.searcher not in HALVING:
+        if self.searcher not in HALVING or self.unmanaged:
             return ()
         return (self.metric,) if self.time_metric is None else (self.metric, self.time_metric)
 
@@ -53,7 +55,8 @@ class TrialLookups(Protocol):
 
 
 TRIAL = """SELECT t.id, t.experiment_id, t.task_id, e.searcher_metric, e.smaller_is_better,
-    e.searcher_type, f.config #>> '{searcher,time_metric}' AS time_metric, f.config -> 'checkpoint_storage' AS storage
+    e.searcher_type, e.unmanaged, f.config #>> '{searcher,time_metric}' AS time_metric,
+    f.config -> 'checkpoint_storage' AS storage
 FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
 JOIN read_experiments.experiment_configs f ON f.experiment_id = e.id"""
 
@@ -86,6 +89,7 @@ def _ref(row: asyncpg.Record | None) -> TrialRef | None:
         storage=orjson.loads(row["storage"] or "{}"),
         searcher=row["searcher_type"],
         time_metric=row["time_metric"],
+        unmanaged=row["unmanaged"],
     )
 
 

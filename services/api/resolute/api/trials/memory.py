@@ -14,7 +14,7 @@ from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, Phase
 from resolute.api.tasks.tables import ALLOCATIONS
 from resolute.api.trials.messages import SortTrialsBy
-from resolute.api.trials.queries import CheckpointRow, TrialRow
+from resolute.api.trials.queries import CheckpointRow, OutsideRow, TrialRow
 from resolute.api.trials.tables import RUNS, TRIALS, VALIDATIONS, Run, Trial
 from resolute.api.workspaces.projection import PROJECTS
 from resolute.proto.states import STOPPING, CheckpointState, ExperimentState, TrialState, has_files
@@ -57,6 +57,19 @@ class MemoryTrials:
     async def metadata(self, trial_id: int) -> Mapping[str, Any] | None:
         trial = self.tables.get(TRIALS, trial_id)
         return None if trial is None else trial.metadata
+
+    async def running_outside(self, beyond: int, most: int) -> Sequence[OutsideRow]:
+        found = [row for trial in self.tables.all(TRIALS) if trial.id > beyond and (row := self._outside(trial))]
+        return sorted(found, key=lambda row: row.trial_id)[:most]
+
+    def _outside(self, trial: Trial) -> OutsideRow | None:
+        experiment = self.tables.get(EXPERIMENTS, trial.experiment_id)
+        run = self.tables.get(RUNS, trial.id, trial.run_id)
+        if experiment is None or not experiment.unmanaged or experiment.state != ExperimentState.ACTIVE:
+            return None
+        if run is None or run.started_at is None or not _runs(run):
+            return None
+        return OutsideRow(trial.id, trial.experiment_id, trial.run_id, run.started_at)
 
     def _covers(self, scope: Scope, experiment_id: int) -> bool:
         experiment = self.tables.get(EXPERIMENTS, experiment_id)
@@ -111,6 +124,8 @@ class MemoryTrials:
         if experiment.state in (*STOPPING, ExperimentState.PAUSED):
             return experiment.state
         run = self.tables.get(RUNS, trial.id, trial.run_id)
+        if experiment.unmanaged:
+            return Phase.RUNNING if _runs(run) else TrialState.PAUSED
         if (phase := self._phase_of_allocation(run)) is not None:
             return phase
         waits = trial.target_reached and run is not None and run.ended_at is not None
@@ -151,6 +166,10 @@ COLUMNS: Mapping[SortTrialsBy, Callable[[TrialRow], Any]] = {
     SortTrialsBy.CHECKPOINT_SIZE: lambda row: row.checkpoint_bytes,
     SortTrialsBy.LOG_RETENTION_DAYS: lambda row: row.log_retention_days,
 }
+
+
+def _runs(run: Run | None) -> bool:
+    return run is not None and run.started_at is not None and run.ended_at is None
 
 
 def _ran_s(run: Run) -> float:

@@ -64,6 +64,16 @@ class TrialRow:
     """None where the log has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideRow:
+    """A trial that runs outside of the cluster, and its run."""
+
+    trial_id: int
+    experiment_id: int
+    run_id: int
+    started_at: datetime
+
+
 class TrialQueries(Protocol):
     """Lists hold what lies within the scope. They are in the order that is asked for, and by id where that leaves two
     alike; what is missing comes last."""
@@ -91,12 +101,17 @@ class TrialQueries(Protocol):
     async def metadata(self, trial_id: int) -> Mapping[str, Any] | None:
         """None where the log has none, and for a trial that does not exist."""
 
+    async def running_outside(self, beyond: int, most: int) -> Sequence[OutsideRow]:
+        """The trials with an id above `beyond` that run outside of the cluster, the first `most` of them by id."""
+
 
 # ---------------------------------------------------------------- Postgres
 
 PHASE = f"""CASE
     WHEN t.state <> '{TrialState.ACTIVE}' THEN t.state
     WHEN e.state IN {sql_list((*STOPPING, ExperimentState.PAUSED))} THEN e.state
+    WHEN e.unmanaged AND r.ended_at IS NULL AND r.started_at IS NOT NULL THEN '{Phase.RUNNING}'
+    WHEN e.unmanaged THEN '{TrialState.PAUSED}'
     WHEN a.state = '{AllocationState.RUNNING}' THEN '{Phase.RUNNING}'
     WHEN a.state = '{AllocationState.ASSIGNED}' THEN '{Phase.STARTING}'
     WHEN a.state = '{AllocationState.TERMINATING}' THEN '{TrialState.STOPPING_CANCELED}'
@@ -131,6 +146,12 @@ CROSS JOIN LATERAL (
 COUNTED = f"SELECT count(*) {FROM}"
 
 EXPERIMENT = "SELECT experiment_id FROM read_trials.trials WHERE id = $1"
+
+RUNNING_OUTSIDE = f"""SELECT t.id AS trial_id, t.experiment_id, t.run_id, r.started_at
+FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experiment_id
+JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
+WHERE e.unmanaged AND e.state = '{ExperimentState.ACTIVE}' AND t.id > $1
+AND r.started_at IS NOT NULL AND r.ended_at IS NULL ORDER BY t.id LIMIT $2"""
 
 METADATA = "SELECT metadata FROM read_trials.trials WHERE id = $1"
 
@@ -187,6 +208,9 @@ class PostgresTrials:
 
     async def metadata(self, trial_id: int) -> Mapping[str, Any] | None:
         return _document(await self._tables.value(METADATA, trial_id))
+
+    async def running_outside(self, beyond: int, most: int) -> Sequence[OutsideRow]:
+        return [OutsideRow(**row) for row in await self._tables.rows(RUNNING_OUTSIDE, beyond, most)]
 
 
 def _trial(row: asyncpg.Record) -> TrialRow:

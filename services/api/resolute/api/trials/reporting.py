@@ -22,6 +22,7 @@ from resolute.api.trials.messages import (
     RunPrepareForReporting,
     RunStartAnswer,
 )
+from resolute.api.trials.outside import check_reporter
 from resolute.api.trials.queries import QUERIES
 from resolute.api.trials.shown import metadata_of
 from resolute.proto.errors import InvalidConfig
@@ -29,8 +30,12 @@ from resolute.proto.experiment import ChangeTrialMetadata, ReportEarlyExit
 from resolute.proto.states import EarlyExit
 
 
+async def _reported(call: Call, trial_id: int) -> None:
+    check_reporter(call, await lookup.trial(call.gateway, trial_id))
+
+
 async def report_progress(call: Call, request: ReportTrialProgress) -> Empty:
-    await lookup.trial(call.gateway, request.trial_id)
+    await _reported(call, request.trial_id)
     if request.body.progress is None:
         raise InvalidConfig("progress: expected a number from 0 to 1; found None")
     await call.gateway.measured.note(request.trial_id, progress=float(request.body.progress))
@@ -38,7 +43,7 @@ async def report_progress(call: Call, request: ReportTrialProgress) -> Empty:
 
 
 async def post_runner_metadata(call: Call, request: PostTrialRunnerMetadata) -> Empty:
-    await lookup.trial(call.gateway, request.trial_id)
+    await _reported(call, request.trial_id)
     await call.gateway.measured.note(request.trial_id, runner_state=request.body.state)
     return Empty()
 
@@ -77,5 +82,5 @@ async def report_early_exit(call: Call, request: ReportTrialSearcherEarlyExit) -
 
 async def prepare_for_reporting(call: Call, request: RunPrepareForReporting) -> RunStartAnswer:
     """The run has begun to report. Where it keeps its checkpoints is in its configuration already."""
-    await lookup.trial(call.gateway, request.body.run_id)
+    await _reported(call, request.body.run_id)
     return RunStartAnswer()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.operations import operation
 from resolute.api.routing import OWNERS, SIGNED_IN, TASK
-from resolute.api.tasks.runs import OWN_TRIAL
+from resolute.api.tasks.runs import OWN_TRIAL, REPORTED_TRIAL
 from resolute.api.trials import messages as m
-from resolute.api.trials import reading, reporting
+from resolute.api.trials import outside, reading, reporting
+from resolute.api.trials import outside_messages as o
 
 API = "/api/v1"
 VIEW = SIGNED_IN.to("experiment.view")
+OUTSIDE = OWNERS.to("experiment.edit")
+"""For trials that run outside of the cluster."""
 
 ROUTES = (
     operation(
@@ -44,11 +47,51 @@ ROUTES = (
         tag="Experiments",
     ),
     operation(
+        "CreateTrial",
+        "POST",
+        f"{API}/trials",
+        outside.create_trial,
+        OUTSIDE.about("experiment", "body.experimentId"),
+        request=o.CreateTrial,
+        response=o.CreatedTrialAnswer,
+        tag="Internal",
+    ),
+    operation(
+        "PutTrial",
+        "PUT",
+        f"{API}/trials",
+        outside.put_trial,
+        OUTSIDE.about("experiment", "body.createTrialRequest.experimentId"),
+        request=o.PutTrial,
+        response=o.PutTrialAnswer,
+        tag="Internal",
+    ),
+    operation(
+        "StartTrial",
+        "POST",
+        f"{API}/trials/{{trialId}}/start",
+        outside.start_trial,
+        OUTSIDE.about("trial", "trialId"),
+        request=o.StartTrial,
+        response=o.StartedTrialAnswer,
+        tag="Internal",
+    ),
+    operation(
+        "PatchTrial",
+        "PATCH",
+        f"{API}/trials/{{trialId}}",
+        outside.patch_trial,
+        OUTSIDE.about("trial", "trialId"),
+        request=o.PatchTrial,
+        response=o.PatchedTrialAnswer,
+        tag="Internal",
+    ),
+    operation(
         "ReportTrialProgress",
         "POST",
         f"{API}/trials/{{trialId}}/progress",
         reporting.report_progress,
-        OWN_TRIAL,
+        REPORTED_TRIAL,
         request=m.ReportTrialProgress,
         response=Empty,
         tag="Internal",
@@ -58,7 +101,7 @@ ROUTES = (
         "POST",
         f"{API}/trials/{{trialId}}/runner/metadata",
         reporting.post_runner_metadata,
-        OWN_TRIAL,
+        REPORTED_TRIAL,
         request=m.PostTrialRunnerMetadata,
         response=Empty,
         tag="Internal",
@@ -78,7 +121,7 @@ ROUTES = (
         "POST",
         f"{API}/runs/start",
         reporting.prepare_for_reporting,
-        TASK.to("experiment.edit").about("trial", "body.runId"),
+        (TASK | OWNERS).about("trial", "body.runId").to("experiment.edit"),
         request=m.RunPrepareForReporting,
         response=m.RunStartAnswer,
         tag="Internal",
