@@ -588,7 +588,7 @@ class SetUnmanagedTrialState(SearcherCommand):
     experiment_id: int
     trial_id: int
     state: str
-    """RUNNING, PAUSED, COMPLETED, CANCELED or ERROR."""
+    """ACTIVE, PAUSED, COMPLETED, CANCELED or ERROR."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ PATH: Mapping[str, str] = {
     "groupId": "1",
     "modelVersionNum": "1",
     "templateName": "new template",
+    "externalExperimentId": "new experiment",
     "projectId": "-1",
     "key": PLANTED,
 }
@@ -102,6 +103,15 @@ ASSIGNMENTS: tuple[Mapping[str, Any], ...] = (
     {"groupRoleAssignments": [{"groupId": 1, "roleAssignment": VIEWER_THERE}]},
 )
 
+SUBMISSIONS: tuple[Mapping[str, Any], ...] = (
+    {"config": "hidden project by name"},
+    {"config": "own", "projectId": "project"},
+    {"config": "own", "parentId": "experiment"},
+    {"config": "own", "template": "template"},
+    {"config": "own, from a checkpoint"},
+    {"config": "own, from a trial"},
+)
+
 MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     **dict.fromkeys(("AssignRoles", "RemoveAssignments"), ASSIGNMENTS),
     **{
@@ -123,14 +133,8 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     ),
     **{operation: ({"workspaceId": "workspace"},) for operation in ("PostTemplate", "PutTemplate")},
     "PutExperimentsRetainLogs": tuple({**body, "numDays": 1} for body in BULK),
-    "CreateExperiment": (
-        {"config": "hidden project by name"},
-        {"config": "own", "projectId": "project"},
-        {"config": "own", "parentId": "experiment"},
-        {"config": "own", "template": "template"},
-        {"config": "own, from a checkpoint"},
-        {"config": "own, from a trial"},
-    ),
+    "CreateExperiment": SUBMISSIONS,
+    "PutExperiment": tuple({**body, "unmanaged": True} for body in SUBMISSIONS),
 }
 """Bodies of what acts on the caller's scope. A text that is the kind of a thing stands for that thing."""
 

@@ -125,16 +125,16 @@ def test_a_trial_that_was_lost_may_still_report_how_it_ended() -> None:
 
 
 def test_running_is_said_of_a_trial_that_runs_and_of_one_that_comes_back() -> None:
-    story = running().when(said("RUNNING")).then()
-    story.when(said("ERROR")).when(said("RUNNING"))
-    back = story.when(said("ERROR")).when(said("RUNNING"))
+    story = running().when(said("ACTIVE")).then()
+    story.when(said("ERROR")).when(said("ACTIVE"))
+    back = story.when(said("ERROR")).when(said("ACTIVE"))
     back.then_kinds(ExperimentContinued, TrialContinued, TrialRunRequested, TrialRunStarted)
 
 
 def test_a_paused_trial_pauses_its_experiment_and_is_started_again() -> None:
     story = running().when(said("PAUSED")).then_kinds(TrialRunEnded, ExperimentPaused)
     story.when(said("PAUSED")).then()
-    assert story.when(said("RUNNING")).experiment.state == "ACTIVE"
+    assert story.when(said("ACTIVE")).experiment.state == "ACTIVE"
 
 
 def test_a_trial_that_is_only_created_keeps_its_experiment_open() -> None:
@@ -178,4 +178,4 @@ def test_a_managed_experiment_takes_no_trials_from_outside() -> None:
 
 
 def test_a_state_that_no_client_may_set_is_refused() -> None:
-    running().then_refused(said("QUEUED"), InvalidConfig, "state: expected RUNNING")
+    running().then_refused(said("QUEUED"), InvalidConfig, "state: expected one of ACTIVE, PAUSED")

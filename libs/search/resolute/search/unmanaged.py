@@ -30,11 +30,14 @@ from resolute.proto.experiment import (
     TrialRunStarted,
 )
 from resolute.proto.message import Event
-from resolute.proto.states import GONE, AfterStop, End, RunOutcome, StopAs, StopHow, is_finished
+from resolute.proto.states import GONE, AfterStop, End, RunOutcome, StopAs, StopHow, TrialState, is_finished
 from resolute.proto.states import ExperimentState as State
 from resolute.search import derive, trial
 from resolute.search.experiment import Experiment
 from resolute.search.trial import Trial
+
+SETTABLE = (TrialState.ACTIVE, TrialState.PAUSED, *End)
+"""What clients say of a trial."""
 
 RUN_ENDS_AS = {End.COMPLETED: RunOutcome.COMPLETED, End.CANCELED: RunOutcome.KILLED, End.ERROR: RunOutcome.FAILED}
 
@@ -94,18 +97,18 @@ def _started(experiment: Experiment, one: Trial) -> list[Event]:
 
 
 def set_state(experiment: Experiment, command: SetUnmanagedTrialState) -> list[Event]:
-    """The trial's own process says how it stands: RUNNING, PAUSED, or how it ended."""
+    """The trial's own process says how it stands: active, paused, or how it ended."""
     _check(experiment, "change a trial of")
     one = experiment.trial(command.trial_id)
     match command.state:
-        case "RUNNING":
+        case TrialState.ACTIVE:
             return [] if one.allocation_id is not None else _started(experiment, one)
-        case "PAUSED":
+        case TrialState.PAUSED:
             return _paused(experiment, one)
         case End.COMPLETED | End.CANCELED | End.ERROR:
             end = End(command.state)
             return [] if one.state.value == end.value else _ended(experiment, one, end, RUN_ENDS_AS[end], _SAID[end])
-    raise InvalidConfig(f"state: expected RUNNING, PAUSED, COMPLETED, CANCELED or ERROR; found {command.state!r}")
+    raise InvalidConfig(f"state: expected one of {', '.join(SETTABLE)}; found {command.state!r}")
 
 
 _SAID = {

@@ -49,7 +49,7 @@ from resolute.config import (
 )
 from resolute.config.without_effect import without_effect
 from resolute.proto import experiment as commands
-from resolute.proto.errors import InvalidConfig, NotFound
+from resolute.proto.errors import InvalidConfig, NotFound, refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +169,18 @@ async def _created(call: Call, submission: Submission, checked: Checked, externa
     async with vault.unless_refused(sealed):
         reply = await call.send(command)
     experiment_id = int(reply.data["experiment_id"])
-    if submission.unmanaged:  # its external id may name an experiment that the caller may not see
-        await call.check_visible("experiment", str(experiment_id))
+    if external_id is not None:
+        await _check_seen(call, experiment_id, external_id)
     return experiment_id
+
+
+async def _check_seen(call: Call, experiment_id: int, external_id: str) -> None:
+    """Raises Refused where an experiment has this id that the caller may not see."""
+    try:
+        await call.check_visible("experiment", str(experiment_id))
+    except NotFound:
+        what = f"submit an experiment as {external_id!r}"
+        raise refuse(what, "this external id is taken", "choose another one") from None
 
 
 async def _command(call: Call, checked: Checked, sealed: Sealed, submission: Submission) -> commands.CreateExperiment:

@@ -24,18 +24,19 @@ from resolute.api.trials.outside_messages import (
     StartTrial,
 )
 from resolute.api.trials.reading import trial_of
+from resolute.proto import states
 from resolute.proto.errors import Forbidden, InvalidConfig, refuse
 from resolute.proto.experiment import CreateUnmanagedTrial, SetUnmanagedTrialState, StartUnmanagedTrial
 
 EXTERNAL_ID = re.compile(r"[A-Za-z0-9._:@+-]+", re.ASCII)
 
 STATES = {
-    TrialState.ACTIVE: "RUNNING",
-    TrialState.RUNNING: "RUNNING",
-    TrialState.PAUSED: "PAUSED",
-    TrialState.COMPLETED: "COMPLETED",
-    TrialState.CANCELED: "CANCELED",
-    TrialState.ERROR: "ERROR",
+    TrialState.ACTIVE: states.TrialState.ACTIVE,
+    TrialState.RUNNING: states.TrialState.ACTIVE,
+    TrialState.PAUSED: states.TrialState.PAUSED,
+    TrialState.COMPLETED: states.TrialState.COMPLETED,
+    TrialState.CANCELED: states.TrialState.CANCELED,
+    TrialState.ERROR: states.TrialState.ERROR,
 }
 """Those that a client may set, and what they are to the searcher."""
 
