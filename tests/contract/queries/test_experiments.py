@@ -191,8 +191,9 @@ async def test_what_is_not_known_of_an_experiment_is_empty(queries: ExperimentQu
 
 
 async def test_an_active_experiment_is_as_far_as_the_furthest_of_its_allocations(queries: ExperimentQueries) -> None:
+    """The fourth one is unmanaged: it has no allocations, and is active while a trial of it runs."""
     found = await queries.experiments(UNLIMITED, Wanted(), SortExperimentsBy.ID, descending=False, window=Window())
-    assert [row.phase for row in found.rows] == ["STARTING", "PAUSED", "COMPLETED", "QUEUED", "RUNNING"]
+    assert [row.phase for row in found.rows] == ["STARTING", "PAUSED", "COMPLETED", "RUNNING", "RUNNING"]
     assert [row.parent_archived for row in found.rows] == [False, True, False, False, False]
 
 
