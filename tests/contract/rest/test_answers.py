@@ -103,6 +103,8 @@ async def test_what_is_done_answers_what_clients_expect(postgres_dsn: str) -> No
             ("ActivateExperiments", "/api/v1/projects/2/experiments/activate", {"experimentIds": [1], "projectId": 2}),
             ("SearchRuns", "/api/v1/runs", {"sort": "id=desc"}),
             ("SearchExperiments", "/api/v1/experiments-search", {"projectId": 2}),
+            ("ListRPsBoundToWorkspace", "/api/v1/workspaces/1/available-resource-pools", None),
+            ("ListWorkspacesBoundToRP", "/api/v1/resource-pools/default/workspace-bindings", None),
             ("PauseRuns", "/api/v1/runs/pause", {"projectId": 2, "runIds": [1, 99]}),
             ("ResumeRuns", "/api/v1/runs/resume", {"projectId": 2, "runIds": [1]}),
             ("MoveRuns", "/api/v1/runs/move", {"sourceProjectId": 2, "destinationProjectId": 2, "runIds": [1]}),

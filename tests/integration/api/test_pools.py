@@ -195,3 +195,16 @@ async def test_an_experiment_whose_pool_is_gone_is_not_continued_and_stays_as_it
     assert await state(cluster) == "STATE_COMPLETED"
     body = {"id": 1, "overrideConfig": "resources: {resource_pool: other}"}
     assert (await cluster.user.post(CONTINUE, body))["experiment"]["resourcePool"] == "other"
+
+
+async def test_every_workspace_may_use_every_pool(cluster: Whole) -> None:
+    path = "/api/v1/workspaces/1/available-resource-pools"
+    found = await cluster.user.get(path)
+    assert (found["resourcePools"], found["pagination"]["total"]) == (["main", "other"], 2)
+    assert (await cluster.user.get(f"{path}?offset=1&limit=1"))["resourcePools"] == ["other"]
+    missing = await cluster.user.call("GET", "/api/v1/workspaces/99/available-resource-pools")
+    assert (missing.status, missing.error) == (404, "workspace 99 not found")
+    bound = await cluster.user.get("/api/v1/resource-pools/main/workspace-bindings")
+    assert (bound["workspaceIds"], bound["pagination"]["total"]) == ([], 0)
+    unknown = await cluster.user.call("GET", "/api/v1/resource-pools/attic/workspace-bindings")
+    assert (unknown.status, unknown.error) == (404, "resource pool attic not found")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from resolute.api.kernel.common import Limit, Name, Offset, OrderBy, Pagination
+from resolute.api.kernel.common import Id, Limit, Name, Offset, OrderBy, Pagination
 from resolute.api.kernel.fields import Flag, Needed, WireEnum
 from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message, Request
 from resolute.api.pools.cloud_messages import AwsDetail, GcpDetail
@@ -317,3 +317,26 @@ class GetResourcePools(Request):
 class ResourcePoolsAnswer(Message, wire_name="v1GetResourcePoolsResponse"):
     resource_pools: tuple[ResourcePool, ...] = ()
     pagination: Pagination | None
+
+
+class ListRPsBoundToWorkspace(Request):
+    workspace_id: InPath[Id]
+    limit: InQuery[Limit] = 0
+    offset: InQuery[Offset] = 0
+
+
+class AvailablePools(Message, wire_name="v1ListRPsBoundToWorkspaceResponse"):
+    resource_pools: tuple[str, ...] = ()
+    """Their names."""
+    pagination: Pagination | None = None
+
+
+class ListWorkspacesBoundToRP(Request):
+    resource_pool_name: InPath[Name]
+    limit: InQuery[Limit] = 0
+    offset: InQuery[Offset] = 0
+
+
+class BoundWorkspaces(Message, wire_name="v1ListWorkspacesBoundToRPResponse"):
+    workspace_ids: tuple[int, ...] = ()
+    pagination: Pagination | None = None

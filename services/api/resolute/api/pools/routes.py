@@ -8,6 +8,7 @@ from resolute.api.call import Call
 from resolute.api.kernel.common import OrderBy, Pagination
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.paging import Window
+from resolute.api.pools.available import AVAILABLE
 from resolute.api.pools.messages import (
     Agent,
     AgentAnswer,
@@ -173,6 +174,7 @@ SLOT = f"{AGENT}/slots/{{slotId}}"
 TAG = "Cluster"
 
 ROUTES = (
+    *AVAILABLE,
     operation(
         "GetAgents", "GET", "/api/v1/agents", get_agents, VIEW, request=GetAgents, response=AgentsAnswer, tag=TAG
     ),
