@@ -67,7 +67,6 @@ PATH: Mapping[str, str] = {
         "username": "determined",
     },
     "groupId": "1",
-    "resourcePoolName": "default",
     "modelVersionNum": "1",
     "templateName": "new template",
     "externalExperimentId": "new experiment",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from resolute.api.kernel.rows import Projection, Rows, Table
 from resolute.proto import streams
-from resolute.proto.message import Recorded
+from resolute.proto.message import Event, Recorded
 from resolute.proto.tokens import AccessTokenCreated, AccessTokenDescribed, AccessTokenRevoked
 
 
@@ -26,13 +28,30 @@ TOKENS = Table("tokens", Token, key=("id",))
 
 
 def project(recorded: Recorded, rows: Rows) -> None:
-    match recorded.event:
-        case AccessTokenCreated(token_id, user_id, description, created_at, expires_at):
-            rows.put(TOKENS, Token(token_id, user_id, description, created_at, expires_at, False))
-        case AccessTokenDescribed(token_id, description):
-            rows.change(TOKENS, token_id, description=description)
-        case AccessTokenRevoked(token_id):
-            rows.change(TOKENS, token_id, revoked=True)
+    if shows := SHOWS.get(type(recorded.event)):
+        shows(recorded.event, rows)
+
+
+def _created(created: AccessTokenCreated, rows: Rows) -> None:
+    token = Token(
+        created.token_id, created.user_id, created.description, created.created_at, created.expires_at, revoked=False
+    )
+    rows.put(TOKENS, token)
+
+
+def _described(described: AccessTokenDescribed, rows: Rows) -> None:
+    rows.change(TOKENS, described.token_id, description=described.description)
+
+
+def _revoked(revoked: AccessTokenRevoked, rows: Rows) -> None:
+    rows.change(TOKENS, revoked.token_id, revoked=True)
+
+
+SHOWS: Mapping[type[Event], Callable[[Any, Rows], None]] = {
+    AccessTokenCreated: _created,
+    AccessTokenDescribed: _described,
+    AccessTokenRevoked: _revoked,
+}
 
 
 PROJECTION = Projection(
