@@ -119,6 +119,15 @@ async def test_a_new_cluster_has_one_cluster_administrator(admin: Client, user: 
     assert await summary(user) == {}
 
 
+async def test_the_first_role_is_removed_and_assigned_as_any_other(admin: Client) -> None:
+    first = of_user(1, {"name": "ClusterAdmin"})
+    assert (await refused(admin, "POST", ADD, first))[0] == 409
+    await admin.post(REMOVE, first)
+    assert await summary(admin) == {}
+    await admin.post(ADD, first)
+    assert await summary(admin) == {"ClusterAdmin": (True, [])}
+
+
 async def test_a_role_is_given_and_taken_by_name_or_id(admin: Client, user: Client) -> None:
     workspace_id = (await admin.post("/api/v1/workspaces", {"name": "vision"}))["workspace"]["id"]
     number = await group(admin, "vision", 2)
