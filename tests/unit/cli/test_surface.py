@@ -140,6 +140,24 @@ rbac list-users-roles        : ada                                            : 
 rbac list-groups-roles       : vision                                         : rbac:list_groups_roles
 rbac assign-role             : Viewer -w vision -u ada                        : rbac:assign_role
 rbac unassign-role           : Viewer -g vision                               : rbac:unassign_role
+workspace|w                  :                                                : workspace:list_
+workspace|w list|ls          : --sort-by name --order-by desc --json          : workspace:list_
+workspace|w list-projects    : vision --limit 10                              : workspace:list_projects
+workspace|w list-members     : vision --csv                                   : workspace:list_members
+workspace|w create           : vision --agent-uid 7 --default-aux-pool cpu    : workspace:create
+workspace|w describe         : vision --json                                  : workspace:describe
+workspace|w edit             : vision --name images                           : workspace:edit
+workspace|w delete           : vision --yes                                   : workspace:delete
+workspace|w archive          : vision                                         : workspace:archive
+workspace|w unarchive        : vision                                         : workspace:unarchive
+project|p list|ls            : vision --offset 3                              : project:list_
+project|p list-experiments   : vision digits --all                            : project:list_experiments
+project|p create             : vision digits --description d --key DIG        : project:create
+project|p describe           : vision digits -a                               : project:describe
+project|p edit               : vision digits --new_name numbers               : project:edit
+project|p delete             : vision digits --yes                            : project:delete
+project|p archive            : vision digits                                  : project:archive
+project|p unarchive          : vision digits                                  : project:unarchive
 token|tkn create             : ada -e 90 -d nightly --json                    : token:create
 token|tkn describe           : 1 2 --yaml                                     : token:describe
 token|tkn edit               : 1 -d weekly                                    : token:edit

@@ -28,18 +28,26 @@ def list_(args: Namespace) -> None:
         offset=args.offset,
         only_first=args.pages == "1",
     )
+    show_experiments(args, list(found), show_project=args.show_project, as_csv=args.csv)
+
+
+def show_experiments(
+    args: Namespace, found: Sequence[dict[str, Any]], *, show_project: bool = False, as_csv: bool = False
+) -> None:
+    """As the options `--json` and `--all` say."""
     if args.json:
-        output.show_json(list(found))
+        output.show_json(found)
         return
     headers = ["ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended", "Resource Pool"]
-    headers = (["Workspace", "Project"] if args.show_project else []) + headers
+    headers = (["Workspace", "Project"] if show_project else []) + headers
     headers += ["Archived"] if args.all else []
-    output.show_table(headers, [_list_row(each, args) for each in found], as_csv=args.csv)
+    rows = [_list_row(each, show_project=show_project, show_archived=args.all) for each in found]
+    output.show_table(headers, rows, as_csv=as_csv)
 
 
-def _list_row(experiment: dict[str, Any], args: Namespace) -> list[Any]:
-    project = [experiment.get("workspaceName"), experiment.get("projectName")] if args.show_project else []
-    archived = [experiment["archived"]] if args.all else []
+def _list_row(experiment: dict[str, Any], *, show_project: bool, show_archived: bool) -> list[Any]:
+    project = [experiment.get("workspaceName"), experiment.get("projectName")] if show_project else []
+    archived = [experiment["archived"]] if show_archived else []
     return [
         *project,
         experiment["id"],
