@@ -29,6 +29,8 @@ checkpoint|c describe        : u-1                                            : 
 checkpoint|c download        : u-1 -o out -q --mode master                    : checkpoint:download
 checkpoint|c delete          : u-1,u-2 --yes                                  : checkpoint:delete
 checkpoint|c rm              : u-1 --glob *.pt --yes                          : checkpoint:remove_files
+auth list-providers          :                                                : auth:list_providers
+auth login                   : -p okta --headless                             : auth:login
 dev auth-token               :                                                : dev:auth_token
 dev curl|c                   : /api/v1/me -v                                  : dev:curl
 experiment|e move            : 7 vision digits                                : experiment:move
