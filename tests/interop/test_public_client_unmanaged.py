@@ -31,3 +31,20 @@ def test_a_script_outside_reports_and_goes_on_under_the_same_external_ids(public
     first, second = public.python(SCRIPT), public.python(SCRIPT)
     assert first.splitlines()[-2:] == ["from False", "COMPLETED COMPLETED [1, 2, 3] 1"]
     assert second.splitlines()[-2:] == ["from True", "COMPLETED COMPLETED [1, 2, 3] 2"]
+
+
+GUIDE = """
+from determined.experimental import core_v2
+
+core_v2.init(
+    config=core_v2.Config(name="outside", external_experiment_id="mine", external_trial_id="first"),
+    tensorboard_mode=core_v2.TensorboardMode.MANUAL,
+)
+core_v2.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})
+core_v2.close()
+print(client.get_experiment(core_v2.info.trial.experiment_id).list_trials()[0].state.name)
+"""
+
+
+def test_the_example_of_the_guide_completes_its_trial(public: PublicClient) -> None:
+    assert public.python(GUIDE).splitlines()[-1] == "COMPLETED"
