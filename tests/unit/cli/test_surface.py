@@ -32,6 +32,8 @@ checkpoint|c rm              : u-1 --glob *.pt --yes                          : 
 auth list-providers          :                                                : auth:list_providers
 auth login                   : -p okta --headless                             : auth:login
 dev auth-token               :                                                : dev:auth_token
+dev bindings|b call|c        : -y GetMaster a=1                               : bindings:call
+dev bindings|b list|ls       : --show-unusable                                : bindings:list_
 dev curl|c                   : /api/v1/me -v                                  : dev:curl
 experiment|e move            : 7 vision digits                                : experiment:move
 experiment|e download        : 7 -o out --top-n 2 --sort-by loss -q : checkpoint:download_of_experiment

@@ -12,6 +12,32 @@ DEV = Command(
     commands=(
         Command("auth-token", "print the token of the active user", run="dev:auth_token"),
         Command(
+            "bindings",
+            "call operations of the REST API by their names",
+            aliases=("b",),
+            default="list",
+            commands=(
+                Command(
+                    "call",
+                    "call an operation, and print its answer",
+                    run="bindings:call",
+                    aliases=("c",),
+                    args=(
+                        flag("-y", "--auto-confirm", "--yes", help="send what may change something without asking"),
+                        arg("name", help="the operation, as in get_GetMaster or GetMaster"),
+                        arg("args", nargs=REMAINDER, help="its parameters, each as name=value; body=JSON"),
+                    ),
+                ),
+                Command(
+                    "list",
+                    "list the operations of the master",
+                    run="bindings:list_",
+                    aliases=("ls",),
+                    args=(flag("--show-unusable", help="list instead those that cannot be called by this"),),
+                ),
+            ),
+        ),
+        Command(
             "curl",
             "send a request with curl, logged in",
             run="dev:curl",
