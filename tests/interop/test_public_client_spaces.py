@@ -23,6 +23,7 @@ def test_it_keeps_workspaces_and_projects(client: PublicClient, request: pytest.
     name = f"interop {request.node.callspec.params['client']}"
     assert name in client.det("workspace", "create", name)
     assert name in client.det("workspace", "list", "--sort-by", "name", "--order-by", "desc")
+    assert "default" in client.det("workspace", "list-pools", name)
     made = json.loads(client.det("project", "create", name, "digits", "--description", "of people", "--json"))
     assert (made["name"], made["description"]) == ("digits", "of people")
     assert "digits" in client.det("workspace", "list-projects", name)

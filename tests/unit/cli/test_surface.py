@@ -147,6 +147,7 @@ rbac unassign-role           : Viewer -g vision                               : 
 workspace|w                  :                                                : workspace:list_
 workspace|w list|ls          : --sort-by name --order-by desc --json          : workspace:list_
 workspace|w list-projects    : vision --limit 10                              : workspace:list_projects
+workspace|w list-pools       : vision                                         : workspace:list_pools
 workspace|w list-members     : vision --csv                                   : workspace:list_members
 workspace|w create           : vision --agent-uid 7 --default-aux-pool cpu    : workspace:create
 workspace|w describe         : vision --json                                  : workspace:describe

@@ -41,6 +41,13 @@ def list_projects(args: Namespace) -> None:
     places.list_projects(session(args), args)
 
 
+def list_pools(args: Namespace) -> None:
+    opened = session(args)
+    workspace_id = workspace(opened, args.workspace_name)["id"]
+    pools = opened.pages(f"{_path(workspace_id)}/available-resource-pools", "resourcePools")
+    output.show_table(["Workspace", "Available Resource Pools"], [[args.workspace_name, ", ".join(pools)]])
+
+
 def list_members(args: Namespace) -> None:
     opened = session(args)
     workspace_id = workspace(opened, args.workspace_name)["id"]

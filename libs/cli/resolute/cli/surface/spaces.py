@@ -50,6 +50,12 @@ WORKSPACES = Command(
             args=(_WORKSPACE, *_SORTED, JSON),
         ),
         Command(
+            "list-pools",
+            "list the resource pools that a workspace may use",
+            run="workspace:list_pools",
+            args=(_WORKSPACE,),
+        ),
+        Command(
             "list-members",
             "list who holds a role on a workspace",
             run="workspace:list_members",
