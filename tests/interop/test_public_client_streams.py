@@ -33,14 +33,14 @@ until(("first", True))
 made = b.v1PostProjectRequest(name="streamed", workspaceId=home)
 project = b.post_PostProject(session, body=made, workspaceId=home).project.id
 until(("ProjectMsg", "streamed", "UNSPECIFIED"))
-b.post_PostModel(session, body=b.v1PostModelRequest(name="streamed", workspaceId=home))
+model = b.post_PostModel(session, body=b.v1PostModelRequest(name="streamed", workspaceId=home)).model.id
 until(("ModelMsg", "streamed", False))
 b.post_ArchiveModel(session, modelName="streamed")
 until(("ModelMsg", "streamed", True))
 stream.subscribe(sync_id="second", models=_client.ModelSpec(workspace_id=home))
 until(("second", True))
 b.delete_DeleteModel(session, modelName="streamed")
-until(("ModelsDeleted", str(1)))
+until(("ModelsDeleted", str(model)))
 """
 
 

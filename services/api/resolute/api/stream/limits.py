@@ -24,8 +24,8 @@ class StreamLimits(BaseModel):
     """Changes of objects that may wait for one slow listener."""
     subscribe_within_s: float = Field(default=60.0, gt=0)
     """For the first message of a client."""
-    ping_every_s: float = Field(default=30.0, gt=0)
-    """A client that does not answer a ping within half of this time is gone."""
+    probe_after_s: int = Field(default=30, ge=1, le=7_200)
+    """A connection over which nothing came for so long is probed by TCP, and ends where the client's host is gone."""
     check_every_s: float = Field(default=30.0, gt=0)
     """How often the gateway looks whether a listener is still signed in, with the same rights. It also looks as soon as
     events say that they may be others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket as socket_api
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,9 @@ log_ = structlog.get_logger()
 
 AGAIN_AFTER_S = TRUSTED_S + FRESH_S
 
+PROBE_EVERY_S, PROBES = 5, 3
+"""Of a silent connection: the pause between two probes, and how many may stay without an answer."""
+
 REASON_BYTES = 123
 """What a close frame has room for (RFC 6455, 5.5)."""
 
@@ -34,7 +38,6 @@ async def stream_updates(call: Call, request: StreamUpdates) -> web.StreamRespon
     """Live updates over a WebSocket: subscribe to objects, and be sent what changes."""
     streams = call.gateway.streams
     socket = web.WebSocketResponse(
-        heartbeat=streams.limits.ping_every_s,
         max_msg_size=streams.limits.message_bytes,
         timeout=streams.limits.close_within_s,
         compress=False,
@@ -46,12 +49,24 @@ async def stream_updates(call: Call, request: StreamUpdates) -> web.StreamRespon
     try:
         call.forget_body()
         await socket.prepare(call.request)
+        _probe(call.request, streams.limits.probe_after_s)
         closed = await _listened(call, socket, listener)
     finally:
         streams.leave(listener)
     if closed is not None:
         await _close(call.request, socket, closed, streams.limits)
     return socket
+
+
+def _probe(request: web.Request, after_s: int) -> None:
+    """Have TCP notice a host that is gone (RFC 9293, 3.8.4). Pings of WebSocket would show more, but Determined's
+    client ends with an error at the first one."""
+    connection = None if request.transport is None else request.transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket_api.SOL_SOCKET, socket_api.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket_api.IPPROTO_TCP, socket_api.TCP_KEEPIDLE, after_s)
+        connection.setsockopt(socket_api.IPPROTO_TCP, socket_api.TCP_KEEPINTVL, PROBE_EVERY_S)
+        connection.setsockopt(socket_api.IPPROTO_TCP, socket_api.TCP_KEEPCNT, PROBES)
 
 
 async def _listened(call: Call, socket: web.WebSocketResponse, listener: Listener) -> Closed | None:
