@@ -25,9 +25,9 @@ searcher: {name: single, metric: loss, max_length: {batches: 100}}
 """
 
 
-async def login(port: int) -> str:
-    """A session's token, of the user `determined`."""
-    body = {"username": "determined", "password": "", "isHashed": False}
+async def login(port: int, username: str = "determined") -> str:
+    """The token of a new session."""
+    body = {"username": username, "password": "", "isHashed": False}
     return str((await ask(port, "POST", "/api/v1/auth/login", body))["token"])
 
 

@@ -2,6 +2,9 @@
 
 The experiments are told to the log as the services would have told it, and the gateway grows its read model from
 there; metrics are put into their store directly. How fast the read model grew is a figure of its own.
+
+With `--rbac` the gateway has `security.authz.type: rbac`, and the readers are a user who holds the role Editor in the
+one workspace that has the experiments: each read is limited to what this role shows.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import os
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -122,7 +126,9 @@ def reading(path: str, token: str, experiments: int, reader: int) -> Iterator[by
         yield request("GET", path.format(experiment=experiment, trial=experiment * TRIALS_EACH), token)
 
 
-async def measure(experiments: int, seconds: float) -> list[Figure]:
+async def measure(experiments: int, seconds: float, *, rbac: bool) -> list[Figure]:
+    if rbac:
+        os.environ["RESOLUTE_API_AUTHZ"] = '{"type": "rbac"}'
     with servers() as (postgres, nats):
         dsn = postgres.fresh_database()
         log = await PostgresEventLog.open(dsn)
@@ -136,11 +142,23 @@ async def measure(experiments: int, seconds: float) -> list[Figure]:
             await connection.execute(METRICS, experiments * TRIALS_EACH)
             await connection.execute("ANALYZE")
             await connection.close()
-            return figures + await _read_all(served.port, experiments, seconds)
+            token = await (_login_as_editor(served.port) if rbac else login(served.port))
+            return figures + await _read_all(served.port, token, experiments, seconds)
 
 
-async def _read_all(port: int, experiments: int, seconds: float) -> list[Figure]:
-    token = await login(port)
+async def _login_as_editor(port: int) -> str:
+    """The token of a user who may read and change the first workspace, and sees nothing else."""
+    admin = await login(port, "admin")
+    user = await ask(port, "GET", "/api/v1/users/determined/by-username", token=admin)
+    roles = await ask(port, "POST", "/api/v1/roles/search", {"limit": 100}, admin)
+    editor = next(role for role in roles["roles"] if role["name"] == "Editor")  # type: ignore[attr-defined]
+    held = {"role": {"roleId": editor["roleId"]}, "scopeWorkspaceId": 1}
+    assigned = {"userId": user["user"]["id"], "roleAssignment": held}  # type: ignore[index]
+    await ask(port, "POST", "/api/v1/roles/add-assignments", {"userRoleAssignments": [assigned]}, admin)
+    return await login(port)
+
+
+async def _read_all(port: int, token: str, experiments: int, seconds: float) -> list[Figure]:
     found = await ask(port, "GET", "/api/v1/experiments?limit=-2", token=token)
     assert found["pagination"]["total"] == experiments, found  # type: ignore[index]
     figures = []
@@ -164,8 +182,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rbac", action="store_true", help="read as a user with one role in one workspace")
     asked = parser.parse_args()
-    tell("reads", uvloop.run(measure(asked.experiments, asked.seconds)))
+    figures = uvloop.run(measure(asked.experiments, asked.seconds, rbac=asked.rbac))
+    tell("reads_with_rbac" if asked.rbac else "reads", figures)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,10 @@ PATIENCE_S = 60.0
 """How long a test waits for what other tasks bring about. It takes milliseconds, and longer on a busy machine."""
 
 
+LOOKING_EVERY_S = 0.02
+"""How often the gateway looks for events in the log that no bus announced: tests write into the log themselves."""
+
+
 @dataclass
 class Answer:
     status: int
@@ -143,8 +147,9 @@ async def running(
         for _ in list(others):
             await asyncio.wait_for(ready.acquire(), PATIENCE_S)
         gateway = await prepare(context, known, pool)
-        others.append(asyncio.create_task(Follower(gateway.read, log, bus).run()))
-        others.append(asyncio.create_task(Follower(gateway.streams, log, bus).run()))
+        for consumer in (gateway.read, gateway.streams):
+            follower = Follower(consumer, log, bus, check_every_s=LOOKING_EVERY_S)
+            others.append(asyncio.create_task(follower.run()))
         async with listening(gateway) as address, aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
             yield Running(gateway, log, bus, Client(f"http://{address[0]}:{address[1]}", http))
     finally:

@@ -356,13 +356,13 @@ async def test_a_slow_client_is_closed_and_others_do_not_wait_for_it(postgres_ds
             await slow.subscribe(projects=ALL)
             await quick.subscribe(projects=ALL)
             slow.stop_reading()
-            cause = Cause("many", actor="a test")
+            stream = "workspace-directory"
+            version = len(await cluster.log.read_stream(stream))
             for round_ in range(40):
-                stream = "workspace-directory"
-                version = len(await cluster.log.read_stream(stream))
                 made = [ProjectCreated(1000 + round_ * 20 + n, 1, f"p{round_}-{n}", "x" * 20_000, 2) for n in range(20)]
                 cause = Cause(f"many-{round_}", actor="a test")
                 await cluster.log.append(stream, made, expected_version=version, cause=cause)
+                version += len(made)
                 found = [(await quick.next())["project"]["id"] for _ in made]
                 assert found == [one.project_id for one in made]
             async with asyncio.timeout(PATIENCE_S):

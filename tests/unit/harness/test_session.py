@@ -70,7 +70,7 @@ def test_a_session_that_stays_unknown_is_told_so_in_the_end(
     master: Master, session: api.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session.get("/api/v1/me")
-    monkeypatch.setattr("determined.common.api._session.READMISSION_S", 4.0)
+    monkeypatch.setattr(session, "_readmission_s", 4.0)
     master.statuses = [401] * 1000
     with pytest.raises(api.errors.UnauthenticatedException):
         session.get("/api/v1/me")
