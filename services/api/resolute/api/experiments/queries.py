@@ -11,6 +11,7 @@ import asyncpg
 
 from resolute.api.experiments.messages import SortExperimentsBy
 from resolute.api.experiments.projection import WORKSPACE_OF_PROJECT
+from resolute.api.kernel.building import by_name
 from resolute.api.kernel.listing import Where, listed_by_key, ordering, pattern
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
@@ -75,6 +76,9 @@ class ExperimentRow:
     parent_archived: bool
     trial_ids: tuple[int, ...] = ()
     """Rows of lists have none."""
+
+
+EXPERIMENT = by_name(ExperimentRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +305,7 @@ class PostgresExperiments:
 def _row(row: asyncpg.Record, trial_ids: Sequence[int] = ()) -> ExperimentRow:
     columns: dict[str, Any] = dict(row)
     columns["labels"], columns["trial_ids"] = tuple(row["labels"]), tuple(trial_ids)
-    return ExperimentRow(**columns)
+    return EXPERIMENT(columns)
 
 
 def _in_project(scope: Scope, project_id: int) -> Where:

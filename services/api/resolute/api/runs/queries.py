@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import asyncpg
 import orjson
 
+from resolute.api.kernel.building import by_name
 from resolute.api.kernel.listing import Where
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
@@ -76,6 +77,9 @@ class RunRow:
     parent_id: int | None
     metrics: Mapping[str, Mapping[str, Any]]
     """By group and name."""
+
+
+RUN = by_name(RunRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +347,8 @@ def _run(row: asyncpg.Record, metrics: Mapping[str, Mapping[str, Any]]) -> RunRo
     columns: dict[str, Any] = dict(row)
     columns["labels"], columns["hparams"] = tuple(row["labels"]), orjson.loads(row["hparams"])
     columns["metadata"] = None if row["metadata"] is None else orjson.loads(row["metadata"])
-    return RunRow(**columns, metrics=metrics)
+    columns["metrics"] = metrics
+    return RUN(columns)
 
 
 QUERIES: Port[RunQueries] = Port(PostgresRuns)
