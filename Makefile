@@ -7,7 +7,8 @@ INSTALLED := $(VENV)/.installed
 SOURCES := proto libs services tests bench
 SEED ?= 1
 # Tests run side by side in so many processes; 1: one after the other. tests/side_by_side.py says what is kept apart.
-WORKERS ?= 1
+# Three keep two cores busy, for most integration tests wait rather than work.
+WORKERS ?= 3
 SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder)
 DEV := .resolute/dev
 
@@ -49,7 +50,7 @@ format: venv            ## put imports and lines in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: venv              ## unit, property, contract, simulation and integration; make test WORKERS=2: side by side
+test: venv              ## unit, property, contract, simulation and integration, three side by side; WORKERS=1: in turn
 	$(BIN)/pytest tests --ignore tests/interop --ignore tests/browser --arrows --costs $(SIDE_BY_SIDE)
 
 coverage: venv          ## the lines and branches of the sources that tests reach; make coverage TESTS=tests: by all of them

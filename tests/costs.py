@@ -19,6 +19,8 @@ SHOWN = 25
 """So many lines each table has."""
 LEAST_S = 0.5
 """What takes less is not shown."""
+FOLDERS_DEEP = 3
+"""Costs of folders are added up to this depth: `tests/integration/api`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,14 @@ class Costs:
 
 
 def report(tests: Mapping[str, Cost]) -> Iterator[str]:
-    files: dict[str, Cost] = defaultdict(Cost)
+    files, folders = defaultdict[str, Cost](Cost), defaultdict[str, Cost](Cost)
     for name, cost in tests.items():
-        files[name.partition("::")[0]] += cost
+        file = name.partition("::")[0]
+        files[file] += cost
+        folders["/".join(file.split("/")[:-1][:FOLDERS_DEEP])] += cost
     whole = sum(tests.values(), Cost())
     yield f"{len(tests)} tests in {len(files)} files took {whole.time_s:.0f} s, with {whole.work_s:.0f} s of work"
+    yield from table("slowest folders", folders.items())
     yield from table("slowest files", files.items())
     yield from table("slowest tests", tests.items())
 

@@ -44,20 +44,21 @@ def test_after_the_last_port_the_first_one_comes_again(tmp_path: Path) -> None:
     assert ports.LOWEST <= ports.free_port(counter) < ports.BEYOND - ports.STEP
 
 
-def test_the_table_of_costs_begins_with_the_slowest_and_adds_up_files() -> None:
+def test_the_tables_of_costs_begin_with_the_slowest_and_add_up_files_and_folders() -> None:
     spent = {
-        "a.py::one": Cost(2, 1),
-        "a.py::two[1]": Cost(3, 1),
-        "b.py::three": Cost(4, 4),
-        "b.py::quick": Cost(0.1, 0),
+        "t/unit/a.py::one": Cost(2, 1),
+        "t/unit/a.py::two[1]": Cost(3, 1),
+        "t/b.py::three": Cost(4, 4),
+        "t/b.py::quick": Cost(0.1, 0),
     }
     first, *lines = costs.report(spent)
     assert first == "4 tests in 2 files took 9 s, with 6 s of work"
     assert [line.split()[-1] for line in lines] == [
-        *("files", "a.py", "b.py"),
-        *("tests", "b.py::three", "a.py::two[1]", "a.py::one"),
+        *("folders", "t/unit", "t"),
+        *("files", "t/unit/a.py", "t/b.py"),
+        *("tests", "t/b.py::three", "t/unit/a.py::two[1]", "t/unit/a.py::one"),
     ]
-    assert lines[1].split() == ["5.0", "s", "2.0", "s", "a.py"]
+    assert lines[1].split() == ["5.0", "s", "2.0", "s", "t/unit"]
 
 
 @dataclass(frozen=True)
