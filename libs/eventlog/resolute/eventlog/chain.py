@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a stream ends: its version, and the hash its next event will carry."""
+    """The end of a stream: its version, and the hash that its next event will carry."""
 
     version: int
     hash: str
@@ -45,7 +45,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A place where the log is not what was written."""
+    """A place where the log differs from what was written."""
 
     position: int
     stream: str

@@ -107,7 +107,8 @@ def aside(where: Where, *, as_json: bool = False, say: Say = print) -> int:
 
 
 def retry(dsn: str, consumer: str, position: int, *, say: Say = print) -> int:
-    """Let a service handle once more an event that it set aside. Raises NotFound when it did not set that one aside."""
+    """Ask the service `consumer` to handle an event again that it had set aside. Raises NotFound when that service did
+    not set the event aside."""
 
     async def run(log: PostgresEventLog) -> int:
         if not await log.ask_again(consumer, position):

@@ -26,7 +26,7 @@ def for_people(row: Row) -> str:
 
 
 def aside_for_people(one: Aside) -> str:
-    """When, who could not handle it, which event, and what stood in the way: one line."""
+    """One line: the time, the consumer, the event that it could not handle, and the error."""
     event = f"{one.stream}@{one.version} {one.type}" if one.stream else "an event that is not there"
     again = f" (to be handled once more, as asked {instant(one.again_at)})" if one.again_at else ""
     return f"{instant(one.noted_at)} {one.consumer} could not handle {one.position} ({event}): {one.error}{again}"
@@ -41,7 +41,7 @@ def instant(at: datetime) -> str:
 
 
 def _in_order(type_name: str, names: Iterable[str]) -> list[str]:
-    """Fields as the event's class declares them, since Postgres sorts its keys; those it does not know go last."""
+    """The field names in the order of the event's class, since Postgres sorts keys; unknown fields come last."""
     kind = EVENTS.get(type_name)
     places: dict[str, int] = (
         {field.name: place for place, field in enumerate(fields(kind))} if is_dataclass(kind) else {}

@@ -22,17 +22,17 @@ from resolute.proto.errors import InvalidConfig, ResoluteError, Unavailable
 from resolute.proto.message import Cause, Event, Recorded
 
 BATCH_EVENTS = 2000
-"""A batch takes no further caller once it holds this many events."""
+"""No further append is added to a batch that has at least this many events."""
 
 Send = Callable[..., Awaitable[Sequence[Any]]]
-"""Runs `eventlog.append` with these arguments, through outages if it can; answers a row per caller."""
+"""Runs `eventlog.append` with these arguments, again after an outage; returns a row for each append of the batch."""
 
 FindCause = Callable[[str, str], Awaitable[list[Recorded]]]
-"""What was written to a stream under a cause."""
+"""Returns the events that were written to a stream under a cause."""
 
 
 class GroupCommit:
-    """Gathers appends, sends them batch by batch, and gives every caller the outcome of its append."""
+    """Gathers the appends of a process, sends them batch by batch, and gives every caller the outcome of its append."""
 
     def __init__(self, send: Send, find_cause: FindCause, committed: Callable[[list[Columns]], None]) -> None:
         """`committed` is given the rows of every batch that is durable."""

@@ -18,7 +18,7 @@ class Appended:
     events: tuple[Recorded, ...]
     """Equal to what a reader will get, including the order of the keys of a document."""
     repeated: bool = False
-    """The same cause had been written before: `events` are those written then, and none was added."""
+    """The same cause had been written before: `events` are those that were written then, and no event was added."""
 
     @property
     def position(self) -> int:
@@ -32,7 +32,7 @@ class Snapshot:
     stream: str
     version: int
     schema: str
-    """Names the code that folded it; another schema is ignored."""
+    """Names the code that made the state. A snapshot of another schema is ignored."""
     state: bytes
 
 
@@ -45,24 +45,24 @@ class Aside:
     error: str
     noted_at: datetime
     again_at: datetime | None = None
-    """When a person asked that it be handled once more, and that has not happened yet."""
+    """When a person asked that the event be handled again; None when it was not asked, or has been handled since."""
     stream: str | None = None
-    """Where the event is; None when the log has none at this position."""
+    """The stream of the event; None when the log has no event at this position."""
     version: int | None = None
     type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which events to look for: those for which everything holds that is given here."""
+    """A search for events. An event is found when it meets every condition that is given; empty ones are ignored."""
 
     after: int = 0
-    """Only events of later positions."""
+    """Only events at later positions."""
     stream: str = ""
     caused_by: str = ""
     types: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
-    """Fields of an event's data, one of which has one of `values`. Such a search walks the whole log."""
+    """Names of fields: at least one of them must have one of `values`. Such a search reads the whole log."""
     values: tuple[str, ...] = ()
 
 
@@ -97,8 +97,9 @@ class EventLog(Protocol):
         ...
 
     async def read_next(self, after: int, limit: int = 1000) -> list[Recorded]:
-        """As `read_all`, but where there are such events, it may answer only the first of them: for readers that go on
-        until there is nothing left. Events that this process has just appended are often still in its memory."""
+        """As `read_all`, but may return fewer events than there are; an empty list still means that there are none.
+        For readers that call this until the list is empty. Events that this process has just appended are usually
+        returned from its memory, without a query."""
         ...
 
     async def find(self, sought: Sought, limit: int) -> list[Row]:
@@ -122,11 +123,11 @@ class EventLog(Protocol):
     async def save_snapshot(self, snapshot: Snapshot) -> None: ...
 
     async def load_position(self, consumer: str) -> int:
-        """Up to where `consumer` has handled the log; 0 at first."""
+        """The position up to which `consumer` has handled the log; 0 at first."""
         ...
 
     async def save_position(self, consumer: str, position: int) -> None:
-        """Never moves backwards."""
+        """Save the position of `consumer`. A position below the saved one is ignored."""
         ...
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:
@@ -138,20 +139,21 @@ class EventLog(Protocol):
         ...
 
     async def ask_again(self, consumer: str, position: int) -> bool:
-        """Let `consumer` handle the event at `position` once more; False when that event was not set aside."""
+        """Ask `consumer` to handle the event at `position` again; False when the event was not set aside."""
         ...
 
     async def asked_again(self, consumer: str) -> list[int]:
-        """The positions of the events that `consumer` has to handle once more."""
+        """The positions of the events that `consumer` was asked to handle again."""
         ...
 
     async def settle(self, consumer: str, position: int) -> None:
-        """Delete the note: the event has been handled."""
+        """Delete the note of `set_aside`: the event has been handled."""
         ...
 
     async def begin_attempt(self, consumer: str, position: int, run: str) -> int:
-        """Note durably that `run`, one start of a process, begins to handle the event at `position`; returns how many
-        other runs began and did not finish. Notes of earlier positions are deleted."""
+        """Note durably that `run` begins to handle the event at `position`; returns how many other runs began it and
+        did not finish. A run is the life of one process, from its start to its end. Notes of earlier positions are
+        deleted."""
         ...
 
     async def forget_attempts(self, consumer: str, position: int, run: str | None = None) -> None:
@@ -163,7 +165,7 @@ class EventLog(Protocol):
         ...
 
     async def verify(self) -> Break | None:
-        """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
+        """Check the whole hash chain; returns the first place where the log differs from what was written, or None."""
         ...
 
     async def close(self) -> None: ...

@@ -96,7 +96,6 @@ class MemoryEventLog:
         return recorded
 
     async def verify(self) -> Break | None:
-        """Walk the whole hash chain; answers the first place where the log is not what was written, or None."""
         walked: dict[str, Head] = {}
         return follow(self.rows, walked) or compare_heads(walked, self._heads)
 
@@ -153,7 +152,7 @@ class MemoryEventLog:
 
     @property
     def aside(self) -> list[tuple[str, int, str]]:
-        """What was set aside: by whom, at which position, and why."""
+        """The events that were set aside: the consumer, the position, and the error."""
         return [(one.consumer, one.position, one.error) for one in self._asides.values()]
 
     async def set_aside(self, consumer: str, position: int, error: str) -> None:

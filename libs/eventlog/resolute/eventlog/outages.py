@@ -53,10 +53,10 @@ def classified(error: BaseException) -> ResoluteError | None:
 
 
 async def patiently(work: Callable[[], Awaitable[T]], patience_s: float, attempt_s: float) -> T:
-    """What `work` answers; it is tried again through an outage, with growing pauses, for `patience_s`.
+    """Returns the result of `work`. During an outage `work` is tried again, with growing pauses, for `patience_s`.
 
-    No attempt takes longer than `attempt_s`. Only for work that may be done twice. Raises Unavailable when patience
-    ends, and InvalidConfig at once for a value that the database cannot hold.
+    An attempt is cancelled after `attempt_s`. Only for work that may be done twice. Raises Unavailable when the outage
+    lasts longer, and InvalidConfig at once for a value that the database cannot hold.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience_s

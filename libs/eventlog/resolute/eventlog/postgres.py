@@ -1,4 +1,4 @@
-"""The event log on Postgres: what every cluster runs on."""
+"""The event log on Postgres, which every cluster uses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]
 
 
 class PostgresEventLog:
-    """See `EventLog` for its promises; `open` makes one.
+    """The `EventLog` of clusters, made by `open`. It owns a pool of connections for reading, one connection for
+    appending, and one that listens for appends of other processes.
 
     During an outage of Postgres, calls wait for up to `patience_s` and then raise Unavailable.
     """
@@ -83,8 +84,8 @@ class PostgresEventLog:
         """Connect to the database at `dsn` and bring the log's schema up to date, unless `migrating` is off.
 
         `attempt_s`: how long one statement may take before Postgres counts as away. `readers`: how many reads may run
-        at once. Raises Unavailable when there is no database, Refused when a newer
-        release has written there.
+        at once. Raises Unavailable when there is no database, InvalidConfig when `dsn` is wrong, and Refused when a
+        newer release has changed the schema so that this one cannot use it.
         """
         try:
             if migrating:
@@ -239,7 +240,7 @@ class PostgresEventLog:
     # ---------------------------------------------------------------- the hash chain
 
     async def rows(self, after: int = 0, batch: int = 2000) -> AsyncIterator[list[Row]]:
-        """The log undecoded, from `after` on, in batches."""
+        """The events after position `after`, undecoded, in batches."""
         while found := await self._fetch(READ["read_all"], after, batch):
             rows = [row_from(columns) for columns in found]
             after = rows[-1].position
@@ -288,7 +289,7 @@ class PostgresEventLog:
 
 
 class Writer:
-    """One connection for appending, made when it is first needed, and again after it broke."""
+    """The connection for appending. It is opened when it is first needed, and again after it broke."""
 
     def __init__(self, dsn: str, patience_s: float, attempt_s: float) -> None:
         self._dsn, self._patience_s, self._attempt_s = dsn, patience_s, attempt_s
@@ -327,5 +328,5 @@ async def _connect(dsn: str, session: dict[str, str]) -> asyncpg.Connection:
 
 
 async def _all_recorded(rows: Sequence[Any]) -> list[Recorded]:
-    """Decoded, in steps: a page of 1,000 events takes up to 0.1 s."""
+    """Decodes in steps, between which other work of the event loop runs: a page of 1,000 events takes up to 0.1 s."""
     return [recorded_from(row) async for part in in_steps(rows) for row in part]

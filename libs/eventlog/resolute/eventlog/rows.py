@@ -1,4 +1,4 @@
-"""From the log's rows to recorded events, and from events to what is stored."""
+"""Rows of the database decoded to recorded events, and events encoded for the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from resolute.proto.errors import InvalidConfig, Unavailable
 from resolute.proto.message import Cause, Event, Recorded
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""In JSON: an escaped NUL, and not an escaped backslash before a plain u0000."""
+"""Matches an escaped NUL in JSON, but not an escaped backslash that the plain text `u0000` follows."""
 
 
 class Unreadable(Unavailable):
@@ -44,7 +44,7 @@ def row_from(columns: Iterable[Any]) -> Row:
 
 
 def encode(events: Iterable[Event]) -> list[tuple[codec.Encoded, Event]]:
-    """Events as they are stored, each with the event that a reader will decode from that.
+    """Events as they are stored, each with the event that a reader will decode from the stored text.
 
     Raises Undecodable for an event that could not be read back: the log is append-only, so it must not be written.
     """
@@ -58,7 +58,11 @@ def _decoded(encoded: codec.Encoded) -> Event:
 
 
 def check_names(stream: str, cause: Cause) -> None:
-    """Names are single lines: a newline would blur the hash chain, and Postgres holds no NUL."""
+    """Raises InvalidConfig for an empty name, or for one with unprintable characters.
+
+    The hash chain joins names by newlines: with a newline inside a name, two different events could have the same hash.
+    Postgres stores no NUL.
+    """
     names = f"{stream}{cause.id}{cause.actor}{cause.correlation_id}{cause.traceparent}"
     if stream and cause.id and names.isprintable():
         return

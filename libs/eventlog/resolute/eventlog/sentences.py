@@ -1,4 +1,4 @@
-"""Events as sentences, for the person whose trial they are about."""
+"""Events as sentences, for the person who looks after a trial or an experiment."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Say = Callable[[Data], str]
 
 
 def sentence(row: Row, data: Data) -> str:
-    """What `row` records: by `WORDS`, or by the sentence of the event's class. Any other event is shown by its name and
-    its fields."""
+    """The event as a sentence: from `WORDS`, or from the template of the event's class. An event without either is
+    shown by its name and its fields."""
     say = WORDS.get(row.type) or _own_words(row.type)
     try:
         return say(data) if say is not None else _plainly(row, data)
@@ -51,7 +51,7 @@ def _slots(count: int) -> str:
 
 
 def _stop(data: Data) -> str:
-    how = "told to stop at once" if data["how"] == StopHow.KILL else "asked to save and give its slots back"
+    how = "ordered to stop at once" if data["how"] == StopHow.KILL else "asked to save and give its slots back"
     then = {
         AfterStop.PAUSED: "to go on later",
         AfterStop.WAITING: "until the search wants more of it",
@@ -151,7 +151,7 @@ WORDS: Mapping[str, Say] = {
     "ExperimentActivated": lambda d: "the experiment was activated",
     "ExperimentContinued": lambda d: "the experiment was continued",
     "ExperimentPaused": lambda d: "the experiment was paused",
-    "ExperimentStopping": lambda d: f"the experiment was told to end {d['outcome']}{_because(d['reason'])}",
+    "ExperimentStopping": lambda d: f"the experiment began to end {d['outcome']}{_because(d['reason'])}",
     "ExperimentEnded": lambda d: f"the experiment ended {d['outcome']}{_because(d['reason'])}",
     "ExperimentEdited": lambda d: f"the experiment was edited: {_changes(d)}",
     "ExperimentDeletionRequested": lambda d: "the experiment's deletion was asked for",

@@ -1,9 +1,10 @@
-"""Why something is as it is: the recorded event that made it so, and the chain of decisions that led there.
+"""Explains why a trial, an experiment or another thing is in its state: finds the event that brought it there, and the
+chain of earlier decisions.
 
-Events name the message they were caused by (`evt-118/preempt` is a reaction to the event at 118) and are appended
-together with the events that they follow from. Where an event reports something from outside, such as the exit of a
-task that was ordered to stop, this module finds the earlier event that it answers by the fields which both have. Every
-link of the chain is an event of the log.
+An event names the message that caused it: `evt-118/preempt` is a reaction to the event at position 118. Events of one
+decision are appended together. Some events report something from outside, such as the exit of a task that was ordered
+to stop; for these, this module finds the earlier event by the fields that both have. Every link of the chain is an
+event of the log.
 """
 
 from __future__ import annotations
@@ -50,22 +51,22 @@ class Fact:
 
 
 class History(Protocol):
-    """The log, as far as an explanation looks into it."""
+    """The queries on the log that an explanation needs. All answers are in the order of the log."""
 
     async def at(self, position: int) -> Fact | None: ...
 
     async def append_of(self, fact: Fact) -> Sequence[Fact]:
-        """Everything that was appended together with it, in order."""
+        """The events that were appended together with `fact`, itself included."""
         ...
 
     async def mentioning(self, field: str, *values: str) -> Sequence[Fact]:
-        """Every event with one of `values` in this field of its data, in order."""
+        """Every event with one of `values` in this field of its data."""
         ...
 
     async def stream(self, name: str) -> Sequence[Fact]: ...
 
     async def of_types(self, stream: str, *types: str) -> Sequence[Fact]:
-        """Of a stream, the events of these types, in order."""
+        """The events of these types in one stream."""
         ...
 
 
@@ -73,15 +74,15 @@ class History(Protocol):
 class Answer:
     question: str
     fact: Fact
-    """What made it so."""
+    """The event that answers the question."""
     chain: Sequence[Fact]
-    """What led to it, in the order of the log; the answer itself is the last of them."""
+    """The events that led to `fact`, in the order of the log; `fact` is the last of them."""
     because: Mapping[int, Sequence[int]]
-    """By position: the positions of what led to it directly."""
+    """By position of an event in `chain`: the positions of its direct causes."""
     otherwise: Fact | None = None
-    """What it has become since, when that is not what was asked about."""
+    """The latest event that answers one of the other questions: the thing may have changed its state since `fact`."""
     line: Fact | None = None
-    """Of an allocation that waits in line: the reason last recorded for the first of that line."""
+    """For an allocation that waits in line: the event with the reason of the first allocation of that line."""
 
 
 # ---------------------------------------------------------------- what is asked
@@ -93,7 +94,7 @@ QUESTIONS: Mapping[str, Sequence[str]] = {
     "runs": ("runs", "running", "started", "placed"),
     "deleted": ("deleted", "gone", "removed"),
 }
-"""The ways to ask, by the question that is meant."""
+"""By question: the words that ask it."""
 
 _RUN = {
     "stopped": (
@@ -127,14 +128,14 @@ ANSWERS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "runs": ("AgentJoined", "AgentEnabled"),
     },
 }
-"""By kind of thing and question: the events that may be the answer, some only with a certain outcome. The last of them
-is."""
+"""By kind of thing and question: the types of events that answer it, some only with a certain outcome. The latest such
+event is the answer."""
 
 _FIELDS = {"checkpoint": "uuid"}
 
 
 async def explain(name: str, question: str, history: History) -> Answer:
-    """Raises NotFound for what the log does not know, InvalidConfig for what cannot be asked."""
+    """Raises NotFound for a thing that the log does not know, InvalidConfig for a question that does not apply."""
     kind, identity = streams.category_of(name), streams.key_of(name)
     if kind not in ANSWERS or not identity:
         raise InvalidConfig(f"{name}: expected one of {', '.join(f'{known}-…' for known in ANSWERS)}, as in trial-41")
@@ -251,7 +252,8 @@ _OWN: Mapping[str, Sequence[str]] = {
     "AllocationExited": ("ResourcesExited",),
     "CheckpointDeleted": ("CheckpointFilesRemoved",),
 }
-"""By type: what of the same append, about the same trial, allocation or checkpoint, leads to it."""
+"""By type of an event: the types of events that lead to it, when they are in the same append and about the same trial,
+allocation or checkpoint."""
 
 _ANY: Mapping[str, Sequence[str]] = {
     "TrialCreated": ("TrialEnded", "TrialValidated", "TrialTargetReached", "ExperimentActivated", "ExperimentCreated"),
@@ -283,16 +285,16 @@ _ANY: Mapping[str, Sequence[str]] = {
     "AllocationKillRequested": ("AgentDisabled", "SlotDisabled"),
     "CheckpointDeletionRequested": ("RetentionApplied",),
 }
-"""By type: what else of the same append does."""
+"""By type of an event: the types of events that lead to it when they are in the same append, about anything."""
 
 _ALSO = ("PreemptionRequested", "AllocationWaits", "TrialRunRequested")
-"""What is both an answer to something earlier and decided because of what came just before it."""
+"""Types of events that have causes of both kinds: an earlier event that they answer, and an event of their append."""
 
 _ABOUT = ("trial_id", "allocation_id", "uuid")
 
 
 def _leading(together: Sequence[Fact], to: Fact) -> Sequence[Fact]:
-    """The nearest of what came before it in the same append that leads to it."""
+    """The nearest event before `to` in the same append that leads to it: about the same thing if there is one."""
     own = [one for one in together if one.type in _OWN.get(to.type, ()) and _same(one, to)]
     other = [one for one in together if one.type in _ANY.get(to.type, ())]
     return (own or other)[-1:]
@@ -303,7 +305,7 @@ def _same(one: Fact, other: Fact) -> bool:
 
 
 async def _answered(fact: Fact, history: History) -> Sequence[Fact]:
-    """The earlier events that something from outside is the answer to."""
+    """The earlier events to which `fact`, a report from outside, is the answer."""
     match fact.type:
         case "AllocationExited":
             return await _of_exit(fact, history)

@@ -36,7 +36,7 @@ SELECT consumer, position FROM eventlog.aside WHERE again_at IS NOT NULL ORDER B
 DELETE FROM eventlog.aside WHERE consumer = $1 AND position = $2;
 
 -- name: begin_attempt
--- What lies before has been dealt with, or this one would not begin.
+-- Events are handled in order: when one begins, all before it have been handled, and their notes are not needed.
 WITH passed AS (DELETE FROM eventlog.attempts WHERE consumer = $1 AND position < $2),
      noted AS (INSERT INTO eventlog.attempts (consumer, position, run) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING)
 SELECT count(*) FROM eventlog.attempts WHERE consumer = $1 AND position = $2 AND run <> $3;
