@@ -47,9 +47,9 @@ async def test_an_error_reaches_the_one_who_asked_as_itself(bus: Bus, kind: type
 @pytest.mark.alone
 async def test_a_command_nobody_serves_is_unavailable_at_once(bus: Bus) -> None:
     async with asyncio.timeout(15):
-        with pytest.raises(Unserved, match=r"nobody serves resolute\.cmd\.scheduler\.enable-agent"):
+        with pytest.raises(Unserved, match=r"no process serves resolute\.cmd\.scheduler\.enable-agent"):
             await bus.request(ENABLE, CAUSE, timeout_s=30)
-        with pytest.raises(Unserved, match=r"nobody serves resolute\.task\.searcher\.describe"):
+        with pytest.raises(Unserved, match=r"no process serves resolute\.task\.searcher\.describe"):
             await bus.ask(SEARCHER.subject, DescribeTask("one", "task"), TaskDescription, timeout_s=30)
 
 

@@ -121,7 +121,7 @@ async def test_deaths_during_an_outage_are_not_held_against_an_event_that_waits_
 
     async def react(recorded: Recorded) -> None:
         if away:
-            raise Unavailable("nobody serves resolute.cmd.scheduler")
+            raise Unavailable("no process serves resolute.cmd.scheduler")
 
     for _ in range(5):
         reactions = Reactions("searcher", log, react)

@@ -1,7 +1,7 @@
-"""What is written on the outside of a message: its type, its cause and, for a fact, its place in the log.
+"""The headers of a message: its type, its cause and, for a fact, its place in the log.
 
-It travels as NATS headers, so that a person watching the bus can read them and a service can decide without opening
-the body. Values that headers cannot carry as they are (line breaks, spaces at the ends) are percent-encoded.
+They are NATS headers, which a person who watches the bus can read, and a service can read without decoding the body.
+Values that headers cannot carry as they are (line breaks, spaces at the ends) are percent-encoded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SAFE = "/:,;=@+-._~ "
 
 
 def size_bytes(headers: Headers | None) -> int:
-    """What `headers` take on the wire: a first line, one line for each, and an empty one."""
+    """The size of `headers` on the wire: a first line, one line for each header, and an empty line."""
     if not headers:
         return 0
     return len("NATS/1.0\r\n\r\n") + sum(len(f"{name}: {value}\r\n".encode()) for name, value in headers.items())
@@ -87,7 +87,7 @@ def position(headers: Mapping[str, str]) -> int:
 
 
 def of_error(error: ResoluteError) -> Headers:
-    """The message itself is the body; the last two are what the tools of NATS micro services look for."""
+    """The headers of an error; its text is the body. The tools of NATS micro services read the last two headers."""
     return {
         ERROR: error.code,
         "Nats-Service-Error-Code": str(error.http_status),
@@ -96,7 +96,7 @@ def of_error(error: ResoluteError) -> Headers:
 
 
 def error(headers: Mapping[str, str] | None, body: bytes) -> ResoluteError | None:
-    """The error an answer carries, if it is one."""
+    """The error in an answer; None for an answer without one."""
     code = (headers or {}).get(ERROR)
     return from_code(code, body.decode()) if code else None
 

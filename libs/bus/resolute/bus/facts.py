@@ -1,5 +1,5 @@
-"""The JetStream stream of facts: its size is bounded, it is made when it is missing, and the log has all that it
-has."""
+"""The JetStream stream of facts. Its size is limited, it is created when it is missing, and every fact in it is in the
+log as well."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = StreamConfig(
 
 
 async def ensure(client: Client) -> None:
-    """Makes the stream, or gives an existing one the settings of this release."""
+    """Creates the stream, or gives an existing one the settings of this release."""
     jetstream = client.jetstream(timeout=TIMEOUT_S)
     try:
         await jetstream.add_stream(CONFIG)

@@ -81,7 +81,7 @@ def trusting(authority: Path) -> ssl.SSLContext:
 
 
 class LinkResource:
-    """A subscription or service on the link, which is opened again on each new client."""
+    """A subscription or service on the link. The link opens it again on each new client."""
 
     def __init__(self, link: Link, open_: Open) -> None:
         self._link, self._open = link, open_
@@ -101,6 +101,9 @@ class LinkResource:
 
 
 class Link:
+    """One connection to NATS. Owns the present client, the task that replaces it after a loss, and the list of what has
+    to be opened on each new client. Methods raise Unavailable while there is no connection."""
+
     def __init__(self, url: str, credentials: Credentials | None, name: str, tls: ssl.SSLContext | None) -> None:
         self._url, self._credentials, self._name, self._tls = url, credentials, name, tls
         self._client = Client()
@@ -125,7 +128,7 @@ class Link:
         credentials also closes the connection, and either of the two errors may come last."""
 
     async def open(self, timeout_s: float) -> None:
-        """Raises Unavailable where NATS does not let this link in within so many seconds; it is closed then."""
+        """Connect. Raises Unavailable, and closes the link, when NATS does not accept it within `timeout_s`."""
         self.kept.add(LinkResource(self, self._open_inbox))
         connecting = self._in_background(self._renew())
         try:
@@ -151,22 +154,24 @@ class Link:
         return bool(self._client.is_connected)
 
     async def keep(self, open_: Open) -> LinkResource:
-        """Open something now, and again on each new client. The server has processed it when this returns."""
+        """Open a resource now, and again on each new client. When this returns, the server knows the resource. Raises
+        Unavailable; then the resource is not opened again."""
         kept = LinkResource(self, open_)
         client = self.client
         await self.while_connected(kept.open_on(client))
         await self.while_connected(client.flush())
-        if client is not self._client or not client.is_connected:  # a next client would not have it
+        if client is not self._client or not client.is_connected:  # the next client would not have the resource
             raise Unavailable(LOST)
         self.kept.add(kept)
         return kept
 
     async def while_connected(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do `work` with nats-py. Raises Unavailable for its errors, and as soon as the connection is lost, for
-        nats-py would wait for the answer of a server that is gone.
+        """Returns the result of `work`, a call of nats-py. Raises Unavailable for its errors, and as soon as the
+        connection is lost: nats-py itself would go on waiting for the answer of the server.
 
-        A caller that is cancelled leaves the work to end by itself (nats-py gives it seconds): a ping that is
-        cancelled between question and answer would end nats-py's reading, and no further message would be received.
+        When the caller is cancelled, `work` is not: it ends by itself within the few seconds of nats-py's own limits. A
+        ping that is cancelled before its answer would end the reading task of nats-py, and no further message would be
+        received.
         """
         return await self._until_lost(work, self._lost)
 
@@ -178,17 +183,18 @@ class Link:
         return await self.keep(open_)
 
     async def answer(self, message: Msg, body: bytes, headers: Headers | None) -> None:
-        """Send the answer to a message over the connection that brought it, which may be one that is only just being
-        opened; over the present one where that is lost. Raises as `publish` does."""
+        """Send the answer to `message` over the connection that brought it, or over the present connection when that
+        one is lost. (The connection that brought it may be a new one that `_renew` has not finished opening.) Raises as
+        `publish` does."""
         brought_by = message._client
         await self.publish(message.reply, body, headers, by=brought_by if brought_by.is_connected else None)
 
     async def publish(
         self, subject: str, body: bytes, headers: Headers | None = None, reply: str = "", by: Client | None = None
     ) -> None:
-        """Raises TooLarge for a message that the server would not take, and Unavailable."""
+        """Send a message. Raises TooLarge for one that the server would not accept, and Unavailable."""
         client = by or self.client
-        # nats-py looks at the body alone. The server counts the headers too, and closes the connection.
+        # nats-py checks the size of the body only. The server counts the headers too, and closes the connection.
         size_bytes = len(body) + envelope.size_bytes(headers)
         if size_bytes > client.max_payload:
             raise TooLarge(
@@ -215,7 +221,7 @@ class Link:
         finally:
             del self._waiting[token]
         if not answer.data and answer.headers and answer.headers.get("Status") == NO_RESPONDERS:
-            raise Unserved(f"nobody serves {subject}")
+            raise Unserved(f"no process serves {subject}")
         return answer
 
     async def close(self) -> None:
@@ -243,7 +249,7 @@ class Link:
             log_.info("bus: connected to NATS again", url=self._url)
 
     async def _loss(self) -> None:
-        """Returns when the client is not connected any more."""
+        """Waits until the present client is disconnected."""
         while self._client.is_connected:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._lost.wait(), LOOK_S)
@@ -256,7 +262,7 @@ class Link:
                 async with asyncio.timeout(CONNECT_S):
                     await self._connect(client, lost)
                     await self._until_lost(self._open_all(client), lost)
-            except Exception as error:  # noqa: BLE001 (of a library, in an outage: the link must not end of it)
+            except Exception as error:  # noqa: BLE001 (whatever a library raises in an outage, the link has to go on)
                 self._retire(client)
                 await self._on_error(error)
                 await asyncio.sleep(RECONNECT_WAIT_S)
@@ -311,7 +317,7 @@ class Link:
         )
 
     def _retire(self, client: Client) -> None:
-        """Close a client that is not used any more, beside everything else."""
+        """Close, in the background, a client that is not used any more."""
 
         async def close() -> None:
             try:
@@ -346,7 +352,7 @@ class Link:
         complaint = f"{type(error).__name__}: {error}"
         if complaint not in self._complaints:  # an outage repeats itself ten times a second
             self._complaints[complaint] = None
-            log_.warning("bus: NATS complains", url=self._url, why=complaint)
+            log_.warning("bus: error of NATS", url=self._url, why=complaint)
 
     def _give_up_waiting(self) -> None:
         self.outages += 1

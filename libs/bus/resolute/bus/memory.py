@@ -47,7 +47,7 @@ class Faults:
     repeated: Callable[[], bool] = lambda: False
     delay_s: Callable[[], float] = lambda: 0.0
     pick: Callable[[int], int] = lambda members: 0
-    """Which of so many members of a queue gets a message: any may. By default the one that subscribed first."""
+    """Which of that many members of a queue gets a message. By default the one that subscribed first."""
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class MemoryBus:
         return self.last
 
     def wipe(self) -> None:
-        """Everything the bus held is gone, as when NATS comes back with an empty directory."""
+        """Forget the position of the newest fact, as when NATS starts again with an empty directory."""
         self.last = 0
 
     async def facts(self, deliver: Callable[[Recorded], None]) -> _Facts:
@@ -134,10 +134,10 @@ class MemoryBus:
         return [group[self.faults.pick(len(group))] for group in groups.values()]
 
     async def _round_trip(self, subject: str, message: Any, timeout_s: float) -> Any:
-        """As a request over a network: it may be lost on the way there, or its answer on the way back."""
+        """As over a network: the request may be lost on its way, or the answer on its way back."""
         listeners = self._choose(subject)
         if not listeners:
-            raise Unserved(f"nobody serves {subject}")
+            raise Unserved(f"no process serves {subject}")
         try:
             async with asyncio.timeout(timeout_s):
                 if self.faults.lost():
@@ -167,7 +167,7 @@ class MemoryBus:
         self._start(work)
 
     def _start(self, work: Any) -> asyncio.Task[Any]:
-        """A handler runs in a task of its own: the asker's giving up must not stop it half-way."""
+        """Runs a handler in a task of its own: it goes on when the caller stops waiting for the answer."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -38,7 +38,7 @@ FINISH_S = 2.0
 
 
 class NatsBus:
-    """Made by `await NatsBus.open(url)`. Survives NATS being stopped, wiped or replaced."""
+    """The `Bus` of clusters, made by `await NatsBus.open(url)`. Goes on after NATS was stopped, wiped or replaced."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -105,7 +105,7 @@ class NatsBus:
         try:
             answer = await self._link.ask(subjects.fact(recorded), body, envelope.of_fact(recorded), ACK_TIMEOUT_S)
         except Unavailable:
-            self._stream_seen_at = None  # it may be the stream that is gone
+            self._stream_seen_at = None  # the stream may have been removed: the next publish makes it again
             raise
         stored = orjson.loads(answer.data)
         if error := stored.get("error"):
@@ -125,7 +125,7 @@ class NatsBus:
         return _Reader(self._readers, deliver)
 
     async def _hear(self, message: Msg) -> None:
-        """Decoded once for all of this process's readers."""
+        """Decodes a fact once, for all readers of this process."""
         if not self._readers:
             return
         try:
@@ -137,7 +137,7 @@ class NatsBus:
             deliver(recorded)
 
     async def _ensure_stream(self) -> None:
-        """Looked for once per connection: only a server that went away can have come back without it."""
+        """Makes sure, once per connection, that the stream of facts exists: a server that was restarted may lack it."""
         if self._stream_seen_at == self._link.outages:
             return
         async with self._stream_lock:

@@ -35,9 +35,10 @@ def agent(agent_id: str, what: str) -> str:
 
 
 def check_speaker(subject: str, message: Any) -> None:
-    """An agent speaks for itself alone: NATS lets it publish on its own subjects, and what it says must agree.
+    """Check that a message on an agent's subject names that agent.
 
-    Raises Forbidden when a message on an agent's subject is signed by another one.
+    NATS lets an agent publish on its own subjects only, so an agent cannot send messages in the name of another.
+    Raises Forbidden for a message that names another agent.
     """
     tokens = subject.split(".")
     if tokens[:2] != ["resolute", "agent"]:
