@@ -1,4 +1,4 @@
-"""The kit every service is built with: folded aggregates, followers, settings, logs, traces, health."""
+"""What every service is built with: folded aggregates, followers, settings, logs, traces, health."""
 
 from __future__ import annotations
 

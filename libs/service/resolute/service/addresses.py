@@ -17,8 +17,9 @@ def is_loopback(host: str | None) -> bool:
 
 
 def is_unmistakable(name: str) -> bool:
-    """Whether a stranger cannot make `name` lead to this machine: an address does not change, and `localhost` always
-    means this machine (RFC 6761). The owner of any other name may give it the address 127.0.0.1 (DNS rebinding)."""
+    """Whether `name` means the same machine for everybody: an address does, and `localhost` always means this machine
+    (RFC 6761). The owner of any other name can let it resolve to 127.0.0.1, so that the browser of a person here sends
+    requests to this machine (DNS rebinding)."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -1,7 +1,7 @@
 """Streams folded into states that are kept in memory: the shell around every `decide` and `evolve`.
 
-Only this object holds a state: `evolve` may change the state in place, so that a fold costs the same per event whatever
-came before, and `decide` only reads it.
+An `Aggregates` object owns its states. `evolve` may change a state in place, so that an event costs the same however
+long the stream is; `decide` only reads the state.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from resolute.service.snapshots import Snapshots
 S = TypeVar("S")
 
 PAGE = 2_000
-"""Events that are read at once, so that a stream of millions is never in memory as a whole."""
+"""Events in one read: a stream of millions of events is never in memory as a whole."""
 
 
 @dataclass(slots=True)
 class Folded(Generic[S]):
+    """A stream in memory: the state after `version` events. Only the holder of `lock` changes it."""
+
     state: S
     version: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Aggregates(Generic[S]):
-    """The aggregates of one category, by stream name."""
+    """The aggregates of one category, by stream name. Methods raise Unavailable while the log is away."""
 
     def __init__(
         self,
@@ -43,13 +45,14 @@ class Aggregates(Generic[S]):
         snapshots: Snapshots[S] | None = None,
         keep: int = 1000,
     ) -> None:
-        """`keep`: how many streams stay folded; the least recently used is forgotten first."""
+        """`keep`: how many states stay in memory; the least recently used is dropped first."""
         self._log, self._initial, self._evolve, self._keep = log, initial, evolve, keep
         self._snapshots = snapshots
         self._folded: OrderedDict[str, Folded[S]] = OrderedDict()
 
     async def state(self, stream: str, at_least: int | None = None) -> S:
-        """The newest state, for reading only; or one of version `at_least` or later, which is often in memory."""
+        """The newest state, for reading only. With `at_least`, a state of that version or later, which is often in
+        memory and then needs no query."""
         folded = self._get(stream)
         if at_least is not None and folded.version >= at_least:
             return folded.state
@@ -83,7 +86,7 @@ class Aggregates(Generic[S]):
         if not events:
             return await self._nothing_to_write(stream, folded, refusal, cause)
         if len(events) > STEP:
-            await asyncio.sleep(0)  # deciding on so many took its time, and so does encoding them
+            await asyncio.sleep(0)  # deciding on so many events held the loop for a while, and encoding will again
         try:
             outcome = await self._log.append(stream, events, expected_version=folded.version, cause=cause)
         except WrongVersion:
@@ -106,7 +109,7 @@ class Aggregates(Generic[S]):
         return before
 
     async def _catch_up(self, stream: str, folded: Folded[S]) -> bool:
-        """Folds the events that are new; whether there were any."""
+        """Reads and folds the new events of the stream. Returns whether there were any."""
         before = folded.version
         if before == 0 and self._snapshots is not None and (found := await self._snapshots.load(stream)) is not None:
             folded.state, folded.version = found

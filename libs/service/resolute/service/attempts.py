@@ -29,10 +29,11 @@ CAREFUL_MAX = 1_000
 next process begins nearer to that event."""
 
 TURN_S = 5.0
-"""How long a careful attempt waits for the others of its process."""
+"""How long a careful attempt waits for another one in the same process to end."""
 
 SETTLE_S = 5.0
-"""How long replicas that may be alive, and handle the same event at this moment, are given to be done with it."""
+"""How long a process waits before it counts attempts of others as deaths: replicas that are alive may be handling the
+same event at this moment, and delete their notes when they have."""
 LOOK_EVERY_S = 0.5
 
 
@@ -71,7 +72,8 @@ class Attempts:
         self._through: int | None = None
 
     async def start(self, position: int) -> None:
-        """The process begins after `position`. The last process may have died of any event that the log has now."""
+        """Called before the first event, with the saved position. The previous process may have died of any event
+        after `position` that the log has now: those are handled carefully, up to CAREFUL_MAX of them."""
         if self._through is None:
             self._through = min(await self._log.head(), position + CAREFUL_MAX)
 
@@ -81,9 +83,11 @@ class Attempts:
 
     @asynccontextmanager
     async def noted(self, position: int) -> AsyncIterator[None]:
-        """Around one attempt. Raises DiedTooOften instead of beginning it.
+        """Encloses one attempt. Raises DiedTooOften, without beginning it, for an event at which processes died
+        DEATHS_MAX times.
 
-        An attempt that ends with an outage or with the process's orderly stop leaves no note.
+        An outage, and a cancellation when the process stops, remove the note. Otherwise it stays until a later event
+        begins, or until `passed` is called.
         """
         async with self._attempt_lock.taken():
             deaths = await self._deaths(position)
@@ -97,7 +101,7 @@ class Attempts:
                 raise
 
     async def passed(self, position: int) -> None:
-        """Everything up to `position` has been dealt with."""
+        """Deletes the notes up to `position`: those events were handled or set aside."""
         await self._log.forget_attempts(self._consumer, position)
 
     async def _deaths(self, position: int) -> int:

@@ -1,4 +1,4 @@
-"""Serves commands, and the messages of agents, so that no message ends a service again and again (`poison_guard`)."""
+"""Serves commands and the messages of agents, guarded against messages that end the process (`poison_guard`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ T = TypeVar("T")
 KEY_CHARS_MAX = 300
 
 AGENT_TURN_S = 3.0
-"""How long a message of an agent waits for its turn; agents wait 5 s for an answer, and then send it again."""
+"""How long a message of an agent waits for the message before it. Agents wait 5 s for an answer, and then send the
+message again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class AgentMessages(Generic[T]):
     key: Callable[[T], str]
     """The same whenever the same message is sent again. It is written to the database, so it holds no secret."""
     answer: Callable[[Any], Awaitable[Any]] | None = None
-    """Makes the answer from what `handle` returned, where that needs questions to other services. A death of the
-    process meanwhile does not count against this message, and no other message waits for the answer."""
+    """Makes the answer from the result of `handle`, when that needs questions to other services. It runs outside of the
+    guard: a death of the process meanwhile does not count against this message, and no other message waits for it."""
 
 
 @dataclass(frozen=True, slots=True)

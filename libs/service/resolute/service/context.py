@@ -18,7 +18,8 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Every service is `async def serve(context) -> None`: it serves until cancelled, and leaves nothing behind."""
+    """The argument of every service: `async def serve(context) -> None`, which serves until it is cancelled, and closes
+    everything that it has opened."""
 
     log: EventLog
     bus: Bus
@@ -28,7 +29,7 @@ class Context:
     on_progress: Callable[[str, str], None] = field(default=lambda name, text: None)
     """A service calls this with its name while it is not ready, saying how far it has come."""
     attempt_lock: AttemptLock = field(default_factory=AttemptLock)
-    """Held by the reaction of this process that is handled carefully: one at a time."""
+    """Held while an event is handled carefully: one at a time in this process (`attempts`)."""
     cluster_id: str = "simulated"
     secret: bytes = field(default=b"simulated", repr=False)
     """The cluster's secret, with which task tokens are sealed. Clusters set it; the default is for simulations."""

@@ -1,6 +1,6 @@
-"""Credentials as a request shows them: in headers, whose bytes may be no text in UTF-8.
+"""Compares credentials from the headers of a request, whose bytes need not be valid UTF-8.
 
-aiohttp decodes such bytes to lone surrogates, which plain `str.encode` refuses with an exception.
+aiohttp decodes invalid bytes to lone surrogates, for which plain `str.encode` raises an exception.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import hmac
 
 
 def as_shown(text: str) -> bytes:
-    """The bytes of a header's value, whatever they are."""
+    """The bytes of a header's value as they came."""
     return text.encode(errors="surrogateescape")
 
 
 def are_equal(shown: str, expected: str) -> bool:
-    """Whether a request shows what was expected. Takes the same time whatever is wrong."""
+    """Whether a credential is the expected one. The comparison takes the same time wherever they differ."""
     return hmac.compare_digest(as_shown(shown), expected.encode())

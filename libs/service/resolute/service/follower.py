@@ -1,7 +1,8 @@
-"""Follows the log: a consumer gets every event in order, and each has its effects once, through any outage of the bus.
+"""Follows the log: a consumer gets every event, in order.
 
-Facts come over the bus, which is fast. Their positions have no gaps, so the follower notices a missing event and reads
-it from the log. The bus may lose, repeat and reorder facts, or be wiped, and no event is missed.
+Facts come over the bus within a millisecond, but the bus may lose, repeat and reorder them, or be wiped. The positions
+of events have no gaps, so the follower notices a missing event, and reads it from the log
+(docs/decisions/0004-followers-count-positions.md).
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ log_ = structlog.get_logger()
 
 
 class Consumer(Protocol):
-    """What a follower feeds: a read model, or a set of reactions."""
+    """Handles the events of the log in order: a read model, or a set of reactions."""
 
     async def position(self) -> int:
         """The position up to which the log has been handled."""
         ...
 
     async def handle(self, batch: Sequence[Recorded]) -> None:
-        """Handle the next events, in order. After a crash a batch may come again: its effects must not be repeated."""
+        """Handle the next events, in order. After a crash some events come again; handling them again must have no
+        further effect."""
         ...
 
 
@@ -42,19 +44,21 @@ class Retrying(Protocol):
 
 
 class Patience:
-    """Growing pauses while something is away: 50 ms unless `first_s` says otherwise, doubling, up to `most_s`."""
+    """Pauses between attempts (exponential back-off): the first lasts `first_s`, each next one twice as long, up to
+    `most_s`."""
 
     def __init__(self, first_s: float = 0.05, most_s: float = 2.0) -> None:
         self._pause_s, self._most_s = first_s, most_s
 
     async def wait(self, who: str, error: Exception) -> None:
+        """`who`: what waits, for the log."""
         log_.warning("waiting", who=who, why=str(error), pause_s=self._pause_s)
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, self._most_s)
 
 
 class Follower:
-    """Feeds one consumer from the bus and the log, until cancelled."""
+    """Gives one consumer the events of the log, until cancelled. Waits out outages of the log and the bus."""
 
     def __init__(
         self, consumer: Consumer, log: EventLog, bus: Bus, *, batch: int = 500, check_every_s: float = 1.0
@@ -65,7 +69,7 @@ class Follower:
         self._arrived: asyncio.Queue[Recorded] = asyncio.Queue(maxsize=10_000)
         self._position = 0
         self._missing = False
-        """A later event has arrived: those before it have to be read from the log."""
+        """Whether an event after the next one has arrived: those before it have to be read from the log."""
 
     async def run(self) -> None:
         patience = Patience()
@@ -83,7 +87,7 @@ class Follower:
                 await patience.wait("follower", error)
 
     def _deliver(self, recorded: Recorded) -> None:
-        if not self._arrived.full():  # what does not fit is found again as a gap
+        if not self._arrived.full():  # an event that does not fit is missing later, and is then read from the log
             self._arrived.put_nowait(recorded)
 
     async def _follow(self) -> None:
@@ -100,7 +104,8 @@ class Follower:
                 await self._handle(batch)
 
     async def _next(self) -> list[Recorded] | None:
-        """The next events in order; empty when all were old; None when some are missing or none came."""
+        """The next events in order; an empty list when only repeats came; None when none came in time, or when the
+        events that follow have to be read from the log."""
         if self._missing:
             return None
         try:

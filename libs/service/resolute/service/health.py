@@ -17,18 +17,19 @@ Check = Callable[[], Awaitable[bool]]
 
 
 IDLE_S = 15.0
-"""A connection is closed that brings no whole request for so long: these pages are for a few callers."""
+"""A connection without a complete request for this long is closed: these pages are for a few callers."""
 
 
 class HealthSite:
-    """`/health` answers as long as the process runs its loop; `/ready` asks every check. `/metrics` answers everybody
-    on this machine where the site listens on loopback, and elsewhere only those who show the metrics token."""
+    """The pages `/health`, `/ready` and `/metrics`. `/health` answers while the event loop runs, `/ready` asks every
+    check. When the site listens on loopback, `/metrics` answers every caller on this machine; otherwise a request needs
+    the metrics token."""
 
     def __init__(
         self, checks: Mapping[str, Check], progress: Mapping[str, str] | None = None, *, token: str = ""
     ) -> None:
-        """`progress`: how far services have come that are not ready, in words; `/ready` shows them. `token`: of those
-        who read metrics from elsewhere; where it is empty, metrics are not served elsewhere."""
+        """`progress`: by service that is not ready, a text that `/ready` shows. `token`: the metrics token; when it is
+        empty, metrics are served on loopback only."""
         self._checks, self._progress = checks, progress if progress is not None else {}
         self._token, self._on_loopback = token, False
         self._runner: web.AppRunner | None = None
@@ -70,7 +71,7 @@ class HealthSite:
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     def _check_reader(self, request: web.Request) -> None:
-        """Raises HTTPException for those who may not read metrics."""
+        """Raises HTTPException for a request that may not read metrics."""
         if self._on_loopback:
             if request.host and not is_unmistakable(host_of(request.host)):
                 raise web.HTTPMisdirectedRequest(text="metrics are served here to localhost and to addresses only\n")

@@ -1,4 +1,5 @@
-"""Locks on files that say who lives: the kernel lets go of one when the last process that holds it has died."""
+"""Locks on files that show whether a process is alive: the kernel releases a lock when the last process that holds it
+has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pathlib import Path
 
 
 def is_held(file: Path) -> bool:
-    """Whether some process holds an exclusive lock on `file`; nobody does where there is no file, or a link."""
+    """Whether some process holds an exclusive lock on `file`; False when there is no such file, or it is a link."""
     try:
         lock = os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line for programs, coloured text on a terminal; secrets stay out of both."""
+"""Logs: one JSON object a line for programs, coloured text on a terminal; secrets are hidden in both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIDDEN = "***"
 
 
 def configure(service: str, level: str = "info", form: Literal["json", "text", "auto"] = "auto") -> None:
-    """For the whole process, the standard library's loggers included; they go to standard error."""
+    """Sets up logging for the whole process, the standard library's loggers included. Logs go to standard error."""
     text = form == "text" or (form == "auto" and sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -60,7 +60,7 @@ def configure(service: str, level: str = "info", form: Literal["json", "text", "
 
 
 def redact(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Hides values by their key, and passwords inside URLs wherever they stand."""
+    """Hides the values of keys that name a secret, and the passwords in URLs under any key."""
     for key, value in event.items():
         event[key] = _redacted(key, value)
     return event
@@ -91,7 +91,7 @@ def _renderers(text: bool) -> list[structlog.typing.Processor]:
 
 
 def _sentence(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
-    """What happened, then what it was about; when, and how bad it was, stand beside it."""
+    """The event, then its fields, as one text. `LogLine` has the time and the level."""
     said, trace = event.pop("event", ""), event.pop("exception", None)
     about = [f"{key}={value}" for key, value in event.items() if key not in ("timestamp", "level")]
     return " ".join([str(said), *about]) + (f"\n{trace}" if trace else "")

@@ -1,8 +1,8 @@
 """Ends a process whose event loop is held for too long, so that the next process can find the event that holds it.
 
-Such a process answers no request and does not end by itself. It may be held by a loop in C during which no other Python
-thread can run. `faulthandler` has a thread that needs no Python: it writes the stack of every thread to stderr and ends
-the process with code 1. As long as the event loop runs, a timer postpones that.
+Such a process answers no request and does not end by itself. The code that holds the loop may be C that never releases
+the interpreter, so that no other Python thread can run. `faulthandler` has a thread that needs no Python: it writes the
+stack of every thread to stderr and ends the process with code 1. While the event loop runs, a timer postpones that.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 BEATS = 6
-"""How often the end is postponed within the limit."""
+"""How many times the timer fires within the limit."""
 
 
 @contextmanager
 def loop_limit(limit_s: float) -> Iterator[None]:
-    """While inside, on the running loop: the process ends when one piece of work holds the loop for `limit_s`; with 0
-    it never does."""
+    """Inside this context the process ends when one piece of work holds the running loop for `limit_s`; 0: never."""
     if limit_s <= 0:
         yield
         return

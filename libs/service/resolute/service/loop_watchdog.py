@@ -1,7 +1,7 @@
-"""Measuring how long one piece of work holds the event loop of this process, and saying which work it is.
+"""Measures how long one piece of work holds the event loop of this process, and logs which work it is.
 
-A process has one event loop. While one callback computes, everybody else in the process waits: all requests, all
-heartbeats, all followers. Two parts measure this:
+A process has one event loop. While one callback computes, all else in the process waits: requests, heartbeats,
+followers. Two parts measure this:
 
 - A *beat*: a timer on the loop. How late it fires is how long the loop was held.
 - A *watcher*: a thread that notices that no beat came, while the loop is still held, and takes the stack of the
@@ -27,8 +27,8 @@ from prometheus_client import Gauge, Histogram
 log_ = structlog.get_logger()
 
 BEAT_S = 0.04
-"""How often the timer fires. A hold that is shorter than this may be missed, and a longer one is measured up to this
-much too short."""
+"""The period of the timer. A hold that is shorter may be missed, and the measured time of a longer one may be too short
+by this much."""
 TELL_S = 0.25
 """A hold that is longer than this is logged, with the stack of the loop's thread."""
 COUNTED_S = 0.01
@@ -48,7 +48,7 @@ _HOLDS = Histogram(
 _longest_ever_s = 0.0
 
 
-def _tell_longest(held_s: float) -> None:
+def _report_longest(held_s: float) -> None:
     global _longest_ever_s
     _longest_ever_s = max(_longest_ever_s, held_s)
     _LONGEST.set(_longest_ever_s)
@@ -56,7 +56,7 @@ def _tell_longest(held_s: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The loop is being held: for how long so far, and what its thread is doing now."""
+    """A hold that goes on: its length in seconds so far, and the stack of the loop's thread."""
 
     for_s: float
     stack: str
@@ -69,8 +69,7 @@ class LoopWatch:
     """Watches the running event loop from `__enter__` to `__exit__`, which must be called on that loop.
 
     `on_held` is called on the watcher's thread, again and again (about every `tell_s / 2`) for as long as the loop is
-    held for more than `tell_s`. Whatever it does must not need the loop. By default the first call of each hold
-    is logged.
+    held for more than `tell_s`. It must not need the loop. The first call of each hold is logged as well.
     """
 
     def __init__(self, *, beat_s: float = BEAT_S, tell_s: float = TELL_S, on_held: OnHeld | None = None) -> None:
@@ -83,7 +82,7 @@ class LoopWatch:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at, self._cpu_at = 0.0, 0.0
-        self._told_at = 0.0
+        self._logged_hold_at = 0.0
         self._loop_thread = 0
         self._leaving = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="loop-watchdog", daemon=True)
@@ -122,7 +121,7 @@ class LoopWatch:
         self.longest_s = max(self.longest_s, held_s)
         self.longest_cpu_s = max(self.longest_cpu_s, min(held_s, time.process_time() - self._cpu_at))
         _HOLDS.observe(held_s)
-        _tell_longest(held_s)
+        _report_longest(held_s)
         if held_s > self._tell_s:
             log_.warning("the event loop was held, and is free again", for_s=round(held_s, 3))
 
@@ -133,13 +132,13 @@ class LoopWatch:
             beat_at = self._beat_at
             held_s = time.monotonic() - beat_at - self._beat_s
             if held_s > self._tell_s:
-                self._tell(Held(held_s, self._stack()), beat_at)
+                self._report(Held(held_s, self._stack()), beat_at)
 
-    def _tell(self, held: Held, beat_at: float) -> None:
+    def _report(self, held: Held, beat_at: float) -> None:
         if self._on_held is not None:
             self._on_held(held)
-        if self._told_at != beat_at:
-            self._told_at = beat_at
+        if self._logged_hold_at != beat_at:
+            self._logged_hold_at = beat_at
             log_.warning("the event loop is held", for_s=round(held.for_s, 3), stack=held.stack)
 
     def _stack(self) -> str:

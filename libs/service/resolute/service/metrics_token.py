@@ -1,4 +1,4 @@
-"""The token that a monitoring system shows to read metrics, and that opens nothing else (docs/decisions/0049)."""
+"""The token with which a monitoring system reads metrics, and nothing else (docs/decisions/0049)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def new() -> str:
 
 
 def read(file: Path | None) -> str:
-    """The token in `file`; empty where none is named. Raises InvalidConfig."""
+    """The token in `file`; empty when `file` is None. Raises InvalidConfig."""
     if file is None:
         return ""
     try:

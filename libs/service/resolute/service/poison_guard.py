@@ -32,10 +32,10 @@ CAREFUL_S = 60.0
 """How long after a death messages are handled carefully."""
 
 TURN_S = 1.0
-"""How long a careful message waits for the one before it, which may take long."""
+"""How long a message waits, while the process is careful, for the message before it."""
 
-FAREWELL_S = 1.0
-"""How long a process that stops in order waits for the database to record that."""
+CLOSE_S = 1.0
+"""How long a process that stops in order tries to delete its mark in the database."""
 
 _SET_ASIDE = Counter(
     "resolute_commands_set_aside",
@@ -45,7 +45,8 @@ _SET_ASIDE = Counter(
 
 
 class PoisonGuard:
-    """Guards the commands and messages that one service handles, from one start of its process to the end."""
+    """Guards the commands and messages of one service, for the life of one process. Owns the marks and notes of that
+    service in the table of attempts."""
 
     def __init__(self, log: EventLog, service: str) -> None:
         self._log, self._service = log, service
@@ -68,15 +69,15 @@ class PoisonGuard:
             await self._log.forget_attempts_of(f"{self._service}/", but=self._alive)
 
     async def close(self) -> None:
-        """The process stops in order."""
+        """Deletes the mark of this process, which stops in order."""
         with suppress(Unavailable, TimeoutError):
-            async with asyncio.timeout(FAREWELL_S):
+            async with asyncio.timeout(CLOSE_S):
                 await self._log.forget_attempts(self._alive, 0, self._life)
 
     async def handle(
         self, what: str, key: str, work: Callable[[], Awaitable[T]], *, alone: bool = False, turn_s: float | None = None
     ) -> T:
-        """Does `work`, or raises SetAside where too many processes died of it.
+        """Returns the result of `work`, or raises SetAside when too many processes died of the message.
 
         `what` is the kind of the message, for people. `key` is the same whenever the same message is sent again, and
         holds no secret: it is written to the database. While this process is careful, the message waits for up to

@@ -1,5 +1,8 @@
-"""Reactions: requests to other services because of facts, at least once each, in order where that matters. An event
-that cannot be handled does not hold up the others."""
+"""Reactions: the requests that a service sends to others because of events.
+
+Each event is handled at least once, and events of one partition in order. An event that cannot be handled is set aside,
+and the others go on.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ SAVE_EVERY_S = 1.0
 causes, which have no effect."""
 
 REACTION_S = 120.0
-"""How long one attempt of a reaction may take. Waiting for a service that is away does not count: each try is one."""
+"""How long one attempt of a reaction may take. The pauses between attempts, while a service is away, do not count."""
 
 FAILURES_MAX = 2
 
@@ -45,10 +48,10 @@ class Reactions:
     Of the events that come together, those in different partitions are handled at once; the position is saved when all
     of them are handled (docs/decisions/0022).
 
-    A reaction that fails because a service is away is tried again for as long as it takes. The event is set aside for a
-    person to read, so that the others are handled, where the reaction fails twice for another reason, here or in the
-    service that it asked; where it takes longer than `limit_s`; and where this process, or the one that it asked, died
-    three times while it handled the event (docs/decisions/0034).
+    A reaction that fails because a service is away is tried again, without a limit. An event is set aside for a person
+    to read, and the next ones are handled, in three cases (docs/decisions/0034): its reaction failed twice for another
+    reason, here or in the service that was asked; its reaction took longer than `limit_s`; processes, of this service
+    or of the one that was asked, died three times while they handled the event.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class Reactions:
         attempt_lock: AttemptLock | None = None,
         limit_s: float = REACTION_S,
     ) -> None:
-        """`attempt_lock`: that of the process (`Context.attempt_lock`)."""
+        """`attempt_lock`: the lock of the process, `Context.attempt_lock`."""
         self._name, self._log, self._react, self._limit_s = name, log, react, limit_s
         self._partition_of = partition_of
         attempt_lock = attempt_lock or AttemptLock()
@@ -107,7 +110,8 @@ class Reactions:
                 await self._log.settle(self._name, position)
 
     async def _at_once(self, partitions: Sequence[Sequence[Recorded]]) -> None:
-        """Raises only after all have ended, so that none still runs while they are tried again."""
+        """Handles partitions side by side. Raises only after all of them have ended: no reaction still runs when the
+        follower begins again."""
         if len(partitions) == 1:
             return await self._in_order(partitions[0])
         for outcome in await asyncio.gather(*map(self._in_order, partitions), return_exceptions=True):
@@ -119,7 +123,8 @@ class Reactions:
             await self._once(recorded)
 
     async def _once(self, recorded: Recorded, attempts: Attempts | None = None) -> bool:
-        """Whether the event was handled; a refusal by the asked service counts. Otherwise the event was set aside."""
+        """Handles one event. Returns True when it was handled, or when the asked service refused; False when the event
+        was set aside."""
         failures = 0
         patience = Patience()
         while True:
@@ -172,7 +177,7 @@ class Reactions:
 
 
 def _side_by_side(batch: Sequence[Recorded], partition_of: PartitionOf) -> Iterator[list[list[Recorded]]]:
-    """The batch in stretches that are handled one after another; in each stretch, the events by partition."""
+    """Cuts the batch into parts that have to be handled one after another; each part has its events by partition."""
     stretch: dict[Hashable, list[Recorded]] = {}
     for recorded in batch:
         partition = partition_of(recorded)

@@ -20,7 +20,7 @@ class LogLine:
 
 
 class RecentLogs(logging.Handler):
-    """A handler that keeps lines as its formatter makes them."""
+    """A log handler that keeps the newest formatted lines in memory."""
 
     def __init__(self, kept: int = KEPT_LINES) -> None:
         super().__init__()
@@ -42,4 +42,4 @@ class RecentLogs(logging.Handler):
 
 
 RECENT = RecentLogs()
-"""The lines of this process, since logging was configured."""
+"""The handler of this process, in use once logging is configured."""

@@ -1,7 +1,7 @@
 """Runs services as a process: opens the log and the bus, and serves until SIGTERM or SIGINT.
 
-Exit codes: 0 after SIGTERM or SIGINT, 1 after a bug, 2 for settings that cannot be used. A process that died of a bug
-may be started again: it left nothing half written in the log.
+Exit codes: 0 after SIGTERM or SIGINT, 1 after a bug, 2 for settings that cannot be used. Starting a process again after
+a bug is safe: an append to the log is complete or absent.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Opened = TypeVar("Opened")
 
 
 def run(serve: Serve, name: str) -> None:
-    """What `python -m resolute.<name>` does."""
+    """Runs one service; the body of `python -m resolute.<name>`. Exits the process."""
     run_all({name: serve}, name)
 
 
 def run_all(services: Mapping[str, Serve], name: str) -> None:
-    """Several services in one process. Exits the process."""
+    """Runs several services in one process. Exits the process."""
     try:
         known = settings.load()
     except ResoluteError as error:
@@ -66,7 +66,7 @@ def _unusable(name: str, error: ResoluteError) -> int:
 
 @dataclass
 class Readiness:
-    """Which services serve, out of those that should."""
+    """Which of the services of this process are ready."""
 
     wanted: frozenset[str]
     ready: set[str] = field(default_factory=set)
@@ -127,7 +127,7 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 async def _serve_until(stopping: asyncio.Event, services: Mapping[str, Serve], context: Context) -> None:
-    """Until asked to stop, or one of the services fails: then all stop, for they are one process."""
+    """Serves until `stopping` is set, or until one of the services fails; then all of them are cancelled."""
     tasks = {asyncio.create_task(_named(name, serve, context), name=name) for name, serve in services.items()}
     asked = asyncio.create_task(stopping.wait())
     done, _ = await asyncio.wait({*tasks, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -145,7 +145,7 @@ async def _named(name: str, serve: Serve, context: Context) -> None:
 
 
 async def serve_patiently(name: str, serve: Serve, context: Context) -> None:
-    """A service that cannot begin because the log or the bus is away begins again when it is back."""
+    """Serves. When the service fails because the log or the bus is away, it is begun again after a pause."""
     patience = Patience()
     while True:
         try:
@@ -156,7 +156,8 @@ async def serve_patiently(name: str, serve: Serve, context: Context) -> None:
 
 @asynccontextmanager
 async def _opened(known: Settings, name: str, stopping: asyncio.Event) -> AsyncIterator[tuple[EventLog, NatsBus]]:
-    """Waits for the log and the bus, because the parts of a cluster start in any order."""
+    """The log and the bus, waited for without a limit, because the parts of a cluster start in any order. Exits the
+    process when `stopping` is set first."""
     seed = known.seed()
     credentials = Credentials(seed) if seed else None
     connect = partial(NatsBus.open, credentials=credentials, authority=known.nats_ca_file, name=name)

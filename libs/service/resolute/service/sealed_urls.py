@@ -1,7 +1,7 @@
-"""Addresses of webhooks, sealed: they often hold a token, and events, commands and tables carry them.
+"""Sealed addresses of webhooks. An address often contains a token, and it is stored in events, commands and tables.
 
-The gateway seals an address before it sends it to the directory. The key follows from the cluster's secret, so that the
-gateways and the directory need to exchange none.
+The gateway seals an address before it sends the address to the directory. The key is derived from the cluster's secret,
+so that the gateways and the directory need not exchange one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def seal(secret: bytes, url: str) -> str:
 
 
 def unseal(secret: bytes, sealed: str) -> str:
-    """Raises CannotOpen where the cluster has another secret than when the address was sealed."""
+    """Raises CannotOpen when the cluster's secret has changed since the address was sealed."""
     return str(sealing.unseal(_key(secret), PLACE, sealed))
 
 
@@ -34,5 +34,5 @@ def _derived(secret: bytes, purpose: str) -> bytes:
 
 
 def signing_key(secret: bytes) -> str:
-    """What requests to webhooks are signed with where the master configuration says nothing: 12 hexadecimal digits."""
+    """The key that signs requests to webhooks when the master configuration names none: 12 hexadecimal digits."""
     return hmac.new(secret, b"resolute webhook signatures", hashlib.sha256).hexdigest()[:12]

@@ -3,8 +3,8 @@
 A value is sealed under a *data key*, AES-256-GCM, and reads `sealed:v1:<key>:<nonce and ciphertext>`. The key's name
 and the name of the place where the value stands are associated data: a sealed value that is moved to another place, or
 relabelled with another key, does not open. Data keys are wrapped by the cluster's *wrapping key*, which is in a file
-outside the database. What is opened for an agent travels in a *box*: sealed to a public key that the agent made up
-for this one answer (X25519, HKDF-SHA256, AES-256-GCM).
+outside the database. Secrets that the gateway has opened for an agent are sent in a *box*: encrypted for a public key
+that the agent made for this one answer (X25519, HKDF-SHA256, AES-256-GCM).
 
 `cryptography` is imported where it is used, so that processes that seal nothing do not load it.
 """
@@ -39,13 +39,13 @@ class DataKey:
 
 
 def key_of(value: Any) -> str | None:
-    """The name of the data key that `value` is sealed under; None for what is not sealed."""
+    """The name of the data key that `value` is sealed under; None for a value that is not sealed."""
     found = SEALED.fullmatch(value) if isinstance(value, str) else None
     return found["key"] if found else None
 
 
 def seal(key: DataKey, place: str, value: Any) -> str:
-    """`value`, anything that JSON can say, sealed for `place`."""
+    """`value`, which JSON can represent, sealed for `place`."""
     body = encrypt(key.secret, json.dumps(value).encode(), f"{key.id}\0{place}")
     return f"{PREFIX}{key.id}:{encoded(body)}"
 
@@ -80,7 +80,7 @@ def decrypt(secret: bytes, sealed: bytes, about: str) -> bytes:
 
 
 class Box:
-    """What an agent makes for one answer: it alone opens what is put in."""
+    """A fresh key pair that an agent makes for one answer; only this object can open the box that is made for it."""
 
     def __init__(self) -> None:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -89,7 +89,7 @@ class Box:
         self.public = encoded(self._private.public_key().public_bytes_raw())
 
     def opened(self, sender: str, box: str, about: str) -> Any:
-        """What was put in for `about`. Raises CannotOpen."""
+        """The value in `box`, which was put there for `about`. Raises CannotOpen."""
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
         shared = self._private.exchange(X25519PublicKey.from_public_bytes(decoded(sender)))
@@ -97,7 +97,7 @@ class Box:
 
 
 def boxed(receiver: str, value: Any, about: str) -> tuple[str, str]:
-    """The sender's public key, and the box. Raises CannotOpen for what is no public key."""
+    """The sender's public key, and the box. Raises CannotOpen when `receiver` is not a public key."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
     private = X25519PrivateKey.generate()
@@ -105,7 +105,7 @@ def boxed(receiver: str, value: Any, about: str) -> tuple[str, str]:
     try:
         shared = private.exchange(X25519PublicKey.from_public_bytes(decoded(receiver)))
     except ValueError as error:
-        raise CannotOpen("the receiver's public key is none") from error
+        raise CannotOpen("the receiver's public key is not a valid key") from error
     return sender, encoded(encrypt(_box_key(shared, receiver, sender), json.dumps(value).encode(), about))
 
 

@@ -1,4 +1,5 @@
-"""What every service is told when it starts: one YAML file (`RESOLUTE_CONFIG`), and `RESOLUTE_*` variables above it."""
+"""The settings of every service: from one YAML file (`RESOLUTE_CONFIG`), and from `RESOLUTE_*` variables, which take
+precedence."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ class Settings(BaseSettings):
     """`postgresql://user:password@host/database`, or with `?host=` the folder of a Unix socket."""
     nats_url: str = "nats://127.0.0.1:4222"
     nats_seed: SecretStr | None = None
-    """The nkey seed this process shows itself to NATS with; none where NATS asks nobody."""
+    """The nkey seed with which this process signs in to NATS; None when NATS requires no sign-in."""
     nats_seed_file: Path | None = None
-    """Where to read the seed from instead."""
+    """A file with the seed, in place of `nats_seed`."""
     nats_ca_file: Path | None = None
-    """The certificate of the authority behind NATS's own: with one, the connection is TLS or there is none."""
+    """The certificate of the authority that signed the one of NATS. When it is set, only TLS is used."""
     cluster_name: str = "resolute"
     cluster_id: str = "resolute"
     cluster_secret: SecretStr = SecretStr("")
@@ -35,17 +36,18 @@ class Settings(BaseSettings):
     """`auto`: text on a terminal, JSON elsewhere."""
     health_host: str = "127.0.0.1"
     health_port: int | None = None
-    """Where `/health`, `/ready` and `/metrics` answer; 0 for any free port, None for nowhere."""
+    """The port of `/health`, `/ready` and `/metrics`; 0 for any free port, None for no such pages."""
     metrics_token_file: Path | None = None
-    """The file with the token of those who read metrics. Without it a process serves `/metrics` on loopback only."""
+    """The file with the metrics token. Without it a process serves `/metrics` on loopback only."""
     loop_held_max_s: float = Field(30.0, ge=0)
     """A process ends, to be started again, when one piece of work holds its event loop for this long; 0: never."""
     otlp_endpoint: str | None = None
-    """Where traces go, `http://host:4318/v1/traces`; None: nothing is traced, and nothing is paid for it."""
+    """Where traces are sent, `http://host:4318/v1/traces`; None: there are no traces, and tracing costs nothing."""
 
     api: dict[str, Any] = Field(default_factory=dict)
-    """For the gateway, in a file shared by all services."""
+    """Settings of the gateway, which other services ignore: one file may serve all of them."""
     agent: dict[str, Any] = Field(default_factory=dict)
+    """Settings of agents, which services ignore."""
 
     @classmethod
     def settings_customise_sources(
@@ -60,7 +62,7 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, YamlConfigSettingsSource(settings_cls, yaml_file=file))
 
     def seed(self) -> str | None:
-        """The nkey seed, wherever it was given."""
+        """The nkey seed, from `nats_seed` or else from `nats_seed_file`."""
         if self.nats_seed is not None:
             return self.nats_seed.get_secret_value()
         return self.nats_seed_file.read_text().strip() if self.nats_seed_file else None

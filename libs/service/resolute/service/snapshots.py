@@ -1,8 +1,9 @@
 """Snapshots: a folded state kept beside the log, so that a long stream need not be folded from its beginning.
 
 A snapshot is a cache. One that is missing, made by other code, or without this cluster's seal is ignored, and the fold
-begins at the first event. States are pickled, and unpickling runs code: so each snapshot is sealed with the cluster's
-secret (HMAC-SHA256, RFC 2104), and one that somebody else wrote into the database is never unpickled.
+begins at the first event. States are pickled, and unpickling runs code. So each snapshot is sealed with the cluster's
+secret (HMAC-SHA256, RFC 2104), and a snapshot that was written into the database without that secret is never
+unpickled.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Snapshots(Generic[S]):
     """The snapshots of one kind of aggregate, whose code is `package`."""
 
     def __init__(self, log: EventLog, secret: bytes, package: str, *, every: int = EVERY) -> None:
-        """Without a `secret` there is no seal, and so there are no snapshots."""
+        """With an empty `secret` nothing can be sealed, and no snapshots are kept."""
         self._log, self._secret, self._every = log, secret, every
         self._schema = schema_of(package)
 
@@ -49,20 +50,20 @@ class Snapshots(Generic[S]):
             return None
         seal, state = found.state[:_SEAL_BYTES], found.state[_SEAL_BYTES:]
         if not hmac.compare_digest(seal, self._seal(stream, found.version, state)):
-            log_.warning("a snapshot without this cluster's seal is passed over", stream=stream)
+            log_.warning("a snapshot without this cluster's seal is ignored", stream=stream)
             return None
         opened: S = pickle.loads(state)  # sealed by this cluster, above
         return opened, found.version
 
     async def keep(self, stream: str, state: S, before: int, version: int) -> None:
-        """Keep `state` when going from version `before` to `version` passed the place for the next snapshot."""
+        """Keep `state`, of version `version`, when a multiple of `every` lies between `before` and `version`."""
         if self._secret and version // self._every > before // self._every:
             pickled = pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
             sealed = self._seal(stream, version, pickled) + pickled
             try:
                 await self._log.save_snapshot(Snapshot(stream, version, self._schema, sealed))
             except Unavailable as error:
-                # A snapshot is only a cache: the decision is written, and must not fail for it.
+                # A snapshot is only a cache: a decision that is already in the log must not fail because of it.
                 log_.info("no snapshot kept", stream=stream, why=error.message)
 
     def _seal(self, stream: str, version: int, state: bytes) -> bytes:
@@ -72,7 +73,7 @@ class Snapshots(Generic[S]):
 
 @cache
 def schema_of(package: str) -> str:
-    """Names the code that folds: other code, or another Python, would make another state of the same events."""
+    """A name for the code that folds. Other code, or another Python, may make another state of the same events."""
     digest = hashlib.sha256(sys.version.encode())
     for portion in (package, *SHARED):
         for name, text in sorted(_sources(resources.files(portion))):

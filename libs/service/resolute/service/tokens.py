@@ -1,7 +1,7 @@
-"""Task tokens: what a task shows the gateway to be let in to its own routes, and to nothing else.
+"""Task tokens: credentials with which a task uses the gateway's routes for tasks, and no others.
 
-A token says which allocation of which task carries it, under an HMAC of the cluster's secret. Nothing is stored:
-whether that allocation still lives is for the gateway to know.
+A token names a task and its allocation, and has an HMAC with the cluster's secret. Tokens are not stored. The gateway
+checks whether the allocation is still alive.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def mint(secret: bytes, task_id: str, allocation_id: str) -> str:
 
 
 def verify(secret: bytes, token: str) -> TaskClaims | None:
-    """What `token` claims, where `secret` made it; None otherwise. Takes the same time whatever is wrong."""
+    """The claims of `token` when it was made with `secret`; None otherwise. The seal is compared in constant time."""
     claims, _, seal = token.rpartition(".")
     parts = claims.split(".")
     try:

@@ -1,7 +1,8 @@
-"""Traces: one story from the REST call through the bus and the log to the task's own calls.
+"""Traces: the spans of one request, from the REST call through the bus and the log to the calls of the task.
 
-The thread of the story is W3C's `traceparent`: a REST call brings or begins it, `Cause` carries it through bus and
-log, and a task finds it in its environment. Nothing of OpenTelemetry is imported until an endpoint is configured.
+The spans are connected by a `traceparent` (W3C Trace Context). A REST call has one, or the gateway makes one; `Cause`
+carries it through the bus and the log, and a task finds it in its environment. OpenTelemetry is imported only when an
+endpoint is configured.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _tracer: Tracer | None = None
 
 
 def configure(service: str, endpoint: str | None, processor: SpanProcessor | None = None) -> bool:
-    """Whether spans are kept from now on: sent to `endpoint` over OTLP/HTTP, or handed to `processor`."""
+    """Send spans to `endpoint` over OTLP/HTTP, or to `processor`. Returns whether spans are made from now on."""
     global _tracer
     if endpoint is None and processor is None:
         _tracer = None
@@ -36,10 +37,8 @@ def configure(service: str, endpoint: str | None, processor: SpanProcessor | Non
 
 @contextmanager
 def span(name: str, traceparent: str | None = None, **attributes: str | int) -> Iterator[str | None]:
-    """A span that continues `traceparent`; yields the traceparent of what happens inside it.
-
-    Without a configured endpoint it yields `traceparent` itself.
-    """
+    """A span that continues `traceparent`. Yields the traceparent for calls inside the span; without a configured
+    endpoint that is `traceparent` itself."""
     if _tracer is None:
         yield traceparent
         return
