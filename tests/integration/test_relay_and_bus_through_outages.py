@@ -79,7 +79,7 @@ async def test_two_relays_publish_each_event_once(nats_server: Nats, bus: NatsBu
     await grow(log, 300)
     relays = [Relay(log, bus), Relay(log, await NatsBus.open(nats_server.url))]
     running = [asyncio.create_task(relay.run()) for relay in relays]
-    await until(lambda: all(relay.carried == 300 for relay in relays))
+    await until(lambda: all(relay.position == 300 for relay in relays))
     info = await bus._link.client.jetstream().stream_info("RESOLUTE_EVENTS")
     assert info.state.messages == 300
     for task in running:

@@ -44,21 +44,21 @@ async def until(happened: Callable[[], bool]) -> None:
 
 
 def test_it_goes_on_after_the_newest_fact_the_bus_holds() -> None:
-    assert beginning(last=70, head=100, carried=None) == 70
+    assert beginning(last=70, head=100, position=None) == 70
 
 
 def test_an_empty_bus_is_given_the_recent_past() -> None:
-    assert beginning(last=0, head=100, carried=None) == 0
-    assert beginning(last=0, head=RECENT + 100, carried=None) == 100
-    assert beginning(last=0, head=RECENT + 100, carried=RECENT) == 100
+    assert beginning(last=0, head=100, position=None) == 0
+    assert beginning(last=0, head=RECENT + 100, position=None) == 100
+    assert beginning(last=0, head=RECENT + 100, position=RECENT) == 100
 
 
 def test_a_bus_ahead_of_the_log_remembers_another_log() -> None:
-    assert beginning(last=500, head=100, carried=None) == 100
+    assert beginning(last=500, head=100, position=None) == 100
 
 
 def test_after_an_outage_it_goes_back_to_what_was_not_acknowledged() -> None:
-    assert beginning(last=80, head=100, carried=75) == 75
+    assert beginning(last=80, head=100, position=75) == 75
 
 
 async def test_events_are_carried_in_order_as_they_come() -> None:
@@ -77,7 +77,7 @@ async def test_a_fact_that_was_lost_on_the_way_is_sent_again() -> None:
     await grow(log, 3)
     relay = Relay(log, bus)
     running = asyncio.create_task(relay.run())
-    await until(lambda: relay.carried == 3)
+    await until(lambda: relay.position == 3)
     assert bus.published == [1, 3, 2, 3]
     running.cancel()
 
@@ -100,7 +100,7 @@ async def a_pair(log: MemoryEventLog, bus: MemoryBus) -> tuple[list[Relay], list
     async def settled() -> bool:
         await grow(log, 1)
         head = await log.head()
-        await until(lambda: all(relay.carried == head for relay in relays))
+        await until(lambda: all(relay.position == head for relay in relays))
         return any(relay.spare for relay in relays)
 
     async with asyncio.timeout(60):
@@ -118,7 +118,7 @@ async def test_of_two_relays_one_listens_and_publishes_nothing() -> None:
         before = len(bus.published)
         await grow(log, 50)
         head = await log.head()
-        await until(lambda: all(relay.carried == head for relay in relays))
+        await until(lambda: all(relay.position == head for relay in relays))
         return len(bus.published) == before + 50
 
     async with asyncio.timeout(60):
@@ -137,7 +137,7 @@ async def test_a_spare_publishes_what_nobody_published_and_is_in_front_from_then
     (spare,) = [relay for relay in relays if relay.spare]
     await grow(log, 5)
     head = await log.head()
-    await until(lambda: spare.carried == head and not spare.spare)
+    await until(lambda: spare.position == head and not spare.spare)
     assert bus.last == head
     for task in running:
         task.cancel()

@@ -1,1 +1,1 @@
-"""The relay: carries the log to the bus, and owns nothing."""
+"""The relay: publishes the events of the log on the bus."""
