@@ -21,7 +21,7 @@ WEBHOOK = {
     "triggers": [{"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "DELETED"}}],
 }
 
-LISTS = {"logs", "checkpoints", "checkpointUuids", "updates"}
+LISTS = {"logs", "checkpoints", "checkpointUuids", "updates", "batches"}
 """Fields that hold a list wherever a subject passes through them."""
 
 NAMES = {"workspaceId": "1", "projectId": "1", "userId": "2", "username": "determined", "label": "l", "jobId": "1"}

@@ -54,7 +54,7 @@ BY_OWNERS_AND_THE_TASK = {
     *("PostCheckpointMetadata", "PostRunMetadata", "PatchCheckpoints"),
     *("ReportTrialMetrics", "ReportTrialTrainingMetrics", "ReportTrialValidationMetrics", "ReportTrialMetricsBatch"),
     *("PostTaskLogs", "LegacyTaskLogs", "ReportCheckpoint", "RunPrepareForReporting"),
-    *("ReportTrialProgress", "PostTrialRunnerMetadata"),
+    *("ReportTrialProgress", "PostTrialRunnerMetadata", "PostTrialProfilerMetricsBatch"),
 }
 """Owners report for trials that run outside of the cluster."""
 

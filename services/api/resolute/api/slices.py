@@ -29,6 +29,7 @@ from resolute.api.models.routes import ROUTES as OF_MODELS
 from resolute.api.monitoring.routes import ROUTES as OF_MONITORING
 from resolute.api.pools.projection import PROJECTION as POOLS
 from resolute.api.pools.routes import ROUTES as OF_POOLS
+from resolute.api.profiler.routes import ROUTES as OF_PROFILER
 from resolute.api.queue.projection import PROJECTION as QUEUE
 from resolute.api.queue.routes import ROUTES as OF_QUEUE
 from resolute.api.rbac.projection import PROJECTION as RBAC
@@ -63,6 +64,7 @@ SLICES = (
     # First, since a router tries routes of one beginning in order: what running trials call most.
     Slice(OF_METRICS),
     Slice(OF_CHARTS),
+    Slice(OF_PROFILER),
     Slice(OF_IDENTITY, IDENTITY),
     Slice(OF_RBAC, RBAC),
     Slice(OF_ACCESS_TOKENS, ACCESS_TOKENS),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -55,6 +55,18 @@ INSERT = """
 INSERT INTO measures.metrics (trial_id, run_id, kind, steps, metrics, batch_metrics, reported_at)
 SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[], $7::timestamptz[])
 ON CONFLICT DO NOTHING
+"""
+
+# What is known of a machine stays as it is, and what else the report has is added.
+MERGE = """
+INSERT INTO measures.metrics AS m (trial_id, run_id, kind, steps, metrics, batch_metrics, reported_at)
+SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[], $7::timestamptz[])
+ON CONFLICT (trial_id, kind, steps, run_id) DO UPDATE SET metrics = (
+    SELECT jsonb_object_agg(coalesce(known.key, added.key), CASE
+        WHEN jsonb_typeof(known.value) = 'object' AND jsonb_typeof(added.value) = 'object'
+        THEN added.value || known.value ELSE coalesce(known.value, added.value) END)
+    FROM jsonb_each(m.metrics) AS known FULL JOIN jsonb_each(EXCLUDED.metrics) AS added ON known.key = added.key)
+WHERE NOT m.metrics @> EXCLUDED.metrics
 """
 
 # By trial, the last step of either kind, found at the end of its index.
@@ -116,17 +128,15 @@ class MetricStore:
         await self._writer.add(rows, size_bytes)
 
     async def _insert(self, rows: Sequence[MetricRow]) -> None:
-        columns = (
-            [row.trial_id for row in rows],
-            [row.run_id for row in rows],
-            [row.kind for row in rows],
-            [row.steps for row in rows],
-            [json_text(row.metrics) for row in rows],
-            [None if row.batch_metrics is None else json_text(row.batch_metrics) for row in rows],
-            [row.reported_at for row in rows],
-        )
+        of_machines = [row for row in rows if row.steps < 0 and is_of_machines(row)]
         with outages():
-            await self._pool.execute(INSERT, *columns)
+            if not of_machines:
+                await self._pool.execute(INSERT, *_columns(rows))
+                return
+            others = [row for row in rows if not (row.steps < 0 and is_of_machines(row))]
+            async with self._pool.acquire() as connection, connection.transaction():
+                await connection.execute(INSERT, *_columns(others))
+                await connection.execute(MERGE, *_columns(merged(of_machines)))
 
     async def summaries(
         self, trial_ids: Sequence[int], metric: str, smaller_is_better: bool
@@ -191,6 +201,38 @@ class MetricStore:
             await self._pool.execute("DELETE FROM measures.summaries WHERE trial_id = $1", trial_id)
             status: str = await self._pool.execute(DELETE_SOME, trial_id, limit)
         return int(status.split()[-1])
+
+
+def _columns(rows: Sequence[MetricRow]) -> tuple[list[Any], ...]:
+    return (
+        [row.trial_id for row in rows],
+        [row.run_id for row in rows],
+        [row.kind for row in rows],
+        [row.steps for row in rows],
+        [json_text(row.metrics) for row in rows],
+        [None if row.batch_metrics is None else json_text(row.batch_metrics) for row in rows],
+        [row.reported_at for row in rows],
+    )
+
+
+def is_of_machines(row: MetricRow) -> bool:
+    """Whether the report holds metrics by machine, as system metrics do."""
+    return bool(row.metrics) and all(isinstance(value, dict) for value in row.metrics.values())
+
+
+def merged(rows: Sequence[MetricRow]) -> list[MetricRow]:
+    """The reports of several machines in the same second as one report. Of a value that is there twice the first
+    counts."""
+    found: dict[tuple[int, str, int, int], MetricRow] = {}
+    for row in rows:
+        key = row.trial_id, row.kind, row.steps, row.run_id
+        known = found.get(key)
+        found[key] = row if known is None else replace(known, metrics=_together(known.metrics, row.metrics))
+    return [found[key] for key in sorted(found)]
+
+
+def _together(known: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
+    return {name: {**added.get(name, {}), **known.get(name, {})} for name in {**known, **added}}
 
 
 def _summary(row: asyncpg.Record) -> dict[str, Any]:

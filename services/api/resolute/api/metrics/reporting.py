@@ -35,15 +35,15 @@ GO_ON, STOP = ReportAnswer(), ReportAnswer(stop=True)
 
 
 async def report_trial_metrics(call: Call, request: ReportTrialMetrics) -> ReportAnswer:
-    return await _store(call, request.trial_id, (request.body.report,))
+    return await store(call, request.trial_id, (request.body.report,))
 
 
 async def report_training_metrics(call: Call, request: ReportTrainingMetrics) -> ReportAnswer:
-    return await _store(call, request.trial_id, (Report("training", request.body.measured),))
+    return await store(call, request.trial_id, (Report("training", request.body.measured),))
 
 
 async def report_validation_metrics(call: Call, request: ReportValidationMetrics) -> ReportAnswer:
-    return await _store(call, request.trial_id, (Report("validation", request.body.measured),))
+    return await store(call, request.trial_id, (Report("validation", request.body.measured),))
 
 
 async def report_batch(call: Call, request: ReportTrialMetricsBatch) -> ReportAnswer:
@@ -56,10 +56,10 @@ async def report_batch(call: Call, request: ReportTrialMetricsBatch) -> ReportAn
         raise InvalidConfig("reports: expected a list of reports, each an object with metrics and group")
     if len(reports) > REPORTS_MAX:
         raise InvalidConfig(f"reports: expected at most {REPORTS_MAX:,} reports in a batch; found {len(reports):,}")
-    return await _store(call, request.trial_id, reports, where="reports[{}].")
+    return await store(call, request.trial_id, reports, where="reports[{}].")
 
 
-async def _store(call: Call, trial_id: int, reports: Sequence[Report], where: str = "") -> ReportAnswer:
+async def store(call: Call, trial_id: int, reports: Sequence[Report], where: str = "") -> ReportAnswer:
     """Store reports, and announce what the searcher must know; answer when all is durable.
 
     A trial that does not get the answer reports again, and nothing is stored or announced twice.
@@ -115,10 +115,18 @@ def _steps(measured: Measured, group: str, reported_at: datetime, where: str) ->
     counted up to zero from below, so that it is not taken for a number of batches."""
     if measured.steps is not None or group in ("training", "validation"):
         return measured.steps or 0
-    seconds = int((reported_at - EPOCH).total_seconds())
-    if not 0 <= seconds < SECONDS_MOST:
+    if not is_in_range(reported_at):
         raise InvalidConfig(f"{where}metrics.reportTime: expected an instant from 2020 to 2087; found {reported_at}")
-    return seconds - SECONDS_MOST
+    return _seconds(reported_at) - SECONDS_MOST
+
+
+def is_in_range(reported_at: datetime) -> bool:
+    """Whether a report without a step may have this time."""
+    return 0 <= _seconds(reported_at) < SECONDS_MOST
+
+
+def _seconds(reported_at: datetime) -> int:
+    return int((reported_at - EPOCH).total_seconds())
 
 
 # ---------------------------------------------------------------- what the search has to know
