@@ -110,6 +110,22 @@ class CheckpointReleased(CheckpointEvent):
     by: int
 
 
+@dataclass(frozen=True, slots=True)
+class CheckpointUsed(CheckpointEvent):
+    """A trial said that it uses the checkpoint, and for what. What the same trial said of it before counts no more."""
+
+    sentence: ClassVar[str] = "trial {trial_id} of experiment {by} uses checkpoint {uuid}"
+    uuid: str
+    trial_id: int
+    by: int
+    """The trial's experiment."""
+    use: str
+    """INFERENCE or FINE_TUNING."""
+    model_id: int = 0
+    """Where the checkpoint was found as a version of a model; else 0, and 0 as the version."""
+    model_version: int = 0
+
+
 # ---------------------------------------------------------------- commands
 
 
@@ -206,3 +222,16 @@ class ReleaseCheckpoint(CheckpointCommand):
     experiment_id: int
     uuid: str
     by: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoteCheckpointUse(CheckpointCommand):
+    """`experiment_id` is whose checkpoint it is, `by` the experiment of the trial that uses it."""
+
+    experiment_id: int
+    uuid: str
+    trial_id: int
+    by: int
+    use: str
+    model_id: int = 0
+    model_version: int = 0

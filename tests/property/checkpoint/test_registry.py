@@ -17,6 +17,7 @@ from resolute.proto.checkpoint import (
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    NoteCheckpointUse,
     NoteFilesRemoved,
 )
 from resolute.proto.errors import ResoluteError
@@ -36,6 +37,7 @@ commands: st.SearchStrategy[CheckpointCommand] = st.one_of(
     st.builds(DeleteCheckpoints, st.just(7), st.lists(uuids, max_size=2).map(tuple), st.just("asked")),
     st.builds(NoteFilesRemoved, st.just(7), uuids, files),
     st.builds(ApplyRetention, st.just(7), st.integers(0, 1), st.integers(0, 1), st.integers(0, 1)),
+    st.builds(NoteCheckpointUse, st.just(7), uuids, trials, st.just(8), st.sampled_from(["INFERENCE", "FINE_TUNING"])),
     st.just(DeleteExperimentCheckpoints(7)),
 )  # fmt: skip
 

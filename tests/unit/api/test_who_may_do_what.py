@@ -55,6 +55,7 @@ BY_OWNERS_AND_THE_TASK = {
     *("ReportTrialMetrics", "ReportTrialTrainingMetrics", "ReportTrialValidationMetrics", "ReportTrialMetricsBatch"),
     *("PostTaskLogs", "LegacyTaskLogs", "ReportCheckpoint", "RunPrepareForReporting"),
     *("ReportTrialProgress", "PostTrialRunnerMetadata", "PostTrialProfilerMetricsBatch"),
+    "ReportTrialSourceInfo",
 }
 """Owners report for trials that run outside of the cluster."""
 

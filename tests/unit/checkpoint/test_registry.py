@@ -21,9 +21,11 @@ from resolute.proto.checkpoint import (
     CheckpointDeletionRequested,
     CheckpointFilesRemoved,
     CheckpointMetadataChanged,
+    CheckpointUsed,
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    NoteCheckpointUse,
     NoteFilesRemoved,
     RetentionApplied,
 )
@@ -118,6 +120,24 @@ def test_metadata_change_on_a_whole_checkpoint_only() -> None:
     given(completed()).when(replace(change, metadata={"n": 1})).then()
     given(announced()).when(change).then_raises(Refused, "cannot change the metadata of .* it is ANNOUNCED")
     given().when(change).then_raises(NotFound, "not found")
+
+
+def test_the_use_of_a_checkpoint_is_noted_when_it_is_new() -> None:
+    use = NoteCheckpointUse(7, A, 3, 8, "INFERENCE")
+    used = CheckpointUsed(A, 3, 8, "INFERENCE")
+    given(completed()).when(use).then(used)
+    given(completed(), used).when(use).then()
+    other = replace(use, use="FINE_TUNING", model_id=1, model_version=2)
+    given(completed(), used).when(other).then(CheckpointUsed(A, 3, 8, "FINE_TUNING", 1, 2))
+    given(completed(), CheckpointFilesRemoved(A, FILES)).when(use).then(used)
+
+
+def test_only_a_whole_checkpoint_is_used_and_only_for_what_is_known() -> None:
+    use = NoteCheckpointUse(7, A, 3, 8, "INFERENCE")
+    given(announced()).when(use).then_raises(Refused, "cannot use checkpoint .* it is ANNOUNCED")
+    given(completed(), REQUESTED).when(use).then_raises(Refused, "it is DELETING")
+    given().when(use).then_raises(NotFound, "not found")
+    given(completed()).when(replace(use, use="LUNCH")).then_raises(InvalidConfig, "use: expected one of INFERENCE")
 
 
 def test_deleting_asks_first_and_is_confirmed_when_the_files_are_gone() -> None:

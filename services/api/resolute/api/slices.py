@@ -37,6 +37,8 @@ from resolute.api.rbac.routes import ROUTES as OF_RBAC
 from resolute.api.routing import Route
 from resolute.api.runs.routes import ROUTES as OF_RUNS
 from resolute.api.searches.routes import ROUTES as OF_SEARCHES
+from resolute.api.sources.projection import PROJECTION as SOURCES
+from resolute.api.sources.routes import ROUTES as OF_SOURCES
 from resolute.api.stream.routes import ROUTES as OF_STREAM
 from resolute.api.tasks.projection import PROJECTION as TASKS
 from resolute.api.tasks.routes import ROUTES as OF_TASKS
@@ -76,6 +78,7 @@ SLICES = (
     Slice(OF_TRIALS, TRIALS),
     Slice(OF_CHECKPOINTS, CHECKPOINTS),
     Slice(OF_MODELS, MODELS),
+    Slice(OF_SOURCES, SOURCES),
     Slice(OF_WEBHOOKS, WEBHOOKS),
     Slice(OF_TEMPLATES, TEMPLATES),
     Slice(OF_CLUSTER_MESSAGE, CLUSTER_MESSAGE),

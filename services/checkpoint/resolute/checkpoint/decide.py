@@ -21,10 +21,12 @@ from resolute.proto.checkpoint import (
     CheckpointHeld,
     CheckpointMetadataChanged,
     CheckpointReleased,
+    CheckpointUsed,
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
     HoldCheckpoint,
+    NoteCheckpointUse,
     NoteFilesRemoved,
     ReleaseCheckpoint,
     RetentionApplied,
@@ -34,6 +36,9 @@ from resolute.proto.message import Event
 
 Metrics = Mapping[tuple[int, int], float | None]
 """What the searcher's metric was, by trial and steps; None where the trial reported NaN."""
+
+USES = ("INFERENCE", "FINE_TUNING")
+"""What a trial may use a checkpoint for."""
 
 _GOING = frozenset({State.DELETING, State.DELETED})
 
@@ -87,6 +92,8 @@ def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics, in_
             return [] if held else [CheckpointHeld(uuid, by)]
         case ReleaseCheckpoint(uuid=uuid, by=by):
             return [CheckpointReleased(uuid, by)] if by in registry.holders.get(uuid, ()) else []
+        case NoteCheckpointUse():
+            return _use(command, registry)
         case DeleteExperimentCheckpoints():
             for uuid in registry.present():
                 _check_free(uuid, in_use)
@@ -194,6 +201,21 @@ def _retain(command: ApplyRetention, registry: Registry, metrics: Metrics, in_us
         return []
     requests = [CheckpointDeletionRequested(uuid, "retention at the end of its experiment") for uuid in going]
     return [RetentionApplied(command.experiment_id, tuple(keeping), tuple(going)), *requests]
+
+
+def _use(command: NoteCheckpointUse, registry: Registry) -> list[Event]:
+    if command.use not in USES:
+        raise InvalidConfig(f"use: expected one of {', '.join(USES)}; found {command.use!r}")
+    _whole(registry, command.uuid, "use")
+    used = CheckpointUsed(
+        uuid=command.uuid,
+        trial_id=command.trial_id,
+        by=command.by,
+        use=command.use,
+        model_id=command.model_id,
+        model_version=command.model_version,
+    )
+    return [] if registry.uses.get((command.uuid, command.trial_id)) == used else [used]
 
 
 def _whole(registry: Registry, uuid: str, what: str) -> Checkpoint:

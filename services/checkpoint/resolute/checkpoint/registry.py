@@ -20,6 +20,7 @@ from resolute.proto.checkpoint import (
     CheckpointHeld,
     CheckpointMetadataChanged,
     CheckpointReleased,
+    CheckpointUsed,
     RetentionApplied,
 )
 from resolute.proto.message import Event, Object
@@ -32,10 +33,12 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
     (State.ANNOUNCED, CheckpointCompleted): State.COMPLETED,
     (State.ANNOUNCED, CheckpointDeletionRequested): State.DELETING,
     (State.COMPLETED, CheckpointMetadataChanged): State.COMPLETED,
+    (State.COMPLETED, CheckpointUsed): State.COMPLETED,
     (State.COMPLETED, CheckpointDeletionRequested): State.DELETING,
     (State.COMPLETED, CheckpointFilesRemoved): State.PARTIAL,
     (State.COMPLETED, CheckpointDeleted): State.DELETED,
     (State.PARTIAL, CheckpointMetadataChanged): State.PARTIAL,
+    (State.PARTIAL, CheckpointUsed): State.PARTIAL,
     (State.PARTIAL, CheckpointDeletionRequested): State.DELETING,
     (State.PARTIAL, CheckpointFilesRemoved): State.PARTIAL,
     (State.PARTIAL, CheckpointDeleted): State.DELETED,
@@ -67,6 +70,8 @@ class Registry:
     """What retention kept when it was last applied; None before."""
     holders: dict[str, set[int]] = field(default_factory=dict)
     """By uuid, the experiments that have not ended and whose trials begin from it."""
+    uses: dict[tuple[str, int], CheckpointUsed] = field(default_factory=dict)
+    """By uuid and trial, the last thing that the trial said about its use of the checkpoint."""
 
     def get(self, uuid: str) -> Checkpoint:
         return self.checkpoints.get(uuid, _ABSENT)
@@ -106,6 +111,10 @@ def evolve(registry: Registry, event: Event) -> Registry:
             registry.holders[uuid].remove(by)
             if not registry.holders[uuid]:
                 del registry.holders[uuid]
+            return registry
+        case CheckpointUsed(uuid=uuid, trial_id=trial_id):
+            assert FLOW[registry.get(uuid).state, CheckpointUsed] is registry.get(uuid).state
+            registry.uses[uuid, trial_id] = event
             return registry
         case (
             CheckpointAnnounced(uuid=uuid)

@@ -50,10 +50,10 @@ async def _pages(of: MetricQueries, trial_ids: Sequence[int], group: str) -> Asy
     for trial_id in trial_ids:
         for one in [group] if group else await of.groups(trial_id):
             async for page in of.reports(trial_id, one):
-                yield tuple(map(_shown, page))
+                yield tuple(map(shown, page))
 
 
-def _shown(row: Stored) -> MetricsReport:
+def shown(row: Stored) -> MetricsReport:
     return MetricsReport(
         id=row.id,
         trial_id=row.trial_id,
