@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from resolute.api.kernel.rows import Projection, Rows, Table
 from resolute.proto import streams
 from resolute.proto.checkpoint import CheckpointUsed
 from resolute.proto.experiment import ExperimentDeleted
-from resolute.proto.message import Recorded
+from resolute.proto.message import Event, Recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +31,35 @@ USES = Table("uses", Use, key=("checkpoint", "trial_id"), lookups=("experiment_i
 
 
 def project(recorded: Recorded, rows: Rows) -> None:
-    match recorded.event:
-        case CheckpointUsed() as used:
-            use = Use(
-                checkpoint=used.uuid,
-                trial_id=used.trial_id,
-                experiment_id=int(recorded.key),
-                by=used.by,
-                use=used.use,
-                model_id=used.model_id,
-                model_version=used.model_version,
-            )
-            rows.put(USES, use)
-        case ExperimentDeleted():
-            for lookup in ("experiment_id", "by"):
-                for row in rows.where(USES, lookup, int(recorded.key)):
-                    rows.remove(USES, row.checkpoint, row.trial_id)
+    if shows := SHOWS.get(type(recorded.event)):
+        shows(recorded.event, recorded, rows)
 
+
+def _used(used: CheckpointUsed, recorded: Recorded, rows: Rows) -> None:
+    use = Use(
+        checkpoint=used.uuid,
+        trial_id=used.trial_id,
+        experiment_id=int(recorded.key),
+        by=used.by,
+        use=used.use,
+        model_id=used.model_id,
+        model_version=used.model_version,
+    )
+    rows.put(USES, use)
+
+
+def _experiment_deleted(_: ExperimentDeleted, recorded: Recorded, rows: Rows) -> None:
+    """Both what used its checkpoints, and what its trials used."""
+    for lookup in ("experiment_id", "by"):
+        for row in rows.where(USES, lookup, int(recorded.key)):
+            rows.remove(USES, row.checkpoint, row.trial_id)
+
+
+SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
+    CheckpointUsed: _used,
+    ExperimentDeleted: _experiment_deleted,
+}
+"""How each type of event is shown; others change nothing here."""
 
 PROJECTION = Projection(
     slice="sources",
