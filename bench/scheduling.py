@@ -60,9 +60,9 @@ class Told:
         self.pool, self.policy, self.now = Pool(), policy, NOON
         self.decided_s = 0.0
 
-    def when(self, wish: PoolInput) -> list[Event]:
+    def when(self, request: PoolInput) -> list[Event]:
         began = time.process_time()
-        events = decide(wish, self.pool, self.now, self.policy)
+        events = decide(request, self.pool, self.now, self.policy)
         for event in events:
             evolve(self.pool, event)
         self.decided_s += time.process_time() - began

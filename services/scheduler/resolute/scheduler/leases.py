@@ -1,4 +1,7 @@
-"""Leases: when each agent last sent a message, by a clock whose time is passed in by the caller."""
+"""Leases of agents: a message of an agent renews its lease, and an agent whose lease has run out is lost.
+
+Times are in seconds of a monotonic clock, and are passed in. Gray and Cheriton, "Leases", SOSP 1989.
+"""
 
 from __future__ import annotations
 
@@ -8,48 +11,50 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Leases:
-    """Not in the log: a heartbeat is no decision, and a scheduler that restarts grants everybody a fresh lease."""
+    """The leases that one scheduler knows. They are not in the log: a heartbeat decides nothing, and a scheduler that
+    starts again gives every agent a fresh lease."""
 
     wait_s: Mapping[str, float]
-    """By pool: an agent silent for longer is lost. May grow."""
-    heard_s: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By (pool, agent id)."""
-    _looked_s: float | None = None
+    """By pool: the length of a lease. The owner may add pools."""
+    renewed_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By (pool, agent id): when the last message came."""
+    _ticked_s: float | None = None
 
-    def hear(self, pool: str, agent_id: str, now_s: float) -> None:
+    def renew(self, pool: str, agent_id: str, now_s: float) -> None:
+        """A message of the agent has come. Ignored for a pool that the scheduler does not know."""
         if pool in self.wait_s:
-            self.heard_s[pool, agent_id] = now_s
+            self.renewed_s[pool, agent_id] = now_s
 
     def pools_of(self, agent_id: str) -> list[str]:
         """The pools in which the agent has sent messages, and has not been lost since."""
-        return [pool for pool in self.wait_s if (pool, agent_id) in self.heard_s]
+        return [pool for pool in self.wait_s if (pool, agent_id) in self.renewed_s]
 
     def forget(self, pool: str, agent_id: str) -> None:
-        self.heard_s.pop((pool, agent_id), None)
+        self.renewed_s.pop((pool, agent_id), None)
 
-    def look(self, now_s: float, expected_pause_s: float) -> None:
-        """Called at every tick. After a time in which this process itself did not run (stopped, swapped
-        out), no agent counts as silent."""
-        if self._looked_s is not None:
-            missed_s = now_s - self._looked_s - expected_pause_s
+    def tick(self, now_s: float, expected_pause_s: float) -> None:
+        """Called at every tick, `expected_pause_s` after the last one. When much more time has passed, this process did
+        not run (it was stopped, or swapped out) and could not receive: the leases are extended by that time."""
+        if self._ticked_s is not None:
+            missed_s = now_s - self._ticked_s - expected_pause_s
             if missed_s > expected_pause_s:
                 self.extend(missed_s)
-        self._looked_s = now_s
+        self._ticked_s = now_s
 
     def extend(self, by_s: float) -> None:
-        self.heard_s = {who: at_s + by_s for who, at_s in self.heard_s.items()}
+        self.renewed_s = {key: at_s + by_s for key, at_s in self.renewed_s.items()}
 
     def doubtful(self, now_s: float) -> bool:
-        """Whether some agent has been silent for long enough to ask whether it is the bus that is away."""
-        return any(now_s - at_s > self.wait_s[pool] / 4 for (pool, _), at_s in self.heard_s.items())
+        """Whether an agent has sent nothing for a quarter of its lease: time to check whether the bus is away."""
+        return any(now_s - at_s > self.wait_s[pool] / 4 for (pool, _), at_s in self.renewed_s.items())
 
-    def renew(self, now_s: float) -> None:
-        self.heard_s = dict.fromkeys(self.heard_s, now_s)
+    def renew_all(self, now_s: float) -> None:
+        self.renewed_s = dict.fromkeys(self.renewed_s, now_s)
 
     def expired(self, now_s: float) -> list[tuple[str, str, float]]:
-        """(pool, agent id, seconds of silence)."""
+        """The agents whose leases have run out: (pool, agent id, seconds since the last message)."""
         return [
             (pool, agent_id, now_s - at_s)
-            for (pool, agent_id), at_s in self.heard_s.items()
+            for (pool, agent_id), at_s in self.renewed_s.items()
             if now_s - at_s > self.wait_s[pool]
         ]

@@ -10,18 +10,20 @@ from resolute.scheduling.allocation import Allocation, Share
 from resolute.scheduling.pool import Pool
 
 ORDERS_BYTES_MAX = 512 * 1024
-"""Of the starts in one message to an agent; NATS carries 1 MiB where nothing else is set."""
+"""The most bytes of start orders in one message to an agent. NATS carries 1 MiB by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """What one agent has to do: shares to start, tasks to stop, and the resources ids of tasks to keep."""
+
     start: tuple[tuple[Allocation, Share], ...]
     stop: tuple[StopTask, ...]
     keep: tuple[str, ...]
 
 
 def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
-    """`running`: the resources_ids that the agent says are alive, or whose exit it has yet to report."""
+    """`running`: the resources ids of tasks that the agent runs, or whose exit it has not reported yet."""
     start: list[tuple[Allocation, Share]] = []
     stop: list[StopTask] = []
     keep: list[str] = []
@@ -38,8 +40,8 @@ def plan(pool: Pool, agent_id: str, running: Collection[str]) -> Plan:
 
 
 def that_fit(sizes_bytes: Sequence[int], most_bytes: int = ORDERS_BYTES_MAX) -> int:
-    """How many of the starts that have these sizes go into one message, the first always: each holds a whole
-    configuration. The agent says hello again and again, and is given the others then."""
+    """How many starts of these sizes fit into one message: at least one, since each has a whole configuration. The
+    others are in the answer to a later hello of the agent."""
     taken, size_bytes = 0, 0
     for one in sizes_bytes:
         size_bytes += one
@@ -50,7 +52,7 @@ def that_fit(sizes_bytes: Sequence[int], most_bytes: int = ORDERS_BYTES_MAX) -> 
 
 
 def to_stop(allocation: Allocation) -> list[tuple[str, StopTask]]:
-    """(agent, order) for every share that has yet to go, once the allocation is ending."""
+    """(agent id, order) for every share that has not exited, when the allocation is ending; otherwise none."""
     if not allocation.ending:
         return []
     return [

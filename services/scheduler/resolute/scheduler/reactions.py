@@ -1,4 +1,5 @@
-"""From events of a pool to orders for its agents: pushed at once, and healed by the next hello when lost."""
+"""The orders to agents that follow from an event of a pool. They are sent at once. An order that is lost is repeated in
+the answer to the agent's next hello."""
 
 from __future__ import annotations
 
@@ -14,13 +15,14 @@ ANSWERED = (SlotsAssigned, AllocationKillRequested, ResourcesExited)
 """The events that lead to orders."""
 
 
-def about(recorded: Recorded) -> Hashable:
-    """Orders about different allocations may be sent at once; an event that leads to none is about nothing."""
+def partition_of(recorded: Recorded) -> Hashable:
+    """The allocation of an event: orders about different allocations may be sent side by side. An event without one is
+    a partition of its own."""
     return getattr(recorded.event, "allocation_id", recorded.id)
 
 
 def to_start(event: Event, pool: Pool) -> Sequence[tuple[Allocation, Share]]:
-    """Shares that agents should start because of `event`; `pool` is as it is now, maybe long after."""
+    """The shares that agents have to start because of `event`. `pool` is the newest state, which may be much later."""
     match event:
         case SlotsAssigned(allocation_id=allocation_id):
             allocation = pool.allocations.get(allocation_id)
@@ -30,7 +32,7 @@ def to_start(event: Event, pool: Pool) -> Sequence[tuple[Allocation, Share]]:
 
 
 def to_stop(event: Event, pool: Pool) -> Sequence[tuple[str, StopTask]]:
-    """(agent, order) for the shares that should stop because of `event`."""
+    """(agent id, order) for the shares that have to stop because of `event`."""
     match event:
         case AllocationKillRequested(allocation_id=allocation_id) | ResourcesExited(allocation_id=allocation_id):
             allocation = pool.allocations.get(allocation_id)

@@ -1,4 +1,5 @@
-"""By which rules a pool shares its slots: those that its stream records, so that all schedulers go by the same."""
+"""The rules by which a pool shares its slots. They are taken from the pool's stream, so that all schedulers use the
+same rules, whatever settings each was started with."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ class Rules:
 
 
 def rules_of(name: str, recorded: Object, settings: SchedulerSettings) -> Rules:
-    """Of a pool with these recorded settings. Those that a later release has recorded may be beyond this one, which
-    then goes by its own."""
+    """The rules of a pool with these recorded settings. When a later release recorded settings that this release cannot
+    read, the settings of this scheduler are used."""
     try:
         return _rules(configured.pool_of(name, recorded))
     except ValueError as error:
@@ -33,7 +34,7 @@ def rules_of(name: str, recorded: Object, settings: SchedulerSettings) -> Rules:
 
 
 def configured_rules(name: str, settings: SchedulerSettings) -> Rules:
-    """Of a pool as these settings say."""
+    """The rules of a pool by the settings of this scheduler."""
     return _rules(settings.pool(name))
 
 

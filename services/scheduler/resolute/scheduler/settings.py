@@ -1,4 +1,4 @@
-"""How the scheduler is set: which pools there are, how each shares its slots, how long an agent may be silent."""
+"""The settings of the scheduler: which pools there are, how each shares its slots, how long an agent may be silent."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from resolute.config.pools import ResourcePool, Scheduler, check_names, read_poo
 
 
 class SchedulerSettings(BaseSettings):
-    """From `RESOLUTE_SCHEDULER_*` where not given."""
+    """Settings that are not given are read from `RESOLUTE_SCHEDULER_*`."""
 
     model_config = SettingsConfigDict(env_prefix="RESOLUTE_SCHEDULER_", frozen=True)
 
     pools: Annotated[tuple[ResourcePool, ...], NoDecode, BeforeValidator(read_pools)] = Field(
         default=(ResourcePool(),), min_length=1
     )
-    """As JSON, in the words of master.yaml; plain names will do for pools that are like the cluster."""
+    """As JSON, with the fields of master.yaml. A pool without settings of its own may be given by its name alone."""
     scheduler: Scheduler = Scheduler()
-    """Of pools that have none of their own."""
+    """For pools that have no `scheduler` of their own."""
     agent_reconnect_wait_s: float = Field(default=25.0, gt=0)
-    """Of pools that do not say: an agent silent for longer is lost, and so is what runs on it."""
+    """For pools that have no `agent_reconnect_wait` of their own: an agent that is silent for longer is lost, with the
+    tasks on it."""
     preemption: bool | None = None
     """Overrides `scheduler.preemption`."""
     tick_s: float = Field(default=1.0, gt=0)
-    """How often leases and deadlines are looked at."""
+    """The pause between two checks of leases and deadlines."""
 
     @field_validator("pools")
     @classmethod
@@ -39,7 +40,8 @@ class SchedulerSettings(BaseSettings):
         return tuple(pool.pool_name for pool in self.pools)
 
     def pool(self, name: str) -> ResourcePool:
-        """With what the cluster says where it says nothing itself; one that these settings do not name says nothing."""
+        """The settings of a pool, completed with those of the cluster. A pool that these settings do not name has those
+        of the cluster only."""
         found = next((pool for pool in self.pools if pool.pool_name == name), ResourcePool(pool_name=name))
         own: dict[str, object] = {}
         if found.scheduler is None:

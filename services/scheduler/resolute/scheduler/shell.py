@@ -57,21 +57,25 @@ log_ = structlog.get_logger()
 T = TypeVar("T")
 
 CONFIGURATION = "configuration"
-"""The actor of what a scheduler records because it was started with other settings."""
+"""The actor of events that a scheduler records because it was started with other settings."""
 
 KEPT = 1000
-"""How many allocations' specifications and traces are kept at hand; others are asked for again, or go without."""
+"""For how many allocations the specification and the trace are kept in memory. A specification that was dropped is
+asked for again; a trace that was dropped is left out of the order."""
 DESCRIBE_TIMEOUT_S = 3.0
 
 
 async def serve(
     context: Context, settings: SchedulerSettings | None = None, provider_of: ProviderOf = provider_of
 ) -> None:
-    """`provider_of`: who starts the instances of an elastic pool."""
+    """`provider_of`: returns what starts and ends the instances of an elastic pool."""
     await Scheduler(context, settings or SchedulerSettings(), provider_of).run()
 
 
 class Scheduler:
+    """One scheduler. It owns the streams of the pools together with its replicas; the expected versions of their
+    appends keep them in agreement. Leases and specifications of tasks are in memory only."""
+
     def __init__(self, context: Context, settings: SchedulerSettings, provider_of: ProviderOf = provider_of) -> None:
         self._context, self._settings = context, settings
         self._pools = Aggregates(
@@ -82,8 +86,8 @@ class Scheduler:
         )
         pools = {name: settings.pool(name) for name in settings.pool_names}
         self._rules: dict[str, tuple[Object, Rules]] = {}
-        """Of the pools that this scheduler looks after, those of its settings, and those of the log besides: the
-        recorded settings, and the rules that they mean."""
+        """By pool, the recorded settings and the rules that follow from them. The pools are those of the settings and
+        those of the log."""
         self._waits_s: dict[str, float] = {}
         self._leases = Leases(self._waits_s)
         self._provisioners = {
@@ -105,7 +109,11 @@ class Scheduler:
             AgentMessages("report", TaskReport, self._report, lambda report: f"{report.resources_id}/{report.what}"),
         )
         reacting = Reactions(
-            "scheduler-orders", self._context.log, self._react, reactions.about, attempt_lock=self._context.attempt_lock
+            "scheduler-orders",
+            self._context.log,
+            self._react,
+            reactions.partition_of,
+            attempt_lock=self._context.attempt_lock,
         )
         async with AsyncExitStack() as stack:
             served = await serve_commands(self._context, "scheduler", self._command, messages)
@@ -123,7 +131,7 @@ class Scheduler:
     # ------------------------------------------------------------ which pools there are
 
     async def _compare_pools(self) -> None:
-        """Records what the settings say otherwise than the log: which pools there are, and by what each goes."""
+        """Records where the settings differ from the log: which pools there are, and the settings of each."""
         recorded = map(streams.key_of, await self._context.log.stream_names(streams.POOL.name))
         for pool_name in dict.fromkeys([*self._settings.pool_names, *recorded]):
             await self._configure(pool_name)
@@ -135,14 +143,14 @@ class Scheduler:
         settings = configured.settings_of(self._settings.pool(pool_name)) if is_named else None
         differs = settings is not None and settings != state.settings
         if differs or (state.removed is not None) == is_named:
-            wish = ConfigurePools(pool_name, names, settings)
+            request = ConfigurePools(pool_name, names, settings)
             log_.warning("the configuration changes a pool", pool=pool_name, named=is_named, settings_differ=differs)
             cause = Cause(f"configured/{uuid4()}", actor=CONFIGURATION)
-            await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
+            await self._pools.execute(_stream(pool_name), self._deciding(pool_name, request, cause), cause)
         self._rules_of(pool_name, await self._pools.state(_stream(pool_name)))
 
     def _rules_of(self, pool_name: str, state: pool.Pool) -> Rules:
-        """As they are recorded: a scheduler with other settings may have started since this one."""
+        """The rules by the recorded settings: a scheduler with other settings may have started since this one."""
         recorded, rules = self._rules.get(pool_name, (None, None))
         if rules is None or recorded is not state.settings:
             rules = rules_of(pool_name, state.settings, self._settings)
@@ -150,15 +158,18 @@ class Scheduler:
             self._waits_s[pool_name] = rules.settings.agent_reconnect_wait
         return rules
 
-    async def _must_know(self, pool_name: str, wish: PoolInput) -> None:
-        """Work in a pool that the settings do not name may be asked for, and waits; what runs there may be stopped and
-        end. Raises NotFound for a pool of which the log knows nothing either, and to agents that run nothing there."""
+    async def _check_pool(self, pool_name: str, request: PoolInput) -> None:
+        """Raises NotFound when this scheduler does not look after the pool.
+
+        A pool that the settings do not name is looked after while the log has it: an allocation that is requested there
+        waits, and tasks there go on, end, and can be stopped. An agent is refused there unless it still runs a task.
+        """
         if pool_name in self._settings.pool_names:
             return
-        if not isinstance(wish, RequestAllocation):
+        if not isinstance(request, RequestAllocation):
             state = await self._pools.state(_stream(pool_name))
-            agent = state.agents.get(wish.agent_id) if isinstance(wish, AgentHello) else None
-            if not state.is_known or (isinstance(wish, AgentHello) and (agent is None or not agent.shares)):
+            agent = state.agents.get(request.agent_id) if isinstance(request, AgentHello) else None
+            if not state.is_known or (isinstance(request, AgentHello) and (agent is None or not agent.shares)):
                 raise self._no_pool(pool_name)
         await self._configure(pool_name)
 
@@ -167,25 +178,25 @@ class Scheduler:
 
     # ------------------------------------------------------------ deciding
 
-    async def _decide(self, pool_name: str, wish: PoolInput, cause: Cause) -> Appended:
-        await self._must_know(pool_name, wish)
-        return await self._pools.execute(_stream(pool_name), self._deciding(pool_name, wish, cause), cause)
+    async def _decide(self, pool_name: str, request: PoolInput, cause: Cause) -> Appended:
+        await self._check_pool(pool_name, request)
+        return await self._pools.execute(_stream(pool_name), self._deciding(pool_name, request, cause), cause)
 
-    def _deciding(self, pool_name: str, wish: PoolInput, cause: Cause) -> Callable[[pool.Pool], list[Event]]:
+    def _deciding(self, pool_name: str, request: PoolInput, cause: Cause) -> Callable[[pool.Pool], list[Event]]:
         def on(state: pool.Pool) -> list[Event]:
-            if isinstance(wish, ConfigurePools):  # the queue is looked at by the new rules
+            if isinstance(request, ConfigurePools):  # the queue is ordered by the new rules at once
                 rules = configured_rules(pool_name, self._settings)
             else:
                 rules = self._rules_of(pool_name, state)
-            return decide(wish, state, self._context.now(), rules.policy, rules.default_priority, cause.actor)
+            return decide(request, state, self._context.now(), rules.policy, rules.default_priority, cause.actor)
 
         return on
 
     async def _command(self, command: Command, cause: Cause) -> Reply:
         if isinstance(command, CheckFit):
             return await self._check_fit(command)
-        wish = cast(PoolCommand, command)
-        return Reply((await self._decide(wish.pool, wish, cause)).position)
+        request = cast(PoolCommand, command)
+        return Reply((await self._decide(request.pool, request, cause)).position)
 
     async def _check_fit(self, question: CheckFit) -> Reply:
         if question.pool not in self._settings.pool_names:
@@ -194,26 +205,27 @@ class Scheduler:
         return Reply(0, codec.dump(fit.check(question, state, self._rules_of(question.pool, state).settings)))
 
     async def _report(self, report: TaskReport) -> Reply:
-        self._leases.hear(report.pool, report.agent_id, _now_s())
+        self._leases.renew(report.pool, report.agent_id, _now_s())
         cause = Cause(f"report/{report.resources_id}/{report.what}", actor=f"agent:{report.agent_id}")
         return Reply((await self._decide(report.pool, report, cause)).position)
 
     async def _heartbeat(self, heartbeat: AgentHeartbeat) -> None:
-        self._leases.hear(heartbeat.pool, heartbeat.agent_id, _now_s())
+        self._leases.renew(heartbeat.pool, heartbeat.agent_id, _now_s())
 
     # ------------------------------------------------------------ agents
 
     async def _hello(self, hello: AgentHello) -> tuple[str, orders.Plan]:
         """The agent's pool, and the orders of the pool for the agent."""
-        await self._must_know(hello.pool, hello)
+        await self._check_pool(hello.pool, hello)
         await self._leave_others(hello)
         await self._decide(hello.pool, hello, Cause(f"hello/{uuid4()}", actor=f"agent:{hello.agent_id}"))
-        self._leases.hear(hello.pool, hello.agent_id, _now_s())
+        self._leases.renew(hello.pool, hello.agent_id, _now_s())
         state = await self._pools.state(_stream(hello.pool))
         return hello.pool, orders.plan(state, hello.agent_id, frozenset(hello.running))
 
     async def _described(self, found: tuple[str, orders.Plan]) -> AgentOrders:
-        """The answer to a hello: what is to be started is described by its owner, who may have to be waited for."""
+        """The answer to a hello. The owner of each task to start is asked for its specification, which may take
+        time."""
         pool_name, plan = found
         described = [await self._start(pool_name, allocation, share) for allocation, share in plan.start]
         start = [order for order in described if order is not None]
@@ -221,7 +233,8 @@ class Scheduler:
         return AgentOrders(tuple(start), plan.stop, plan.keep, complete=True)
 
     async def _leave_others(self, hello: AgentHello) -> None:
-        """An agent is in one pool at a time: what another pool gave on it is lost, since the agent runs it no more."""
+        """An agent is in one pool at a time. When it has moved to `hello.pool`, its former pools count its tasks there
+        as lost: the agent does not run them any more."""
         for other in self._leases.pools_of(hello.agent_id):
             if other != hello.pool:
                 log_.warning("agent left its pool", agent_id=hello.agent_id, pool=other, now_in=hello.pool)
@@ -229,8 +242,8 @@ class Scheduler:
                 self._leases.forget(other, hello.agent_id)
 
     async def _start(self, pool_name: str, allocation: Allocation, share: Share) -> StartTask | None:
-        """The order to start one share; None while the owner of its task does not answer, or answers that nothing is to
-        run."""
+        """The order to start one share; None when the owner of its task does not answer, or answers that nothing is to
+        run. In the second case the allocation is killed."""
         try:
             spec = await self._describe(allocation)
         except (Unavailable, Failed) as error:
@@ -251,7 +264,7 @@ class Scheduler:
         )
 
     async def _describe(self, allocation: Allocation) -> TaskSpec:
-        """What the allocation runs: the same for all of its life, so its owner is asked once.
+        """What the allocation runs. That does not change during its life, so the owner is asked once.
 
         Raises Unavailable or Failed while the owner does not answer, and Refused with the owner's reason.
         """
@@ -269,7 +282,8 @@ class Scheduler:
         return found
 
     async def _ask(self, owner: TaskOwner, question: DescribeTask) -> TaskDescription:
-        """In an upgrade the only processes of the owner may be of the last release, which is asked in its own words."""
+        """During an upgrade all processes of the owner may be of the last release: these are asked by the command that
+        the last release serves."""
         bus = self._context.bus
         try:
             return await bus.ask(owner.subject, question, TaskDescription, DESCRIBE_TIMEOUT_S)
@@ -277,7 +291,7 @@ class Scheduler:
             if owner.former_question is None:
                 raise
             asked = owner.former_question(question)
-            # The same cause each time, by which an owner whose processes die of the question knows it again.
+            # The same cause each time: an owner whose processes die of the question recognises it (`poison_guard`).
             reply = await bus.request(asked, Cause(f"describe/{question.allocation_id}"), DESCRIBE_TIMEOUT_S)
             return TaskDescription(codec.load(TaskSpec, reply.data))
 
@@ -301,11 +315,10 @@ class Scheduler:
             await self._send(agent_id, AgentOrders(stop=(stop,)))
 
     def _note_lease(self, pool_name: str, event: Event) -> None:
-        """Extends leases by messages that other replicas received: a hello goes to one replica, and each has its own
-        leases."""
+        """Renews and drops leases by events. A hello reaches one replica only, and each replica has its own leases."""
         match event:
             case AgentJoined(agent_id=agent_id):
-                self._leases.hear(pool_name, agent_id, _now_s())
+                self._leases.renew(pool_name, agent_id, _now_s())
             case AgentLost(agent_id=agent_id):
                 self._leases.forget(pool_name, agent_id)
 
@@ -319,25 +332,25 @@ class Scheduler:
             state = await self._pools.state(_stream(pool_name))
             for agent in state.agents.values():
                 if agent.present:
-                    self._leases.hear(pool_name, agent.id, _now_s())
+                    self._leases.renew(pool_name, agent.id, _now_s())
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(self._settings.tick_s)
-            self._leases.look(_now_s(), self._settings.tick_s)
+            self._leases.tick(_now_s(), self._settings.tick_s)
             try:
                 await self._expire_leases()
                 await self._enforce_deadlines()
             except Unavailable as error:
-                log_.warning("the clock's work waits", why=error.message)
+                log_.warning("leases and deadlines were not checked", why=error.message)
 
     async def _expire_leases(self) -> None:
         if self._leases.doubtful(_now_s()):
             try:
                 await self._context.bus.last_fact()
             except Unavailable:
-                # While the bus is away no message arrives: the agents are not blamed for it.
-                return self._leases.renew(_now_s())
+                # While the bus is away no message can arrive, so silence does not mean that an agent is lost.
+                return self._leases.renew_all(_now_s())
         for pool_name, agent_id, silent_s in self._leases.expired(_now_s()):
             await self._decide(pool_name, ExpireLease(agent_id, silent_s), Cause(f"silence/{uuid4()}"))
             self._leases.forget(pool_name, agent_id)
@@ -362,5 +375,5 @@ def _stream(pool_name: str) -> str:
 
 
 def _now_s() -> float:
-    """For leases only: pauses of the wall clock must not look like silence."""
+    """The monotonic clock, for leases only: a change of the wall clock must not look like silence."""
     return asyncio.get_running_loop().time()

@@ -1,7 +1,7 @@
-"""Instances that are agents on the scheduler's own host: each a process with a directory, which is its machine.
+"""Instances that are agents on the scheduler's own host. Each is a process with a directory of its own.
 
-The lock of that directory is taken before there is a process to hold it, and the kernel lets go of it when the process
-ends. So there is no moment in which an instance runs and cannot be seen, and no two of one name.
+The lock of the directory is taken before the process is started, the process inherits it, and the kernel releases it
+when the process has ended. So an instance that runs is always seen, and two instances never have one name.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from resolute.scheduling.elastic.fleet import Instance
 from resolute.service.locks import is_held
 
 STOP_S = 10.0
-"""How long processes of an instance may take to end when asked to; then they are killed."""
+"""How long the processes of an instance may take to end after SIGTERM; then they are killed."""
 _LOCK = "instance.lock"
 """A file in the folder of an instance, locked by its processes for as long as one of them runs."""
 
 _NOT_INHERITED = ("RESOLUTE_", "DET_", "PG")
-"""The cluster's secrets, and a person's login."""
+"""Variables with these prefixes are not passed on: they may hold the cluster's secrets, or a person's login."""
 _AGENTS_SETTINGS = "RESOLUTE_AGENT_"
 
 
 class LocalProvider:
+    """An `InstanceProvider` of processes on this host. Owns the directories below `work_dir` of its pool."""
+
     def __init__(self, pool: ResourcePool, settings: LocalSettings) -> None:
         assert pool.provider is not None, f"pool {pool.pool_name} is not elastic"
         self._pool, self._artificial, self._settings = pool.pool_name, pool.provider.artificial_slots, settings
@@ -117,7 +119,7 @@ class LocalProvider:
         return {**inherited, **{f"RESOLUTE_AGENT_{name}": value for name, value in values.items()}}
 
     def _wait(self, processes: list[psutil.Process]) -> list[psutil.Process]:
-        """Those that still run after a while."""
+        """Waits for up to STOP_S; returns the processes that still run."""
         deadline = time.monotonic() + STOP_S
         while (living := [process for process in processes if _lives(process)]) and time.monotonic() < deadline:
             self._reap()
@@ -125,12 +127,18 @@ class LocalProvider:
         return living
 
     def _reap(self) -> None:
-        """Of processes that have ended their parent has to take note."""
-        self._children = {name: child for name, child in self._children.items() if child.poll() is None}
+        """Reaps children that have ended, which would otherwise stay as zombies.
+
+        Methods run on several threads at once. Each step on the dictionary is atomic, so a child that `launch` adds
+        meanwhile, perhaps under the name of one that has ended, is neither lost nor an error.
+        """
+        for name, child in list(self._children.items()):
+            if child.poll() is not None and self._children.get(name) is child:
+                del self._children[name]
 
 
 def _id_of(folder: Path) -> str:
-    """Its process; until that is written down, its name."""
+    """The id of the instance's process; the instance's name until the process id is in the lock file."""
     try:
         return (folder / _LOCK).read_text() or folder.name
     except OSError:
@@ -145,8 +153,8 @@ def _processes_of(folder: Path) -> Iterator[psutil.Process]:
             env = process.environ()
         except (psutil.Error, OSError):
             continue
-        tells = env.get("RESOLUTE_AGENT_WORK_DIR") == str(folder)
-        if tells or env.get("DET_RUN_DIR", "").startswith(f"{folder}/"):
+        is_agent = env.get("RESOLUTE_AGENT_WORK_DIR") == str(folder)
+        if is_agent or env.get("DET_RUN_DIR", "").startswith(f"{folder}/"):
             yield process
 
 

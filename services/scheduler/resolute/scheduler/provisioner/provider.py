@@ -1,4 +1,4 @@
-"""The interface of a cloud: what an elastic pool needs of it."""
+"""The interface of a provider of instances, such as a cloud."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from resolute.scheduling.elastic.fleet import Instance
 
 
 class LaunchFailed(Exception):
-    """An instance could not be started; the text says why, for people."""
+    """An instance could not be started. The message says why."""
 
 
 class InstanceProvider(Protocol):
-    """Starts and ends the instances of one pool, and knows them by the names they were given.
+    """Starts and ends the instances of one pool. An instance is known by its name.
 
-    Called on threads, also at once and from several schedulers. Every method may raise `Unavailable` when the provider
-    itself cannot be asked; it is asked again later.
+    Methods are called on several threads at once, and by several schedulers. Each may raise `Unavailable` when the
+    provider does not answer; the call is repeated later.
     """
 
     def launch(self, instance: Instance) -> None:
         """Start an instance whose agent joins the pool as `instance.agent_id` with `instance.slots` slots.
 
-        Returns once the provider has accepted. Where an instance of that name runs already nothing happens. Raises
-        LaunchFailed; whether something runs after that is for `running` to say.
+        Returns once the provider has accepted. Has no effect when an instance of that name runs already. Raises
+        LaunchFailed; an instance may run even then, and `running` shows it.
         """
         ...
 
     def terminate(self, name: str) -> None:
-        """Ends the instance and everything that runs on it. Returns when no part of it runs, also where none ran
-        before."""
+        """End the instance and everything that runs on it. Returns when nothing of it runs, or nothing ever did."""
         ...
 
     def running(self) -> Mapping[str, str]:
-        """The provider's own id of every instance of the pool that runs or is about to, by name: launched ones from
-        the moment that `launch` has returned."""
+        """By name, the provider's own id of every instance of the pool that runs or is being started. An instance is
+        included from the moment when `launch` returns."""
         ...

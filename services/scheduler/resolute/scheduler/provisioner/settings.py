@@ -1,4 +1,4 @@
-"""What the local provider has to know of the cluster to start agents for it: `RESOLUTE_PROVIDER_*`."""
+"""The settings of the local provider, which starts agents of this cluster: `RESOLUTE_PROVIDER_*`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class LocalSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="RESOLUTE_PROVIDER_", frozen=True)
 
     work_dir: Path = Path("resolute-instances")
-    """One directory for each instance, and its log beside it. Everybody who looks after the pool has to see it."""
+    """Has one directory for each instance, and its log beside it. All schedulers of the pool must have access to it."""
     log_dir: Path | None = None
-    """Where logs go instead."""
+    """The directory of the logs, in place of `work_dir`."""
     seed_dir: Path | None = None
-    """Holds `agent-<id>.seed`, the nkey seed of every agent that may be started; None where NATS asks nobody."""
+    """Has the file `agent-<id>.seed`, with an nkey seed, for every agent; None when NATS requires no sign-in."""
     nats_url: str = "nats://127.0.0.1:4222"
     master_url: str = "http://127.0.0.1:8080"
     cluster_id: str = "resolute"

@@ -1,7 +1,8 @@
-"""The hands of an elastic pool: ask the provider, have it decided, do what was decided, and look again.
+"""Carries out the decisions about an elastic pool, in a loop: ask the provider which instances run, record the
+decisions that follow, and launch and terminate instances.
 
-Nothing is remembered here that matters: what has been requested and is not there is launched, what is stopping is
-terminated, and what runs without having been requested is ended, by whichever scheduler looks first.
+No state here has to survive a restart. An instance that was requested and does not run is launched, one that is
+stopping is terminated, and one that runs without having been requested is ended, by whichever scheduler is first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ log_ = structlog.get_logger()
 
 LOOK_EVERY_S = 2.0
 REST_S = 0.25
-"""The least pause between two looks, however much happens in the pool."""
+"""The shortest pause between two rounds of the loop, however much happens in the pool."""
 
 ProviderOf = Callable[[ResourcePool], InstanceProvider]
 
@@ -36,7 +37,7 @@ def provider_of(pool: ResourcePool) -> InstanceProvider:
 
 
 class Provisioner:
-    """Starts and ends the instances of one pool."""
+    """Starts and ends the instances of one pool. Calls of the provider run on threads, one at a time per instance."""
 
     def __init__(
         self,
@@ -52,18 +53,18 @@ class Provisioner:
         self._ended: set[int] = set()
 
     def nudge(self) -> None:
-        """Something has happened in the pool."""
+        """Ask for the next round now, because something has happened in the pool."""
         self._news.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._news.clear()
                 try:
                     await self.look(group)
                 except Unavailable as error:
-                    log_.warning("instances wait", pool=self._settings.pool_name, why=error.message)
+                    log_.warning("instances were not checked", pool=self._settings.pool_name, why=error.message)
                 await asyncio.sleep(REST_S)
                 await self._wait_for_news()
 
@@ -75,7 +76,7 @@ class Provisioner:
             return
 
     async def look(self, group: asyncio.TaskGroup) -> None:
-        """Once; what is to be done is begun in `group`."""
+        """One round. Launches and terminations are started in `group`."""
         known = frozenset(i.number for i in (await self._state()).fleet.instances.values() if i.instance_id)
         listed = await asyncio.to_thread(self._provider.running)
         failed, ended = dict(self._failed), frozenset(self._ended)
@@ -94,11 +95,11 @@ class Provisioner:
             elif instance.state is State.STOPPING and instance.number not in self._ended:
                 self._begin(group, instance.name, self._terminate(instance.name, instance.number))
         for name in listed - requested - self._doing.keys():
-            log_.warning("an instance nobody asked for is ended", instance=name)
+            log_.warning("an instance that was not requested is ended", instance=name)
             self._begin(group, name, self._terminate(name))
 
     def _begin(self, group: asyncio.TaskGroup, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """One thing at a time with each instance."""
+        """Starts `work`, unless work on the same instance goes on."""
         if name in self._doing:
             return
 
