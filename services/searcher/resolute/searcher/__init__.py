@@ -1,1 +1,1 @@
-"""The searcher: experiments, their trials, and the methods that decide which trials to make."""
+"""The searcher: experiments, their trials, and the search methods that create trials."""

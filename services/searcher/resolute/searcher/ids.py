@@ -16,7 +16,7 @@ S = TypeVar("S")
 
 
 class NeedIds(Exception):
-    """A decision wants `count` more ids than there are at hand."""
+    """A decision needs `count` more ids than are in stock."""
 
     def __init__(self, count: int) -> None:
         super().__init__(f"{count} more ids are needed")
@@ -24,7 +24,10 @@ class NeedIds(Exception):
 
 
 class Draw:
-    """The ids of one decision, however often it has to be made again."""
+    """The ids of one decision, which may have to be made several times: each time it draws the same ids.
+
+    `stock` is a heap of reserved ids that no decision has used. It is shared by all draws of a process.
+    """
 
     def __init__(self, stock: list[int]) -> None:
         self._stock = stock
@@ -60,7 +63,7 @@ class Draw:
         self._held.extend(ids)
 
     def settle(self, written: bool) -> None:
-        """Put back what the decision did not use; everything, when it was not written."""
+        """Put the unused ids back into the stock; all of them, when the decision was not written."""
         for unused in self._held[self._used if written else 0 :]:
             heapq.heappush(self._stock, unused)
         self._held.clear()

@@ -29,21 +29,22 @@ TASK_TYPE = "TRIAL"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`step` distinguishes the requests of one event."""
+    """A request to another service. `step` distinguishes the requests of one event."""
 
     step: str
     command: Command
 
 
 def concerns_no_other_service(event: Event) -> bool:
-    """Whether `react` asks for nothing, whatever the experiment has become: an edit of a name, say."""
+    """Whether `react` returns None for the event in any state of the experiment, as for a change of its name."""
     return isinstance(event, ExperimentEdited) and not event.changes.keys() & {"resource_pool", *QUEUE_FIELDS}
 
 
 def react(event: Event, experiment: Experiment) -> Ask | None:
-    """`experiment` may have moved on since `event`; its names and settings are what is read here."""
+    """The request that follows from `event`. `experiment` may be newer than `event`; only its names and settings are
+    used."""
     if experiment.unmanaged and not isinstance(event, ExperimentDeletionRequested):
-        return None  # the scheduler knows nothing of what runs outside of the cluster
+        return None  # its trials run outside of the cluster, so the scheduler has no allocation of them
     match event:
         case TrialRunRequested():
             return Ask("request", request_allocation(event, experiment))
@@ -57,7 +58,7 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
             storage = experiment.config.get("checkpoint_storage") or {}
             return Ask("delete", DeleteExperimentCheckpoints(experiment.experiment_id, storage))
         case ExperimentEdited(changes=changes) if "resource_pool" not in changes:
-            # The present values: an edit that is sent again must not undo a later one that the pool already has.
+            # The newest values: an edit that is sent again after a crash must not undo a later edit in the pool.
             now = _queue_settings(experiment)
             queue = {name: now[name] for name in QUEUE_FIELDS if name in changes and name in now}
             return Ask("queue", ChangeJob(experiment.settings.pool, experiment.job_id, queue)) if queue else None
@@ -67,7 +68,7 @@ def react(event: Event, experiment: Experiment) -> Ask | None:
 
 
 def _queue_settings(experiment: Experiment) -> dict[str, Any]:
-    """All of them: the pool may remember others from when the job was there before."""
+    """All settings of the job: the pool may have other values, from an earlier time when the job was there."""
     settings = experiment.settings
     chosen = {} if settings.priority is None else {JobSetting.PRIORITY.value: settings.priority}
     return {**chosen, JobSetting.WEIGHT.value: settings.weight, JobSetting.MAX_SLOTS.value: settings.max_slots}
@@ -98,7 +99,7 @@ def request_allocation(event: TrialRunRequested, experiment: Experiment) -> Requ
 
 
 def describe(experiment: Experiment, trial_id: int, allocation_id: str) -> TaskSpec:
-    """What the run needs to start now: its latest checkpoint may be newer than the request for the run.
+    """What the run needs to start now. The latest checkpoint may be newer than the request for the run.
 
     Raises NotFound for an unknown trial, Refused for a run that is over.
     """
@@ -127,7 +128,7 @@ def describe(experiment: Experiment, trial_id: int, allocation_id: str) -> TaskS
 
 
 def _variables(config: dict[str, Any]) -> dict[str, str]:
-    """The configuration's own variables, as set for CPU; an agent with other devices reads theirs in the config."""
+    """The variables of the configuration for CPU. An agent with other devices reads theirs from the configuration."""
     stated = (config.get("environment") or {}).get("environment_variables") or []
     lines = stated.get("cpu") or [] if isinstance(stated, dict) else stated
     return {name: value for name, _, value in (line.partition("=") for line in lines)}

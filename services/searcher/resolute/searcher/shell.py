@@ -58,7 +58,7 @@ from resolute.whatif.searches.preview import preview
 NAME = "searcher"
 
 ATTEMPTS = 10
-"""To take an external id, where several clients ask for it at once."""
+"""How often taking an external id is tried, when several clients ask for the same one at once."""
 
 
 async def serve(context: Context) -> None:
@@ -81,6 +81,9 @@ async def serve(context: Context) -> None:
 
 
 class Searcher:
+    """Decides about experiments and trials. Shares their streams with its replicas; the expected versions of appends
+    keep the replicas in agreement."""
+
     def __init__(self, context: Context) -> None:
         self._log, self._bus = context.log, context.bus
         self._experiments = Aggregates(
@@ -115,13 +118,13 @@ class Searcher:
         return Reply(position=outcome.position)
 
     async def _labels(self, experiment_id: int, outcome: Appended) -> list[str]:
-        """The labels after a change of them; the same again when the same command comes a second time."""
+        """The labels after a command that changed them; the same answer when the command is repeated."""
         if outcome.events and isinstance(edited := outcome.events[0].event, ExperimentEdited):
             return list(edited.changes["labels"])
         return (await self._experiments.state(_stream(experiment_id), at_least=1)).labels
 
     async def describe(self, question: DescribeTask) -> TaskDescription:
-        """What to run in an allocation of a trial. Raises Refused where the trial needs no run there any more."""
+        """What to run in an allocation of a trial, or why there is nothing to run."""
         if question.experiment_id is None or question.trial_id is None:
             return TaskDescription(refusal=f"task {question.task_id} belongs to no trial")
         experiment = await self._experiments.state(_stream(question.experiment_id))
@@ -152,7 +155,8 @@ class Searcher:
                 await self._ask_scheduler(recorded, cause)
 
     async def delete(self, recorded: Recorded) -> None:
-        """Handles one event: for a requested deletion, has the files removed, however long that takes."""
+        """Handles one event: after ExperimentDeletionRequested, asks the checkpoint store to remove the files, and
+        records the outcome. That may take minutes."""
         if not isinstance(recorded.event, ExperimentDeletionRequested):
             return
         experiment_id, cause = _id_of(recorded), recorded.cause_of_reactions
@@ -221,8 +225,8 @@ class Searcher:
         return Reply(outcome.position, {"experiment_id": number, "job_id": created.job_id})
 
     async def _continue(self, command: ContinueExperiment, cause: Cause) -> Reply:
-        """Continues an experiment. While it had ended, deletions of its checkpoints were not recorded in its stream; so
-        this reads them from the streams of the checkpoint store."""
+        """Continues an experiment. Deletions of its checkpoints after its end are not in its own stream, so they are
+        read from the streams of the checkpoint store."""
         experiment_id = command.experiment_id
         gone = await self._gone(experiment_id)
         outcome = await self._execute(
@@ -266,7 +270,7 @@ class Searcher:
                 if known.state is not ExperimentState.DELETED:
                     return latest.experiment_id
             (fresh,) = await self._log.reserve("experiment")
-            with suppress(WrongVersion):  # of two that come at once, one writes first, and both get its number
+            with suppress(WrongVersion):  # another request wrote first: the next round returns its number
                 await self._log.append(
                     stream, [ExperimentNumbered(fresh)], expected_version=len(numbered), cause=cause.then("external")
                 )
@@ -282,7 +286,7 @@ class Searcher:
             except NeedIds as need:
                 draw.add(await self._log.reserve("trial", need.count))
             except Unavailable:
-                raise  # it may have been written: its ids must not be used again
+                raise  # the decision may have been written, so its ids must not be used again
             except ResoluteError:
                 draw.settle(written=False)
                 raise
@@ -303,7 +307,7 @@ def _without_a_run(event: Event, error: ResoluteError) -> tuple[int, str, Alloca
 
 
 def _trial_of(command: CreateUnmanagedTrial | StartUnmanagedTrial, experiment: Experiment) -> dict[str, Any]:
-    """What the client is answered."""
+    """The data of the answer to the client."""
     if isinstance(command, CreateUnmanagedTrial):
         created = unmanaged.trial_named(experiment, command.name)
         assert created is not None, f"trial {command.name!r} was just created, or was there before"
