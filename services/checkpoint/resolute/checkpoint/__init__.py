@@ -1,1 +1,1 @@
-"""The checkpoint store: which checkpoints there are, which of them stay, and the files behind them."""
+"""The checkpoint store: which checkpoints there are, which of them are kept, and their files."""

@@ -1,4 +1,4 @@
-"""What happens when something is asked of an experiment's checkpoints."""
+"""The decisions of the checkpoint store: the events that follow from a command."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from resolute.proto.errors import InvalidConfig, NotFound, Refused, refuse
 from resolute.proto.message import Event
 
 Metrics = Mapping[tuple[int, int], float | None]
-"""What the searcher's metric was, by trial and steps; None where the trial reported NaN."""
+"""The searcher's metric by trial and steps; None where the trial reported NaN."""
 
 USES = ("INFERENCE", "FINE_TUNING")
 """What a trial may use a checkpoint for."""
 
-_GOING = frozenset({State.DELETING, State.DELETED})
+_DELETING_OR_DELETED = frozenset({State.DELETING, State.DELETED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class InUse:
 
 
 Uses = Mapping[str, InUse]
-"""By UUID, the checkpoints that something outside of their experiment needs."""
+"""By UUID: the checkpoints that are needed outside of their experiment, and must not be deleted."""
 
 
 NONE: Uses = MappingProxyType({})
@@ -71,7 +71,8 @@ def begun_from(registry: Registry) -> Uses:
 
 
 def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics, in_use: Uses = NONE) -> list[Event]:
-    """`metrics` matter to retention alone. `in_use`: what is needed besides `begun_from`."""
+    """The events that follow from `command`. `metrics` are used by retention only. `in_use`: the checkpoints that are
+    needed outside of the experiment, besides those of `begun_from`. Raises Refused, NotFound and InvalidConfig."""
     in_use = {**in_use, **begun_from(registry)}
     match command:
         case AnnounceCheckpoint():
@@ -104,8 +105,8 @@ def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics, in_
 def to_delete(
     command: ApplyRetention, registry: Registry, metrics: Metrics, in_use: Uses = NONE
 ) -> tuple[list[str], list[str]]:
-    """What the policy keeps and what it deletes. Incomplete checkpoints are deleted, since no trial can resume from
-    them. Those in use stay, beside what the policy keeps."""
+    """The UUIDs that are kept and those that are deleted. A checkpoint in use is kept whatever the policy says. An
+    incomplete one is deleted, since no trial can resume from it."""
     policy = Policy(
         command.save_experiment_best, command.save_trial_best, command.save_trial_latest, command.smaller_is_better
     )
@@ -130,7 +131,7 @@ def _announce(command: AnnounceCheckpoint, found: Checkpoint) -> list[Event]:
         ]
     _check_owner("announce", command, found)
     if found.state in (State.ANNOUNCED, State.COMPLETED):
-        return []  # every rank of a sharded upload says so, and some say it twice
+        return []  # every rank of a sharded upload announces the checkpoint, and a request may be repeated
     raise _refused("announce", command.uuid, found)
 
 
@@ -159,7 +160,7 @@ def _complete(command: CompleteCheckpoint, found: Checkpoint) -> list[Event]:
 
 
 def _delete(command: DeleteCheckpoints, uuid: str, registry: Registry, in_use: Uses) -> Sequence[Event]:
-    """A request that is under way is made again: the first may have met a disk that was away."""
+    """A deletion that has begun may be requested again: the first request may have failed at a disk that was away."""
     found = registry.get(uuid)
     match found.state:
         case State.ABSENT:
@@ -222,7 +223,7 @@ def _whole(registry: Registry, uuid: str, what: str) -> Checkpoint:
     found = registry.get(uuid)
     if found.state is State.ABSENT:
         raise NotFound(f"checkpoint {uuid} not found")
-    if found.state is State.ANNOUNCED or found.state in _GOING:
+    if found.state is State.ANNOUNCED or found.state in _DELETING_OR_DELETED:
         raise _refused(what, uuid, found)
     return found
 

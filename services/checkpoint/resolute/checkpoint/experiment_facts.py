@@ -1,4 +1,4 @@
-"""What retention needs to know of an experiment, folded from the experiment's own stream."""
+"""The facts about an experiment that retention needs, folded from the experiment's own stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTS = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 
 @dataclass(slots=True)
 class ExperimentFacts:
-    """The facts of one experiment. Only the fold changes them."""
+    """The facts about one experiment. Only `evolve` changes them."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict(zip(COUNTS, (0, 1, 1), strict=True)))
     storage: Object = field(default_factory=dict)
@@ -28,7 +28,7 @@ class ExperimentFacts:
     """The checkpoint of another experiment that its trials begin from."""
     ended: bool = False
     metrics: dict[tuple[int, int], float | None] = field(default_factory=dict)
-    """The searcher's metric by trial and steps; of two reports for the same steps the later one."""
+    """The searcher's metric by trial and steps; a later report for the same steps replaces the earlier one."""
 
     def retention(self, experiment_id: int, *, preview: bool = False) -> ApplyRetention:
         """The policy that the experiment's configuration, as edited since, asks for."""

@@ -1,4 +1,4 @@
-"""What the checkpoint store does when something has happened: to itself, or to an experiment."""
+"""What the checkpoint store does after an event of its own streams, or of an experiment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from resolute.proto.message import Event
 
 @dataclass(frozen=True, slots=True)
 class Retain:
-    """Apply the experiment's retention policy, if it has ended."""
+    """Apply the retention policy of the experiment, if the experiment has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveFiles:
-    """Remove a checkpoint's files, then say what is left."""
+    """Remove files of a checkpoint, then record which are left."""
 
     uuid: str
     globs: tuple[str, ...]
@@ -26,14 +26,14 @@ class RemoveFiles:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Keep what the experiment's trials begin from."""
+    """Hold the checkpoint that the experiment's trials begin from, so that it is not deleted."""
 
     uuid: str
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The experiment has ended: its own retention applies, and what its trials began from is let go."""
+    """The experiment has ended: apply its retention policy, and release the checkpoint that its trials began from."""
 
 
 Todo: TypeAlias = Retain | RemoveFiles | Hold | End
@@ -46,7 +46,7 @@ def react(event: Event) -> Todo | None:
             return Hold(uuid) if uuid else None
         case ExperimentEnded():
             return End()
-        case CheckpointCompleted():  # one that comes after the end is under the policy too
+        case CheckpointCompleted():  # the policy also applies to a checkpoint that is completed after the end
             return Retain()
         case ExperimentEdited(changes=changes) if any(name in changes for name in COUNTS):
             return Retain()

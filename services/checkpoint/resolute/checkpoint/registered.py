@@ -1,4 +1,5 @@
-"""Which checkpoints the model registry names, folded from the stream of all models. Those are not deleted."""
+"""The checkpoints that are versions of registered models, folded from the stream of all models. They are not
+deleted."""
 
 from __future__ import annotations
 
@@ -18,16 +19,17 @@ from resolute.proto.models import (
 
 @dataclass(slots=True)
 class Registered:
-    """Only the fold changes this."""
+    """The registered versions. Only `evolve` changes them."""
 
     names: dict[int, str] = field(default_factory=dict)
-    """By model."""
+    """The names of models, by model id."""
     versions: dict[tuple[int, int], str] = field(default_factory=dict)
-    """By model and number of the version: the UUID of its checkpoint."""
+    """The UUIDs of checkpoints, by model id and number of the version."""
 
 
 def uses(registered: Registered) -> Mapping[str, InUse]:
-    """By UUID, why a checkpoint stays. Of one that is registered several times the first version is named."""
+    """By UUID, why a checkpoint must not be deleted. When it is registered several times, the first version is
+    named."""
     return {
         uuid: InUse(
             f"it is registered as version {version} of model {registered.names[model_id]!r}",

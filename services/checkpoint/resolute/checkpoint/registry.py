@@ -1,7 +1,8 @@
-"""The checkpoints of one experiment: announced, completed, deleted; and what may be asked of them.
+"""The checkpoints of one experiment and their states: the aggregate of the checkpoint store.
 
-A checkpoint is offered for restore only while it is COMPLETED: one that was cut off stays ANNOUNCED, and one that has
-lost files is no longer whole. Deleting has two phases, a request and a confirmation, with the files in between.
+A trial may restore a checkpoint only while it is COMPLETED. A checkpoint whose upload was cut off stays ANNOUNCED, and
+one that has lost files is PARTIAL. Deleting has two phases: the request is recorded, then the files are removed, then
+the end is recorded. A crash between these steps repeats the removal.
 """
 
 from __future__ import annotations
@@ -57,27 +58,27 @@ class Checkpoint:
     metadata: Mapping[str, object] = field(default_factory=dict)
     storage: Object = field(default_factory=dict)
     order: int = 0
-    """Its place among the checkpoints completed: 1, 2, 3 …"""
+    """Its place in the order in which checkpoints of the experiment were completed: 1, 2, 3 …"""
 
 
 @dataclass(slots=True)
 class Registry:
-    """All checkpoints of an experiment, in the order of their first event. Only the fold changes this."""
+    """All checkpoints of an experiment, in the order of their first events. Only `evolve` changes them."""
 
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
     completed: int = 0
     kept: tuple[str, ...] | None = None
-    """What retention kept when it was last applied; None before."""
+    """The UUIDs that retention kept when it was last applied; None before."""
     holders: dict[str, set[int]] = field(default_factory=dict)
-    """By uuid, the experiments that have not ended and whose trials begin from it."""
+    """By UUID, the experiments that have not ended and whose trials begin from that checkpoint."""
     uses: dict[tuple[str, int], CheckpointUsed] = field(default_factory=dict)
-    """By uuid and trial, the last thing that the trial said about its use of the checkpoint."""
+    """By UUID and trial: the trial's latest report that it uses the checkpoint."""
 
     def get(self, uuid: str) -> Checkpoint:
         return self.checkpoints.get(uuid, _ABSENT)
 
     def present(self) -> Iterator[str]:
-        """Those that have, or may have, files."""
+        """The UUIDs of checkpoints that have, or may have, files."""
         return (uuid for uuid, found in self.checkpoints.items() if found.state is not State.DELETED)
 
     def candidates(self, metrics: Mapping[tuple[int, int], float | None]) -> list[Candidate]:
@@ -102,7 +103,7 @@ _ABSENT = Checkpoint()
 def evolve(registry: Registry, event: Event) -> Registry:
     match event:
         case RetentionApplied(kept=kept):
-            registry.kept = kept  # the requests beside it say the rest
+            registry.kept = kept  # the deletions have events of their own
             return registry
         case CheckpointHeld(uuid=uuid, by=by):
             registry.holders.setdefault(uuid, set()).add(by)
@@ -126,12 +127,12 @@ def evolve(registry: Registry, event: Event) -> Registry:
         ):
             found = registry.get(uuid)
             moved = replace(found, state=FLOW[found.state, type(event)])
-            registry.checkpoints[uuid] = _learn(registry, moved, event)
+            registry.checkpoints[uuid] = _with_fields(registry, moved, event)
             return registry
     raise AssertionError(f"not an event of checkpoints: {event}")
 
 
-def _learn(registry: Registry, checkpoint: Checkpoint, event: Event) -> Checkpoint:
+def _with_fields(registry: Registry, checkpoint: Checkpoint, event: Event) -> Checkpoint:
     match event:
         case CheckpointAnnounced():
             return replace(checkpoint, trial_id=event.trial_id, storage=event.storage)

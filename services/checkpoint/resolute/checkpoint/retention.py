@@ -1,4 +1,4 @@
-"""Retention: which checkpoints of an experiment survive its end. Arithmetic over a list, nothing else."""
+"""Retention: which checkpoints of an experiment are kept after its end. Arithmetic over a list, nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How many to keep. What any of the three keeps is kept."""
+    """How many checkpoints to keep. A checkpoint that any of the three counts includes is kept."""
 
     save_experiment_best: int
     save_trial_best: int
@@ -19,7 +19,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A checkpoint that is whole. `metric` is None when it was not `validated`, or the metric was NaN."""
+    """A completed checkpoint. `metric` is None when it was not `validated`, or when the metric was NaN."""
 
     uuid: str
     trial_id: int
@@ -32,14 +32,14 @@ class Candidate:
 def kept(candidates: Iterable[Candidate], policy: Policy) -> frozenset[str]:
     """The union of the best of the experiment, the best of each trial and the latest of each trial.
 
-    Only validated ones count as best; NaN ranks last, and of equals the earlier one is better. The latest is the one
-    furthest trained; of equals the one completed last.
+    Only validated checkpoints can be the best; NaN ranks last, and of equal metrics the earlier checkpoint ranks first.
+    The latest checkpoint has the most steps; of equal steps, the one that was completed last.
     """
     by_trial: dict[int, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
         by_trial[candidate.trial_id].append(candidate)
-    everyone = [candidate for of_trial in by_trial.values() for candidate in of_trial]
-    chosen = _best(everyone, policy.save_experiment_best, policy)
+    all_trials = [candidate for of_trial in by_trial.values() for candidate in of_trial]
+    chosen = _best(all_trials, policy.save_experiment_best, policy)
     for of_trial in by_trial.values():
         chosen += _best(of_trial, policy.save_trial_best, policy)
         chosen += _latest(of_trial, policy.save_trial_latest)

@@ -42,7 +42,7 @@ log_ = structlog.get_logger()
 
 
 async def serve(context: Context) -> None:
-    """Serve until cancelled. Replicas may run beside this one: deleting a file twice deletes it once."""
+    """Serve until cancelled. Replicas may run beside this one: deleting a file a second time has no effect."""
     store = CheckpointStore(context)
     subscription = await serve_commands(context, NAME, store.handle)
     reactions = Reactions(NAME, context.log, store.react, attempt_lock=context.attempt_lock, limit_s=REACTION_S)
@@ -56,12 +56,16 @@ async def serve(context: Context) -> None:
 
 
 class CheckpointStore:
+    """Decides about checkpoints, and removes their files in threads. Shares its streams with its replicas; the expected
+    versions of appends keep the replicas in agreement."""
+
     def __init__(self, context: Context, open_storage: Callable[[Object], StorageManager] = open_storage) -> None:
         self._log, self._open, self._cluster_id = context.log, open_storage, context.cluster_id
         self._registries = Aggregates(context.log, Registry, registry.evolve)
         self._experiments = Aggregates(context.log, ExperimentFacts, experiment_facts.evolve)
         self._models = Aggregates(context.log, Registered, registered.evolve)
-        self._leaving: dict[int, asyncio.Task[None]] = {}
+        self._removals: dict[int, asyncio.Task[None]] = {}
+        """By experiment, the removal of all its files that goes on."""
 
     async def handle(self, command: Command, cause: Cause) -> Reply:
         match command:
@@ -77,7 +81,7 @@ class CheckpointStore:
             raise NotFound(f"the checkpoint store does not decide {type(command).__name__}")
         outcome = await self._execute(_experiment_of(command), command, cause)
         if isinstance(command, DeleteExperimentCheckpoints):
-            await self._leave(command, cause)
+            await self._remove_all_once(command, cause)
         return Reply(position=outcome.position)
 
     async def react(self, recorded: Recorded) -> None:
@@ -92,7 +96,7 @@ class CheckpointStore:
                 await self._hold(uuid, experiment_id, cause)
             case End():
                 await self._retain(experiment_id, cause)
-                await self._let_go(experiment_id, cause)
+                await self._release_source(experiment_id, cause)
             case RemoveFiles(uuid=uuid, globs=globs):
                 await self._remove(experiment_id, uuid, globs, cause)
 
@@ -106,8 +110,9 @@ class CheckpointStore:
         if owner is not None and not (await self._facts_of(by)).ended:
             await self._execute(owner, HoldCheckpoint(owner, uuid, by), cause.then("hold"))
 
-    async def _let_go(self, experiment_id: int, cause: Cause) -> None:
-        """Its source's own experiment may have ended meanwhile, and its policy passed this one over."""
+    async def _release_source(self, experiment_id: int, cause: Cause) -> None:
+        """Releases the checkpoint that the experiment began from. The experiment that owns the checkpoint may have
+        ended while it was held; then retention kept it, and has to be applied again."""
         found = await self._facts_of(experiment_id)
         owner = await self._owner(found.source) if found.source and found.ended else None
         if owner is not None and found.source:
@@ -117,7 +122,7 @@ class CheckpointStore:
                 await self._retain(owner, cause.then("source"))
 
     async def _owner(self, uuid: str) -> int | None:
-        """Whose checkpoint it is."""
+        """The experiment that owns the checkpoint; None for an unknown UUID."""
         claim = await self._log.read_stream(_claim_stream(uuid))
         return claim[0].event.experiment_id if claim and isinstance(claim[0].event, CheckpointClaimed) else None
 
@@ -176,7 +181,8 @@ class CheckpointStore:
         await self._execute(experiment_id, NoteFilesRemoved(experiment_id, uuid, left), cause.then("removed"))
 
     async def _refresh(self, command: RefreshCheckpoints, cause: Cause) -> Reply:
-        """Raises Refused where the storage cannot be looked into: what is not seen is not gone."""
+        """Records which files of the checkpoints are still in the storage. Raises Refused when the storage cannot be
+        read: files that cannot be seen must not be recorded as removed."""
         position = 0
         for uuid in command.uuids:
             found = (await self._registry(command.experiment_id)).get(uuid)
@@ -189,23 +195,24 @@ class CheckpointStore:
 
     async def _files_of(self, uuid: str, found: Checkpoint) -> dict[str, int]:
         if found.state in (State.ABSENT, State.ANNOUNCED):
-            return {}  # the registry says why that cannot be
+            return {}  # `decide` refuses the command with the reason
         try:
-            return await asyncio.to_thread(_look, self._open(found.storage), uuid)
+            return await asyncio.to_thread(_list_files, self._open(found.storage), uuid)
         except OSError as error:
             raise refuse(f"look for the files of checkpoint {uuid}", str(error.strerror)) from error
 
-    async def _leave(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
-        """Remove every file of the experiment before answering; one who asks again meanwhile waits for the same.
+    async def _remove_all_once(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
+        """Returns when all files of the experiment are removed. Requests that come meanwhile wait for the same removal,
+        which goes on when a request is cancelled.
 
-        Raises Refused, saying which checkpoint and why, when the storage does not let go of a file.
+        Raises Refused, with the checkpoint and the reason, when the storage does not delete a file.
         """
         experiment_id = command.experiment_id
-        task = self._leaving.get(experiment_id)
+        task = self._removals.get(experiment_id)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._remove_all(command, cause))
-            self._leaving[experiment_id] = task
-            task.add_done_callback(lambda _: self._leaving.pop(experiment_id, None))
+            self._removals[experiment_id] = task
+            task.add_done_callback(lambda _: self._removals.pop(experiment_id, None))
         await asyncio.shield(task)
 
     async def _remove_all(self, command: DeleteExperimentCheckpoints, cause: Cause) -> None:
@@ -231,7 +238,7 @@ class CheckpointStore:
         return await self._experiments.state(streams.EXPERIMENT.stream(experiment_id))
 
 
-def _look(storage: StorageManager, uuid: str) -> dict[str, int]:
+def _list_files(storage: StorageManager, uuid: str) -> dict[str, int]:
     storage.check()
     return files_of(storage, uuid)
 
@@ -245,5 +252,5 @@ def _stream(experiment_id: int) -> str:
 
 
 def _experiment_of(command: CheckpointCommand) -> int:
-    experiment_id: int = getattr(command, "experiment_id")  # noqa: B009  (every command of ours has one)
+    experiment_id: int = getattr(command, "experiment_id")  # noqa: B009  (every command of the store has one)
     return experiment_id
