@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from resolute.config.pools import Provider, ResourcePool
+from resolute.proto.errors import Unavailable
 from resolute.scheduler.provisioner.local import LocalProvider
 from resolute.scheduler.provisioner.provider import LaunchFailed
 from resolute.scheduler.provisioner.settings import LocalSettings
@@ -45,7 +47,7 @@ def local(tmp_path: Path) -> Iterator[LocalProvider]:
 def test_what_is_launched_is_seen_at_once_and_gone_when_it_was_terminated(local: LocalProvider, tmp_path: Path) -> None:
     local.launch(instance())
     (pid,) = local.running().values()
-    assert psutil.Process(int(pid)).environ()["RESOLUTE_AGENT_ID"] == "default-elastic-1"
+    assert environment_of(pid)["RESOLUTE_AGENT_ID"] == "default-elastic-1"
     local.terminate("default-1")
     assert local.running() == {}
     assert not (tmp_path / "default" / "default-1").exists()
@@ -57,7 +59,7 @@ def test_however_many_launch_a_name_there_is_one(local: LocalProvider, tmp_path:
     with ThreadPoolExecutor() as threads:
         list(threads.map(lambda provider: provider.launch(instance()), others))
     (pid,) = local.running().values()
-    work_dir = psutil.Process(int(pid)).environ()["RESOLUTE_AGENT_WORK_DIR"]
+    work_dir = environment_of(pid)["RESOLUTE_AGENT_WORK_DIR"]
     assert [p.pid for p in psutil.process_iter() if _works_in(p, work_dir)] == [int(pid)]
 
 
@@ -73,13 +75,32 @@ def test_it_is_not_told_the_secrets_of_the_cluster(local: LocalProvider, monkeyp
     monkeypatch.setenv("RESOLUTE_DATABASE_URL", "postgres://hush")
     local.launch(instance())
     (pid,) = local.running().values()
-    assert "hush" not in str(psutil.Process(int(pid)).environ().values())
+    assert "hush" not in str(environment_of(pid).values())
 
 
 def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
     with pytest.raises(LaunchFailed, match=r"No such file.*/no/python"):
         provider_in(tmp_path, python="/no/python").launch(instance())
     assert provider_in(tmp_path).running() == {}
+
+
+def test_an_instance_whose_lock_is_held_counts_as_running(local: LocalProvider, tmp_path: Path) -> None:
+    folder = tmp_path / "default" / "default-1"
+    folder.mkdir(parents=True)
+    with (folder / "instance.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Unavailable, match="only just been started"):
+            local.terminate("default-1")
+        assert local.running() == {"default-1": "default-1"}
+    local.terminate("default-1")
+    assert not folder.exists()
+
+
+def environment_of(pid: str) -> dict[str, str]:
+    """Waited for: for a moment after its start a process has none (execve(2))."""
+    process = psutil.Process(int(pid))
+    wait_for(process.environ, what="the environment of the instance")
+    return process.environ()
 
 
 def _works_in(process: psutil.Process, folder: str) -> bool:

@@ -67,6 +67,9 @@ class LocalProvider:
             living = self._wait(living)
         if living:
             raise Unavailable(f"processes {[process.pid for process in living]} of instance {name} do not end")
+        if is_held(folder / _LOCK):
+            # A process that has only just been started is not found: it has no environment yet (execve(2)).
+            raise Unavailable(f"a process of instance {name} has only just been started")
         shutil.rmtree(folder, ignore_errors=True)
 
     def running(self) -> Mapping[str, str]:
