@@ -12,16 +12,19 @@ import pytest
 from resolute.api.edge import welcome
 from resolute.api.edge.headers import ALWAYS
 from resolute.api.table import ROUTES
+from resolute.api.web.routes import LOOKED_UP, POLICY
 from tests.integration.api.running import Answer, Client, Running, running
 
 RESET = "/api/v1/users/setting/reset"
 
 
 def protected(answer: Answer) -> bool:
-    """A page has a policy of its own, which allows no more than its one style sheet."""
-    expected = dict(ALWAYS)
-    if answer.headers["Content-Type"].startswith("text/html"):
-        expected["Content-Security-Policy"] = welcome.POLICY
+    """A page has a policy of its own: that of the web UI, or one that allows no more than one style sheet."""
+    expected, given = dict(ALWAYS), answer.headers
+    if given.get("Content-Type", "").startswith("text/html"):
+        own = given["Content-Security-Policy"] == POLICY
+        expected |= {"Content-Security-Policy": POLICY, "Cache-Control": LOOKED_UP} if own else {}
+        expected |= {} if own else {"Content-Security-Policy": welcome.POLICY}
     return all(answer.headers.get(name) == value for name, value in expected.items())
 
 
@@ -50,19 +53,19 @@ async def test_errors_and_what_no_route_knows_are_protected_too(postgres_dsn: st
             assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-async def test_a_browser_finds_a_page_that_says_what_this_is_and_what_to_type(postgres_dsn: str) -> None:
+async def test_where_nothing_is_a_browser_finds_a_page_that_says_what_to_type(postgres_dsn: str) -> None:
     async with running(postgres_dsn, cluster_name="<tidy & small>") as cluster:
         browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-        for path, status in (("/", 200), ("/det/experiments/7", 404)):
+        for path in ("/nothing", "/experiments/of/old"):
             answer = await cluster.nobody.call("GET", path, headers=browser)
-            assert (answer.status, answer.headers["Content-Type"]) == (status, "text/html; charset=utf-8"), path
+            assert (answer.status, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8"), path
             assert protected(answer)
             page = answer.body.decode()
-            assert "web UI will be at this address" in page
+            assert '<a href="/det/">' in page
             assert f"export DET_MASTER={cluster.nobody.base}" in page
             assert "&lt;tidy &amp; small&gt;" in page
         assert (await cluster.nobody.call("GET", "/api/v1/nothing", headers=browser)).body["error"]["code"] == 5
-        odd = await cluster.nobody.call("GET", "/", headers={"Host": "$(reboot)"})
+        odd = await cluster.nobody.call("GET", "/nothing", headers={**browser, "Host": "$(reboot)"})
         assert b"reboot" not in odd.body
 
 

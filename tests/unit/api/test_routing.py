@@ -28,7 +28,23 @@ from resolute.api.routing import (
 from resolute.api.subjects import Reach, Subject
 from resolute.api.table import PERMISSIONS, ROUTES
 
-OPEN = {"Info", "Health", "Welcome", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "OpenAPI31"}
+OPEN = {
+    "Info",
+    "Health",
+    "GetMaster",
+    "GetTelemetry",
+    "Login",
+    "OpenAPI",
+    "OpenAPI31",
+    "WebRoot",
+    "WebBase",
+    "WebHome",
+    "WebAsset",
+    "WebPage",
+    "WebSession",
+    "WebSignIn",
+    "WebSignOut",
+}
 """What a stranger may call. Adding to it is a decision."""
 
 ABOUT_ONESELF = {

@@ -32,7 +32,23 @@ CALLERS = {
 
 PEOPLE = {"other", "owner", "admin"}
 
-OPEN = {"Info", "Health", "GetMaster", "GetTelemetry", "Login", "OpenAPI", "OpenAPI31", "Welcome"}
+OPEN = {
+    "Info",
+    "Health",
+    "GetMaster",
+    "GetTelemetry",
+    "Login",
+    "OpenAPI",
+    "OpenAPI31",
+    "WebRoot",
+    "WebBase",
+    "WebHome",
+    "WebAsset",
+    "WebPage",
+    "WebSession",
+    "WebSignIn",
+    "WebSignOut",
+}
 
 SAID_BY_THE_TASK = {
     *("ReportTrialSearcherEarlyExit", "CompleteTrialSearcherValidation"),

@@ -30,7 +30,7 @@ ANSWERS = Counter("resolute_api_answers", "Answers to requests, by operation and
 
 T = TypeVar("T")
 
-ALWAYS = frozenset({"Health", "Welcome"})
+ALWAYS = frozenset({"Health", "WebRoot", "WebBase", "WebHome", "WebPage", "WebAsset"})
 """Operations that need no users: a gateway that does not know any yet answers them."""
 
 

@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from resolute.service.credentials import are_equal, as_shown
 
 COOKIE = "resolute_device"
-PATH = "/api/v1/auth/login"
 LIFETIME = timedelta(days=365)
 
 

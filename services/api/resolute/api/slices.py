@@ -47,6 +47,7 @@ from resolute.api.templates.routes import ROUTES as OF_TEMPLATES
 from resolute.api.trials.projection import PROJECTION as TRIALS
 from resolute.api.trials.routes import ROUTES as OF_TRIALS
 from resolute.api.usage.routes import ROUTES as OF_USAGE
+from resolute.api.web.routes import ROUTES as OF_WEB
 from resolute.api.webhooks.projection import PROJECTION as WEBHOOKS
 from resolute.api.webhooks.routes import ROUTES as OF_WEBHOOKS
 from resolute.api.workspaces.projection import PROJECTION as WORKSPACES
@@ -91,6 +92,7 @@ SLICES = (
     Slice(OF_MASTER),
     Slice(OF_STREAM),
     Slice(OF_MONITORING),
+    Slice(OF_WEB),
 )
 
 PROJECTIONS = tuple(one.projection for one in SLICES if one.projection is not None)

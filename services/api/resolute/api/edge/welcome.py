@@ -1,4 +1,4 @@
-"""The page that a browser finds at the cluster's address: what this is, and what to type until the web UI is there."""
+"""What a browser is shown at an address of the gateway where nothing is: where the web UI is, and what to type."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ PAGE = """<!doctype html>
 <h1>Resolute</h1>
 <p>This is the cluster <b>{cluster}</b>. Resolute trains deep-learning models: it shares this cluster's processors and
 GPUs among a team, searches hyperparameters, and keeps every metric, log line and checkpoint.</p>
-<p>A web UI will be at this address in a later release. Until then, the command line does everything:</p>
+<p>Nothing is at this address. The <a href="/det/">web UI</a> is at <code>/det/</code>; the command line does everything
+as well:</p>
 <pre>export DET_MASTER={address}
 det user login determined
 det experiment create CONFIG.yaml DIRECTORY

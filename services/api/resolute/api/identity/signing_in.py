@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -11,6 +12,7 @@ from resolute.api.call import Call
 from resolute.api.client_address import client_address, counted_as, is_in, parsed
 from resolute.api.edge import origins
 from resolute.api.identity.messages import (
+    Credentials,
     CurrentUser,
     CurrentUserAnswer,
     GetMe,
@@ -22,7 +24,7 @@ from resolute.api.identity.messages import (
     MeAnswer,
 )
 from resolute.api.identity.shown import queries_of, user_of
-from resolute.api.kernel.messages import Empty
+from resolute.api.kernel.messages import Empty, Message
 from resolute.api.logins import Claim
 from resolute.api.wire import WireError
 from resolute.proto.identity import CloseSessions, OpenSession
@@ -31,8 +33,21 @@ from resolute.service.addresses import is_loopback
 
 async def login(call: Call, request: Login) -> web.StreamResponse:
     """A token for whoever knows the password; also set as the cookie `auth`."""
-    username = request.body.username
-    form = passwords.client_form(request.body.password, hashed=request.body.is_hashed)
+    session = await opened(call, request.body)
+    return with_cookies(call, session, LoginAnswer(token=session.token, user=await user_of(call, session.user_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSession:
+    user_id: int
+    token: str = field(repr=False)
+
+
+async def opened(call: Call, credentials: Credentials) -> OpenedSession:
+    """A new session for whoever knows the password. Raises WireError for a wrong password, a user who is not active,
+    and a blank password that is given from another machine."""
+    username = credentials.username
+    form = passwords.client_form(credentials.password, hashed=credentials.is_hashed)
     cookie = call.request.cookies.get(devices.COOKIE, "")
     account = await call.gateway.logins.account(Claim(username, form, _address(call), call.principal, cookie))
     if not form and not _called_by_its_own_name(call):
@@ -43,7 +58,12 @@ async def login(call: Call, request: Login) -> web.StreamResponse:
         )
     if not account.active:
         raise WireError(wire.PERMISSION_DENIED, "user is not active")
-    return await _opened(call, account.user_id, username)
+    gateway = call.gateway
+    session_id = (await gateway.context.log.reserve("session"))[0]
+    opened_at = gateway.context.now()
+    token, expires_at = await gateway.sessions.open(account.user_id, session_id, opened_at)
+    await call.send(OpenSession(account.user_id, session_id, opened_at, expires_at), cause=call.cause_of(username))
+    return OpenedSession(account.user_id, token)
 
 
 def _address(call: Call) -> str:
@@ -72,22 +92,21 @@ def _reached_at(call: Call) -> str:
     return str(found[0]) if found else "an unknown address"
 
 
-async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse:
+def with_cookies(call: Call, session: OpenedSession, answer: Message) -> web.Response:
+    """`answer`, with the cookies by which a browser is signed in from now on."""
     gateway = call.gateway
-    session_id = (await gateway.context.log.reserve("session"))[0]
-    opened_at = gateway.context.now()
-    token, expires_at = await gateway.sessions.open(user_id, session_id, opened_at)
-    await call.send(OpenSession(user_id, session_id, opened_at, expires_at), cause=call.cause_of(username))
-    response = wire.json_response(LoginAnswer(token=token, user=await user_of(call, user_id)))
+    response = wire.json_response(answer)
     lifetime = gateway.settings.session_lifetime_days * 86400
     trusted = gateway.settings.trusted_proxies
     secure = origins.asked(call.request, trusted).secure
-    response.headers[origins.TOKEN_HEADER] = gateway.csrf_token(token)
-    response.set_cookie("auth", token, path="/", httponly=True, secure=secure, samesite="Lax", max_age=int(lifetime))
+    response.headers[origins.TOKEN_HEADER] = gateway.csrf_token(session.token)
+    response.set_cookie(
+        "auth", session.token, path="/", httponly=True, secure=secure, samesite="Lax", max_age=int(lifetime)
+    )
     response.set_cookie(
         devices.COOKIE,
-        gateway.logins.device_cookie(user_id),
-        path=devices.PATH,
+        gateway.logins.device_cookie(session.user_id),
+        path=call.request.path,  # it is of use where somebody signs in, and nowhere else
         httponly=True,
         secure=secure,
         samesite="Strict",
@@ -98,11 +117,16 @@ async def _opened(call: Call, user_id: int, username: str) -> web.StreamResponse
 
 async def logout(call: Call, request: Logout) -> web.StreamResponse:
     """End the session that asks."""
+    return await ended(call, Empty())
+
+
+async def ended(call: Call, answer: Message) -> web.Response:
+    """`answer`, once the session that asks has ended, where there is one."""
     session_id = call.principal.session_id
     if session_id is not None:
         await call.gateway.sessions.close(session_id)
         await call.send(CloseSessions(call.principal.user_id, (session_id,)))
-    response = wire.json_response(Empty())
+    response = wire.json_response(answer)
     response.del_cookie("auth", path="/")
     return response
 

@@ -7,10 +7,6 @@ from resolute.api.kernel.fields import JsonObject, OrAbsent, WireEnum
 from resolute.api.kernel.messages import Bare, Message, Request
 
 
-class Welcome(Request):
-    pass
-
-
 class Info(Request):
     pass
 

@@ -10,8 +10,7 @@ from aiohttp import web
 from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.cluster_message.routes import active_message
-from resolute.api.edge.welcome import page
-from resolute.api.kernel.operations import download, operation
+from resolute.api.kernel.operations import operation
 from resolute.api.master.messages import (
     GetMaster,
     GetMasterConfig,
@@ -23,18 +22,12 @@ from resolute.api.master.messages import (
     MasterAnswer,
     MasterConfigAnswer,
     TelemetryAnswer,
-    Welcome,
 )
 from resolute.api.routing import ADMIN, ANYONE
 from resolute.api.settings import VERSION, ApiSettings
 from resolute.config import masked, masked_defaults
 from resolute.config.pools import ResourcePool
 from resolute.proto.errors import Unavailable
-
-
-async def welcome(call: Call, request: Welcome) -> web.StreamResponse:
-    """A page for browsers: what this is, and what to type."""
-    return page(call.request, call.gateway.settings)
 
 
 async def info(call: Call, request: Info) -> InfoAnswer:
@@ -124,7 +117,6 @@ async def _database_answers(call: Call) -> bool:
 
 
 ROUTES = (
-    download("Welcome", "GET", "/", welcome, ANYONE, request=Welcome, produces="text/html", tag="Outside /api/v1"),
     operation("Info", "GET", "/info", info, ANYONE, request=Info, response=InfoAnswer, tag="Outside /api/v1"),
     operation("Health", "GET", "/health", health, ANYONE, request=Health, response=HealthAnswer, tag="Outside /api/v1"),
     operation(
