@@ -12,7 +12,7 @@ WORKERS ?= 3
 SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder)
 DEV := .resolute/dev
 
-.PHONY: help venv demo gang-demo dev check format test coverage sim shrink torture attack storm integration interop bench clean \
+.PHONY: help web-check venv demo gang-demo dev check format test coverage sim shrink torture attack storm integration interop bench clean \
 	docker horovod deepspeed images
 
 help:                   ## this list
@@ -38,6 +38,9 @@ dev: venv               ## a live cluster on port 8080 and its logs, until you i
 	@trap '$(BIN)/det deploy local cluster-down --cluster-name dev --data-dir $(DEV)' EXIT INT TERM; \
 		$(BIN)/det deploy local logs --cluster-name dev --data-dir $(DEV)
 
+web-check: venv         ## the web page: types by JSDoc, lint, unit tests of its pure parts
+	$(BIN)/python -m tests.page.check
+
 check: venv             ## lints, formats, types, allowed imports, and that generated pages are current
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,6 +48,7 @@ check: venv             ## lints, formats, types, allowed imports, and that gene
 	$(BIN)/hadolint compose/Dockerfile compose/offline/Dockerfile compose/trial/Dockerfile compose/trial/Dockerfile.cuda
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs changes proto libs services tests bench examples
 	$(BIN)/pytest tests/test_architecture.py tests/unit/test_docs.py
+	$(BIN)/python -m tests.page.check
 
 format: venv            ## put imports and lines in order
 	$(BIN)/ruff check --fix .

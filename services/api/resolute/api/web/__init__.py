@@ -1,0 +1,1 @@
+"""The web page: the files that browsers run, and what serves them."""

@@ -1,0 +1,39 @@
+// Something that is read once, shown meanwhile as being read, and read again when asked.
+import { useEffect, useRef, useSignal } from "./dom.js";
+
+/** @template T @typedef {{value: T | undefined, error: unknown, again: () => void}} Loaded */
+
+/**
+ * @template T
+ * @param {(aborted: AbortSignal) => Promise<T>} read @param {readonly unknown[]} of what it depends on
+ * @returns {Loaded<T>}
+ */
+export function useLoaded(read, of) {
+  const state = useSignal(/** @type {{value: T | undefined, error: unknown}} */ ({ value: undefined, error: null }));
+  const turn = useSignal(0);
+  const run = useRef(read);
+  run.current = read;
+  useEffect(() => {
+    const gone = new AbortController();
+    run.current(gone.signal).then(
+      (value) => { if (!gone.signal.aborted) state.value = { value, error: null }; },
+      (error) => { if (!gone.signal.aborted) state.value = { value: state.peek().value, error }; },
+    );
+    return () => gone.abort();
+  }, [...of, turn.value]);
+  return { ...state.value, again: () => (turn.value += 1) };
+}
+
+/** Calls `run` soon, and once for many calls. @param {() => void} run @param {number} ms */
+export function gathered(run, ms) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const call = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      run();
+    }, ms);
+  };
+  call.stop = () => clearTimeout(timer);
+  return call;
+}

@@ -1,0 +1,79 @@
+// Which address shows which page. Pure: tests call it without a browser.
+
+/** @typedef {{name: string, params: Record<string, string>}} Route */
+
+/** Patterns below /det, the first that fits wins. Old links of Determined stand beside the present ones.
+ * @type {[string, string][]} */
+const PATTERNS = [
+  ["", "home"],
+  ["dashboard", "home"],
+  ["reload", "home"],
+  ["login", "signIn"],
+  ["logout", "signOut"],
+  ["design", "design"],
+  ["experiments", "experiments"],
+  ["projects/:project", "experiments"],
+  ["projects/:project/:tab", "experiments"],
+  ["workspaces", "experiments"],
+  ["workspaces/:workspace", "experiments"],
+  ["workspaces/:workspace/:tab", "experiments"],
+  ["experiments/:experiment/trials/:trial", "trial"],
+  ["experiments/:experiment/trials/:trial/:tab", "trial"],
+  ["trials/:trial", "trial"],
+  ["trials/:trial/:tab", "trial"],
+  ["experiments/:experiment", "experiment"],
+  ["experiments/:experiment/:tab", "experiment"],
+  ["experiments/:experiment/:tab/:view", "experiment"],
+  ["searches/:experiment", "experiment"],
+  ["searches/:experiment/:tab", "experiment"],
+  ["clusters", "cluster"],
+  ["clusters/:tab", "cluster"],
+  ["cluster", "cluster"],
+  ["cluster/:tab", "cluster"],
+  ["jobs", "cluster"],
+  ["resourcepool/:pool", "cluster"],
+  ["resourcepool/:pool/:tab", "cluster"],
+];
+
+const NUMBERED = new Set(["experiment", "trial", "project", "workspace"]);
+
+/** @param {string} pathname @returns {Route} */
+export function route(pathname) {
+  const parts = pathname.replace(/^\/det(?=\/|$)/, "").split("/").filter(Boolean).map(decoded);
+  for (const [pattern, name] of PATTERNS) {
+    const params = matched(pattern === "" ? [] : pattern.split("/"), parts);
+    if (params) return { name, params };
+  }
+  return { name: "missing", params: {} };
+}
+
+/** @param {string[]} pattern @param {string[]} parts @returns {Record<string, string> | null} */
+function matched(pattern, parts) {
+  if (pattern.length !== parts.length) return null;
+  /** @type {Record<string, string>} */
+  const params = {};
+  for (const [index, word] of pattern.entries()) {
+    const part = parts[index];
+    if (word.startsWith(":")) {
+      if (NUMBERED.has(word.slice(1)) && !/^[1-9]\d*$/.test(part)) return null;
+      params[word.slice(1)] = part;
+    } else if (word !== part) return null;
+  }
+  return params;
+}
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Where to go after signing in: only addresses of this page, so that a link cannot lead elsewhere.
+ * @param {string | null | undefined} wanted */
+export function ownAddress(wanted) {
+  if (!wanted || !/^\/(det|proxy)(\/|\?|$)/.test(wanted) || /[\\\s]/.test(wanted) || wanted.includes("//")) return "/det/";
+  return wanted;
+}

@@ -1,0 +1,75 @@
+// Who is signed in, and what the cluster says of itself.
+import { batch, signal } from "../core/dom.js";
+import { ask, go, path } from "../core/place.js";
+import { change, get, send, whenSignedOut } from "../core/client.js";
+import { ownAddress } from "../core/routes.js";
+
+/** @typedef {import("../wire").v1User} User */
+/** @typedef {import("../wire").v1GetMasterResponse} Master */
+
+/** undefined: not asked yet; null: nobody. */
+export const user = signal(/** @type {User | null | undefined} */ (undefined));
+export const master = signal(/** @type {Master | null} */ (null));
+export const weakPassword = signal(false);
+/** Why the page could not ask who is signed in. */
+export const outage = signal("");
+
+export async function load() {
+  outage.value = "";
+  try {
+    const [answer, cluster] = await Promise.all([fetch("/det/session", { headers: { "X-Resolute-Page": "1" } }), get("/api/v1/master")]);
+    master.value = /** @type {Master} */ (cluster);
+    user.value = answer.ok ? (await answer.json()).user : null;
+  } catch (error) {
+    outage.value = error instanceof Error ? error.message : String(error);
+    setTimeout(load, 2000);
+  }
+}
+
+whenSignedOut.run = () => {
+  user.value = null;
+};
+
+/** @param {string} username @param {string} password */
+export async function signIn(username, password) {
+  const told = await change("POST", "/det/session", { username, password });
+  batch(() => {
+    weakPassword.value = Boolean(told.weakPassword);
+    user.value = told.user;
+  });
+  if (path.value === "/det/login") {
+    const wanted = ownAddress(new URLSearchParams(location.search).get("redirect"));
+    if (wanted.startsWith("/proxy")) location.assign(wanted);
+    else go(wanted, { replace: true });
+  }
+}
+
+export async function signOut() {
+  await send("DELETE", "/det/session").catch(() => {});
+  user.value = null;
+  go("/det/login", { replace: true });
+}
+
+/** The theme that was chosen: light, dark or system. */
+export const theme = signal(readTheme());
+
+function readTheme() {
+  try {
+    return localStorage.getItem("resolute.theme") ?? "system";
+  } catch {
+    return "system";
+  }
+}
+
+/** @param {string} chosen */
+export function chooseTheme(chosen) {
+  theme.value = chosen;
+  try {
+    localStorage.setItem("resolute.theme", chosen);
+  } catch {
+    // storage is switched off: the choice lasts until the page is left
+  }
+  dispatchEvent(new Event("resolute-theme"));
+}
+
+export { ask };
