@@ -26,6 +26,10 @@ export function address(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
+/** What a request that changes something must repeat: the gateway says it in its answers to this page's cookie. */
+const CSRF = "X-CSRF-Token";
+let csrf = "";
+
 /** @param {string} method @param {string} path @param {{query?: Query, body?: unknown, signal?: AbortSignal}} [rest] */
 export async function send(method, path, { query, body, signal } = {}) {
   /** @type {Response} */
@@ -35,13 +39,17 @@ export async function send(method, path, { query, body, signal } = {}) {
       method,
       signal,
       credentials: "same-origin",
-      headers: { "X-Resolute-Page": "1", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+      headers: {
+        ...(method === "GET" ? {} : { [CSRF]: csrf }),
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "The gateway cannot be reached. The page tries again by itself when the connection is back.");
   }
+  csrf = answer.headers.get(CSRF) ?? csrf;
   if (answer.ok) return answer;
   const message = await said(answer);
   if (answer.status === 401 && !path.startsWith("/det/session")) whenSignedOut.run();

@@ -17,9 +17,9 @@ export const outage = signal("");
 export async function load() {
   outage.value = "";
   try {
-    const [answer, cluster] = await Promise.all([fetch("/det/session", { headers: { "X-Resolute-Page": "1" } }), get("/api/v1/master")]);
+    const [session, cluster] = await Promise.all([get("/det/session"), get("/api/v1/master")]);
     master.value = /** @type {Master} */ (cluster);
-    user.value = answer.ok ? (await answer.json()).user : null;
+    user.value = session.user ?? null;
   } catch (error) {
     outage.value = error instanceof Error ? error.message : String(error);
     setTimeout(load, 2000);
