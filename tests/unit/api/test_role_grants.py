@@ -21,7 +21,17 @@ HERE, ELSEWHERE = 7, 8
 VIEWER, EDITOR, WORKSPACE_CREATOR = 4, 5, 3
 
 CHANGED_BY_VIEWERS = {
-    *("Login", "Logout", "PostUserSetting", "ResetUserSetting", "PinWorkspace", "UnpinWorkspace", "PreviewHPSearch"),
+    *(
+        "Login",
+        "WebSignIn",
+        "WebSignOut",
+        "Logout",
+        "PostUserSetting",
+        "ResetUserSetting",
+        "PinWorkspace",
+        "UnpinWorkspace",
+        "PreviewHPSearch",
+    ),
     *("GetModelDefFile", "SearchRuns", "SearchExperiments"),
     *("GetGroups", "ListRoles", "SearchRolesAssignableToScope", "GetRolesByID"),
 }
