@@ -1,7 +1,8 @@
 """Brings the libraries of the web page into `page/vendor/`: `python -m resolute.api.web.vendor`.
 
 `npm pack` fetches each package in the version that `vendor/vendor.toml` names; the file must have the checksum that
-stands there. Imports by bare names (`preact`) become relative paths, because a browser without an import map knows no others.
+stands there. Imports by bare names (`preact`) become relative paths, because a browser without an import map knows no
+others.
 """
 
 from __future__ import annotations
