@@ -60,7 +60,7 @@ export async function send(method, path, { query, body, signal } = {}) {
 async function said(answer) {
   try {
     const told = await answer.json();
-    return String(told?.error?.error ?? told?.message ?? told?.error ?? answer.statusText);
+    return String(told?.error?.error ?? told?.error?.message ?? told?.message ?? told?.error ?? answer.statusText);
   } catch {
     return `The gateway answered with status ${answer.status}.`;
   }

@@ -64,7 +64,7 @@ export function Home() {
 export function Why({ explained }) {
   if (!explained) return null;
   const waits = explained.allocations?.map((one) => one.waits).find(Boolean);
-  return html`<span class="wrap">${waits?.reason ?? explained.says}</span>${waits?.help ? html`<span class="small muted wrap">What would help: ${waits.help}</span>` : null}`;
+  return html`<span class="wrap block">${waits?.reason ?? explained.says}</span>${waits?.help ? html`<span class="small muted wrap block">What would help: ${waits.help}</span>` : null}`;
 }
 
 /** @param {{title: string, rows: Found[], none: string, more: string, about: (row: Found, index: number) => any}} props */
