@@ -123,7 +123,7 @@ def test_a_container_that_an_earlier_agent_began_is_not_taken_for_ours(tmp_path:
 
 def test_one_of_that_name_that_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:
     engine = Pretence(there={"task": replace(CREATED, labels={})})
-    with pytest.raises(CannotStart, match="somebody else has a container"):
+    with pytest.raises(CannotStart, match="exists already, and was not made for this task"):
         start(engine, tmp_path).run()
     assert engine.calls == []
 

@@ -118,7 +118,7 @@ def test_a_line_too_long_comes_in_pieces() -> None:
         (Exit(137), "", "ERROR: the task ended with exit code 137 (SIGKILL)"),
         (Exit(125, "no space left"), "", "ERROR: the task ended with exit code 125: no space left"),
         (Exit(None, WITH_ITS_CLUSTER), "", "INFO: the task was stopped: its cluster or its agent was taken down"),
-        (Exit(None, "gone"), "", "ERROR: the task ended, and nobody can know how: gone"),
+        (Exit(None, "gone"), "", "ERROR: the task ended, and its exit code is not known: gone"),
         (Exit(143), "killed", "INFO: the task was stopped (killed) and ended with exit code 143 (SIGTERM)"),
     ],
 )

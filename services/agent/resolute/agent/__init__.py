@@ -1,1 +1,1 @@
-"""The agent: one host's slots, its tasks, their logs and exit codes."""
+"""The agent: looks after the slots of one host and the tasks on them, their logs and their exit codes."""

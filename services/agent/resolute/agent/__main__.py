@@ -1,4 +1,4 @@
-"""`python -m resolute.agent`. Exit codes: 0 when told to stop, 1 after a bug, 2 for settings that cannot be used."""
+"""`python -m resolute.agent`. Exit codes: 0 after SIGTERM or SIGINT, 1 after a bug, 2 for unusable settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _parse() -> dict[str, Any]:
     parser.add_argument("--work-dir", help="where tasks live; an agent that restarts here finds its tasks again")
     parser.add_argument("--nats-url", help="where the cluster's NATS is")
     parser.add_argument("--master-url", help="where tasks find the gateway")
-    parser.add_argument("--stop-tasks", action="store_true", help="when told to stop, end the tasks too")
+    parser.add_argument("--stop-tasks", action="store_true", help="at SIGTERM or SIGINT, end the tasks too")
     return vars(parser.parse_args())
 
 

@@ -1,6 +1,7 @@
-"""The system users of tasks, where the agent is root: each owner has a user id that no account of the host has.
+"""The system users of tasks, when the agent is root: each owner gets a user id that no account of the host has.
 
-An owner that an administrator has linked with a user of the host (`det user link-with-agent-user`) runs as that one.
+The tasks of an owner whom an administrator has linked with a user of the host (`det user link-with-agent-user`) run as
+that user.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from typing import TypedDict
 from resolute.proto.experiment import AgentUser
 
 FIRST_UID, UIDS = 1_900_000_000, 200_000_000
-"""Above the ids that distributions, containers and subordinate ids use, and below the last of a signed number."""
+"""Above the ids that distributions, containers and subordinate ids use; below 2^31, as some programs use signed ids."""
 ACCELERATORS = ("/dev/nvidia*", "/dev/kfd", "/dev/dri/*", "/dev/accel/*")
 OF_ONE_USER = ("TMPDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV_PROMPT")
-"""Variables of the host that name places of the agent's own user."""
+"""Variables of the host that name directories of the agent's own user; tasks of other users do not inherit them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
+    """A system user that a task runs as."""
+
     uid: int
     gid: int
     name: str
@@ -33,7 +36,7 @@ class Account:
     groups: tuple[int, ...] = ()
 
     def inherited(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """What a task of this account inherits of what the agent would pass on."""
+        """The variables that a task of this account inherits, of those that the agent passes on."""
         kept = {name: value for name, value in variables.items() if name not in OF_ONE_USER}
         return {**kept, "HOME": self.home, "USER": self.name, "LOGNAME": self.name}
 
@@ -60,21 +63,21 @@ class AsUser(TypedDict, total=False):
 
 
 def as_user(account: Account | None) -> AsUser:
-    """How a process is started as this account; None is the agent's own user."""
+    """The arguments that start a process as this account; none for the agent's own user."""
     if account is None:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": account.groups}
 
 
 def give(paths: Iterable[Path], account: Account | None) -> None:
-    """Make the paths, which are the agent's, the account's."""
+    """Makes the account the owner of `paths`, which the agent owns."""
     if account is not None:
         for path in paths:
             os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
 def make_home(account: Account | None) -> None:
-    """The home directory, where it is one that the agent keeps for an owner."""
+    """Makes the home directory of the account, if it belongs into the agent's folder of homes and is missing."""
     if account is not None and not os.path.isdir(account.home) and os.path.isdir(os.path.dirname(account.home)):
         os.mkdir(account.home, 0o700)
         os.chown(account.home, account.uid, account.gid)
@@ -91,7 +94,7 @@ def _linked(linked: AgentUser, homes: Path) -> Account:
 
 
 def groups_of_accelerators() -> tuple[int, ...]:
-    """The groups that may use this host's GPUs, where not everybody may: `render` and `video`, mostly."""
+    """The groups that may use this host's GPUs, when not every user may: usually `render` and `video`."""
     found = set()
     for path in (path for pattern in ACCELERATORS for path in glob.glob(pattern)):
         device = os.stat(path)

@@ -27,8 +27,11 @@ TIDY_S = 60.0
 
 
 class Agent:
+    """One agent: owns the ledger and the tasks of its work directory. `run` raises nothing but a bug: outages of the
+    bus are waited out, and an exception about one task ends that task only."""
+
     try_again_after_s: tuple[float, ...] = (0.5, 2.0, 10.0)
-    """The pauses before the agent again watches a task, after an exception while it did so."""
+    """The pauses before the agent resumes watching a task, after an exception while it watched."""
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class Agent:
         host: str,
         version: str,
     ) -> None:
-        """`host`: the address at which this agent's tasks are reached by others."""
+        """`host`: the address at which the tasks of other agents reach the tasks of this one."""
         self._bus, self._settings, self._slots, self._runtimes = bus, settings, slots, runtimes
         self._host, self._version = host, version
         self._context = TaskContext(runtimes.open.tasks, ledger, Requests(bus, settings.id), settings, host)
@@ -48,7 +51,7 @@ class Agent:
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._left_to_end: set[str] = set()
-        """Tasks whose gang has failed, and which have some time to end by themselves."""
+        """Resources ids of tasks whose gang has failed, and which have some time to end by themselves."""
         self._hello_soon = asyncio.Event()
         self._waits_for_slots = False
         """Whether an order to start a task waits for slots that are still taken."""

@@ -27,10 +27,11 @@ from resolute.agent.shim import Output, Shim, execute
 
 STDOUT = 1
 END_KNOWN = signal.SIGURG
-"""The signal by which the agent says that it knows the end of the task. Its default action is to be ignored."""
+"""The agent sends this signal when it has read how the task ended. A process without a handler ignores it."""
 REPEAT_S = 5.0
 ACKNOWLEDGE_S = 2.0
-"""How long the shim of a task that was asked to end waits for END_KNOWN. An agent was there to ask."""
+"""How long the shim of a task that was asked to end waits for END_KNOWN: an agent is there, since it sent the
+request."""
 
 
 def main(arguments: list[str]) -> int:
@@ -41,6 +42,8 @@ def main(arguments: list[str]) -> int:
 
 
 class ContainerShim(Shim):
+    """The shim in a container: its records go to stdout, and it ends once the agent has read the end of the task."""
+
     line_bytes_max = 16_000
     """The Docker daemon splits longer lines after 16 KiB, also in the middle of a character."""
 

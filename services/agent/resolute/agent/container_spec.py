@@ -1,7 +1,7 @@
-"""What a task's container is to be: worked out from its order, the agent's settings and its slots, and nothing else.
+"""The container of a task, computed from the order, the agent's settings and its slots, and nothing else.
 
-What a configuration may ask of the host (paths, devices, capabilities) is what the agent's settings allow; the rest
-is refused, naming the field, what was found and the setting that would allow it.
+A configuration may ask for paths, devices and capabilities of the host as far as the agent's settings allow them.
+Anything else is refused: the error names the field, what was found, and the setting that would allow it.
 """
 
 from __future__ import annotations
@@ -58,39 +58,41 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Container:
+    """Everything about a container that does not depend on Docker's API."""
+
     image: str
     labels: Mapping[str, str]
     network: str
     """Its Docker name; `host`, or `container:NAME`."""
     own_network: bool = False
-    """Whether it is the cluster's own network, which the first container that needs it makes."""
+    """Whether that is the cluster's own network, which is created when a container first needs it."""
     pull: bool = False
-    """Whether to ask the registry even where the image is there."""
+    """Whether to pull the image even when this host has it."""
     login: Mapping[str, str] | None = field(default=None, repr=False)
     work_dir: str = WORK_DIR
     user: AgentUser | None = None
-    """None for the image's own, mostly root."""
+    """None for the image's own user, usually root."""
     ports: tuple[int, ...] = ()
     publish_at: str = ""
-    """The address of the host at which the ports are open to others; empty for none."""
+    """The address of the host at which the ports are open to other hosts; empty: they are not."""
     add_capabilities: tuple[str, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
     new_privileges: bool = False
     devices: tuple[Device, ...] = ()
     gpus: tuple[str, ...] = ()
-    """NVIDIA's UUIDs. AMD's GPUs are among the devices."""
+    """The UUIDs of NVIDIA GPUs. AMD GPUs are in `devices`."""
     mounts: tuple[Mount, ...] = ()
     shm_bytes: int = SHM_BYTES
     memory_bytes: int | None = None
     cpus: float | None = None
     processes: int | None = None
     trusted: str = ""
-    """The certificate by which the task knows the gateway, where it is given one."""
+    """The text of the certificate with which the task verifies the gateway; empty when the task needs none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerLaunch(Launch):
-    """A launch of the runtime of containers."""
+    """A launch for the runtime of containers."""
 
     container: Container = field(kw_only=True)
 
@@ -103,9 +105,9 @@ def container(
     settings: DockerSettings,
     real: Callable[[str], str] = posixpath.normpath,
 ) -> Container:
-    """`slots`: the agent's. `real`: where a path of the host leads, its links followed.
+    """`slots`: those of the agent. `real`: returns a path of the host with its symbolic links resolved.
 
-    Raises NotAllowed; and OSError where `real` does, for a path that may be there when it is looked at again.
+    Raises NotAllowed, and OSError from `real` for a path that may exist at a later try.
     """
     needs = needs_in(order)
     own = [slot for slot in slots if slot.id in order.placement.slot_ids]
@@ -155,7 +157,7 @@ def labels(order: StartTask, agent_id: str, cluster_id: str) -> dict[str, str]:
 
 
 def owner(agent_id: str, cluster_id: str) -> dict[str, str]:
-    """The labels by which an agent knows its containers."""
+    """The labels by which an agent recognises its containers."""
     return {f"{LABEL}cluster": cluster_id, f"{LABEL}agent": agent_id}
 
 
@@ -164,7 +166,7 @@ def network_of(cluster_id: str) -> str:
 
 
 def _network(order: StartTask, cluster_id: str, settings: DockerSettings) -> str:
-    """A bridge is no way to another host."""
+    """A task that spans hosts uses the host's network: other hosts cannot be reached over a bridge."""
     if settings.docker_network:
         return settings.docker_network
     return HOST if order.shares > 1 else network_of(cluster_id)
@@ -210,7 +212,7 @@ def _devices(wanted: Iterable[DeviceNeed], allowed: Sequence[str]) -> tuple[Devi
 
 
 def _rocm_devices(slots: Sequence[Slot]) -> list[Device]:
-    """The driver's device, and those of each GPU, by its number."""
+    """The device of the driver, and the devices of each GPU, which are named by its number."""
     numbers = [slot.id for slot in slots if slot.kind == "rocm"]
     paths = [path for n in numbers for path in (f"/dev/dri/card{n}", f"/dev/dri/renderD{128 + n}")]
     return [Device(path, path) for path in (["/dev/kfd", *paths] if paths else [])]
@@ -218,16 +220,17 @@ def _rocm_devices(slots: Sequence[Slot]) -> list[Device]:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The paths of the host that tasks may mount, and where a path leads."""
+    """The paths of the host that tasks may mount."""
 
     entries: Sequence[str]
     real: Callable[[str], str]
-    """Raises OSError for what is not there: where nothing is, a link to anywhere may be by the time it is mounted."""
+    """Resolves symbolic links. Raises OSError for a path that does not exist: by the time it is mounted, there could be
+    a link to anywhere."""
 
     def mount(self, field_: str, source: str, target: str, read_only: bool, propagation: str | None) -> Mount:
-        """What is mounted is where `source` led when it was compared: a link may not lead out of what is allowed.
+        """A mount of the resolved path of `source`: the path that was checked, even when a link is changed afterwards.
 
-        Raises NotAllowed, and OSError for what may be different when it is looked at again.
+        Raises NotAllowed, and OSError for a problem that may be gone at a later try.
         """
         paths = [entry for entry in self.entries if "=" not in entry]
         for path, _, volume in (entry.partition("=") for entry in self.entries):
@@ -273,8 +276,8 @@ def _bind_mounts(wanted: Iterable[MountNeed], work_dir: str, allowed: Allowed) -
 
 
 def _target(path: str) -> str:
-    """The path in the container. A mount must not cover the agent's own files there, nor let them be written to a path
-    of the host."""
+    """The path in the container. Raises NotAllowed for a path where a mount would cover the agent's own files, or where
+    these would be written to a path of the host."""
     path = "/" + posixpath.normpath(path).lstrip("/")
     named = path.removeprefix("/var") if _within(path, "/var/run") else path  # images have a link there
     within = _within(named, FILES_DIR) or (_within(named, RUN_DIR) and not named.startswith(f"{WORK_DIR}/"))
@@ -284,7 +287,7 @@ def _target(path: str) -> str:
 
 
 def _checkpoint_storage(storage: MountNeed | None, allowed: Allowed) -> list[Mount]:
-    """A shared file system is the same directory on every host, wherever it is in the container."""
+    """The mount of a shared file system, always at SHARED_FS in the container."""
     if storage is None:
         return []
     return [allowed.mount("checkpoint_storage.host_path", storage.host_path, SHARED_FS, False, storage.propagation)]

@@ -1,4 +1,4 @@
-"""A task's container in the words of the Docker engine's API."""
+"""A task's container as the API of the Docker engine takes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from resolute.agent.runtime import Launch
 from resolute.proto.experiment import AgentUser
 
 UNLIMITED = "1p"
-"""The most the engine keeps of a task's output: what is not there any more cannot be read again."""
+"""How much of a task's output the engine keeps. The agent may have to read it again from the beginning, so nothing of
+it may be dropped."""
 
 
 def config(
@@ -41,15 +42,15 @@ def config(
 
 
 def _environment(own: Mapping[str, str], container: Container, image: Mapping[str, Any]) -> list[str]:
-    theirs = dict(entry.partition("=")[::2] for entry in image.get("Env") or ())
+    of_image = dict(entry.partition("=")[::2] for entry in image.get("Env") or ())
     found = dict(own)
-    if theirs.get("PYTHONPATH"):
-        found["PYTHONPATH"] = ":".join(filter(None, [own.get("PYTHONPATH", ""), theirs["PYTHONPATH"]]))
+    if of_image.get("PYTHONPATH"):
+        found["PYTHONPATH"] = ":".join(filter(None, [own.get("PYTHONPATH", ""), of_image["PYTHONPATH"]]))
     if not container.gpus:
-        # Where NVIDIA's runtime is the default one, an image that names none would see them all.
+        # When NVIDIA's runtime is the default, a container whose image does not set this variable sees all GPUs.
         found["NVIDIA_VISIBLE_DEVICES"] = "void"
     if container.user is not None:
-        # An image knows neither a name nor a home of that number.
+        # The image has neither a name nor a home directory for that user id.
         name = name_of(container.user)
         found = {"HOME": WORK_DIR, "USER": name, "LOGNAME": name, **found}
     return [f"{name}={value}" for name, value in found.items()]
@@ -99,12 +100,12 @@ def _gpus(uuids: Sequence[str]) -> list[dict[str, Any]]:
 def run_directory(
     user: AgentUser | None, trusted: str = "", image_user: str = "", files: Mapping[str, str] | None = None
 ) -> bytes:
-    """What is to be in a container before it starts, as an archive for its root: a directory of the task's own.
+    """The run directory of the task, as an archive that is unpacked at the container's root before its start.
 
-    With `user` also what the image cannot know: the names of that user and that group, where images of Determined
-    look for them (libnss_determined). `trusted`: the certificate by which the task knows the gateway. `image_user`:
-    the user that the task runs as without `user`. Only the image knows its number, and no other user is in there.
-    `files`: further ones of that directory.
+    With `user` it has the names of that user and group as well, where images of Determined look for them
+    (libnss_determined). `trusted`: the certificate with which the task verifies the gateway. `image_user`: the user of
+    the image, as which the task runs without `user`. Its id is known only inside of the image, so the directory is open
+    to all users; there are no others in the container. `files`: further files of the directory, by name.
     """
     packed = io.BytesIO()
     uid, gid = (user.uid, user.gid) if user else (0, 0)

@@ -1,6 +1,6 @@
-"""The Docker daemon, as far as an agent needs it: calls that block, and two ways in which they fail.
+"""The calls of the Docker daemon that an agent needs. They block, and raise two exceptions.
 
-Away: nobody answers, and the same call may be made again later. Refusal: the daemon says no, in its own words.
+Away: the daemon does not answer; the same call may be made again later. Refusal: the daemon refuses, with a message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Away(Exception):
 
 
 class Refusal(Exception):
-    """A refusal of the daemon, in its words; `status` is the HTTP status."""
+    """A refusal of the daemon. `words`: its message; `status`: the HTTP status."""
 
     def __init__(self, words: str, status: int) -> None:
         super().__init__(words)
@@ -35,22 +35,22 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Of a container."""
+    """The state of a container."""
 
     status: str
     """created, running, paused, restarting, removing, exited or dead."""
     exit_code: int
     out_of_memory: bool
-    """Whether anything in it was killed for want of memory."""
+    """Whether the kernel killed a process in the container because memory ran out."""
     memory_bytes: int
-    """What it was allowed; 0 for all there is."""
+    """The container's limit; 0 for none."""
     addresses: Mapping[str, str]
-    """By network."""
+    """The container's addresses, by network."""
     labels: Mapping[str, str]
     id: str = ""
-    """The container's id, which is never used again; a name may be."""
+    """The container's id. An id is never used again, but a name may be."""
     begun: bool = True
-    """Whether it ever ran."""
+    """Whether the container was ever started."""
 
     def is_of(self, owner: Mapping[str, str]) -> bool:
         return owner.items() <= self.labels.items()
@@ -61,16 +61,17 @@ class State:
 
 
 class Engine:
-    """One for all threads. The connection is made when it is first needed: the daemon may come up after the agent."""
+    """The client of the daemon, shared by all threads. It connects at the first call: the daemon may start later than
+    the agent. Methods raise Away and Refusal."""
 
     def __init__(self, logins: str | None = None) -> None:
         self._logins = logins
         self._lock = threading.Lock()
         self._made: docker.APIClient | None = None
         self.filling = threading.Lock()
-        """Held by who fills a volume."""
+        """Held by the thread that fills a volume."""
         self.filled: set[tuple[str, str]] = set()
-        """Volumes that are known to have all that is to be in them, as `make_volume` tells them apart."""
+        """Volumes that have all their files, as `make_volume` identifies them."""
 
     @property
     def client(self) -> docker.APIClient:
@@ -93,17 +94,17 @@ class Engine:
         except Refusal as refusal:
             if refusal.status == 404:
                 return None
-            raise Away(refusal.words) from refusal  # it has trouble of its own, which passes or is mended
+            raise Away(refusal.words) from refusal  # an error of the daemon itself, which a later call may not meet
 
     def owned(self, labels: Mapping[str, str]) -> list[tuple[str, Mapping[str, str]]]:
-        """Id and labels of all containers that have `labels`, running or not."""
+        """The id and the labels of every container that has `labels`, running or not."""
         with _said():
             wanted = [f"{key}={value}" for key, value in labels.items()]
             found = self.client.containers(all=True, filters={"label": wanted})
         return [(one["Id"], one["Labels"]) for one in found]
 
     def create(self, name: str, config: Mapping[str, Any]) -> None:
-        """`config` as the engine's API has it. Raises Refusal, with status CONFLICT where the name is taken."""
+        """`config`: the body of the engine's API. Raises Refusal, with status CONFLICT when the name is taken."""
         with _said():
             self.client.create_container_from_config(dict(config), name)  # type: ignore[no-untyped-call]
 
@@ -121,7 +122,7 @@ class Engine:
             with _said():
                 stream, _ = self.client.get_archive(name, path)
                 for _ in stream:
-                    continue  # to the end, so that the connection is used again
+                    continue  # read to the end, so that the connection can be reused
         except Refusal as refusal:
             if refusal.status == 404:
                 return False
@@ -129,7 +130,7 @@ class Engine:
         return True
 
     def kill(self, name: str, signal: str) -> None:
-        """A container that is not there, or does not run, takes no notice."""
+        """Send a signal. Has no effect when the container is not there or does not run."""
         try:
             with _said():
                 self.client.kill(name, signal)
@@ -138,7 +139,7 @@ class Engine:
                 raise Away(refusal.words) from refusal
 
     def remove(self, name: str) -> None:
-        """With all that runs in it."""
+        """Remove the container, and kill what runs in it. Has no effect when it is not there."""
         try:
             with _said():
                 self.client.remove_container(name, force=True, v=True)
@@ -147,7 +148,7 @@ class Engine:
                 raise
 
     def output(self, name: str, follow: bool) -> Iterator[bytes]:
-        """What it has printed on stdout from the beginning on; with `follow`, until it ends."""
+        """The container's stdout from its beginning; with `follow`, until the container ends."""
         with _said():
             stream = self.client.logs(name, stdout=True, stderr=False, stream=True, follow=follow)
             try:
@@ -156,14 +157,14 @@ class Engine:
                 stream.close()
 
     def complaints(self, name: str) -> list[str]:
-        """The last lines of its stderr."""
+        """The last lines of the container's stderr."""
         with _said():
             return self.client.logs(name, stdout=False, stderr=True, tail=20).decode(errors="replace").splitlines()
 
     # ------------------------------------------------------------ images, networks, volumes
 
     def image(self, name: str) -> Mapping[str, Any] | None:
-        """Its configuration; None where it is not on this host."""
+        """The configuration of an image; None when the image is not on this host."""
         try:
             with _said():
                 found: Mapping[str, Any] = self.client.inspect_image(name)["Config"] or {}  # type: ignore[no-untyped-call]
@@ -183,7 +184,7 @@ class Engine:
                 yield word
 
     def make_network(self, name: str, labels: Mapping[str, str], mtu: int | None) -> None:
-        """Unless it is there."""
+        """Create a network, unless it exists."""
         with _said():
             if any(network["Name"] == name for network in self.client.networks(names=[name])):
                 return
@@ -192,11 +193,12 @@ class Engine:
             with _said():
                 self.client.create_network(name, "bridge", options, check_duplicate=True, labels=dict(labels))
         except Refusal as refusal:
-            if refusal.status != 409:  # another agent was faster
+            if refusal.status != 409:  # 409: another agent has created it meanwhile
                 raise
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
-        """The same call twice makes one. Its name and its beginning: one that is made anew is empty again."""
+        """Create a volume, unless it exists. Returns its name and the time of its creation: a volume that was removed
+        and created again is another one, and empty."""
         with _said():
             made = self.client.create_volume(name, labels=dict(labels))
         return name, str(made["CreatedAt"])
@@ -211,7 +213,7 @@ def _said() -> Iterator[None]:
         yield
     except APIError as error:
         raise Refusal(str(error.explanation or error), error.status_code or 500) from error
-    except DockerException as error:  # the library will not even ask
+    except DockerException as error:  # the client library rejects the arguments
         raise Refusal(str(error), 400) from error
     except _AWAY as error:
         raise Away(str(error)) from error
@@ -227,5 +229,5 @@ def _state(found: Mapping[str, Any]) -> State:
         addresses={name: network["IPAddress"] for name, network in networks.items() if network["IPAddress"]},
         labels=found["Config"]["Labels"] or {},
         id=found["Id"],
-        begun=not state["StartedAt"].startswith("0001-"),  # "removing" would not tell
+        begun=not state["StartedAt"].startswith("0001-"),  # a status of "removing" would not say
     )

@@ -68,7 +68,7 @@ def _fill(
 
 
 def _create(engine: Engine, filler: str, config: dict[str, Any]) -> bool:
-    """False where another agent of this engine fills: there is one container of that name."""
+    """Returns False when a container of that name exists: another agent of this engine fills the volume."""
     try:
         engine.create(filler, config)
     except Refusal as refusal:

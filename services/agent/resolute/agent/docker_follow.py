@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 
 def follow(engine: Engine, name: str, log: Path) -> State | None:
-    """Copy what the container prints to `log` until it has ended and all of it is there; its last state, if any."""
+    """Copies the container's output to `log` until the container has ended and all of it is copied. Returns the last
+    state of the container; None when the container is gone."""
     pause_s = LOOK_AGAIN_S
     while True:
         try:
@@ -38,7 +39,7 @@ def follow(engine: Engine, name: str, log: Path) -> State | None:
                 return state
             if end_is_recorded:
                 engine.kill(name, container_shim.END_KNOWN.name)  # lets the shim end
-                pause_s = min(pause_s * 2, PAUSE_S_MAX)  # unless the task said so, not its shim
+                pause_s = min(pause_s * 2, PAUSE_S_MAX)  # a task can print an end record itself, and go on running
             else:
                 _copy(engine, name, log, follow=not state.ended)
         except Exception as problem:  # noqa: BLE001  (a full disk, a failing daemon: a later try may succeed)
@@ -51,9 +52,9 @@ def follow(engine: Engine, name: str, log: Path) -> State | None:
 
 
 def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:
-    """What is not there yet, up to the end of the task: both are the same from the beginning on."""
+    """Copies the part of the container's output that the file does not have. The file is always a beginning of it."""
     with log.open("ab", buffering=0) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # of two followers one waits, and finds nothing left to do
+        fcntl.flock(file, fcntl.LOCK_EX)  # a second follower waits here, and then finds nothing left to copy
         there = file.seek(0, os.SEEK_END)
         may_be_the_end = there > 0  # the file may have half a record
         for piece in engine.output(name, follow):
@@ -69,7 +70,7 @@ def _copy(engine: Engine, name: str, log: Path, follow: bool) -> None:
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Again and again while the daemon is away."""
+    """Returns the result of `ask`, which is called again, without a limit, while the daemon is away."""
     pause_s = PAUSE_S_MIN
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Tasks in containers, each with a shim as its first process, which writes output and exit code to its stdout.
+"""Tasks in containers. The first process of each is a shim, which writes the task's output and exit code to its stdout.
 
-The stdout of a container is copied to `root/<resources_id>/log` (`docker_follow.py`). Besides, the agent reads only the
-container's last state, so the daemon may go away and come back.
+The stdout of a container is copied to `root/<resources_id>/log` (`docker_follow.py`). Apart from that, the agent reads
+only the last state of the container, so an outage of the daemon loses nothing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ log_ = structlog.get_logger()
 
 
 class DockerRuntime:
-    """`owner`: the labels that this agent's containers have. `grace_s`: how long a task that is asked to end may take.
+    """The `TaskRuntime` of containers. Owns the folders below `root`, and the containers with the labels `owner`.
 
-    `keep`: whether what has ended stays, for a look inside.
+    `grace_s`: how long a task that is asked to end may take. `keep`: whether containers that have ended are kept, so
+    that people can look into them.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class DockerRuntime:
 
         try:
             await in_thread(lambda: patiently(remove))
-        except Refusal as refusal:  # it is tried again when it is no longer owned
+        except Refusal as refusal:  # `tidy` tries again once the task is not owned any more
             log_.warning("a container cannot be removed", resources_id=resources_id, why=refusal.words)
         await asyncio.to_thread(shutil.rmtree, self._path(resources_id), ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The runtime of containers, as the registry knows it: what it gives, and how an order becomes a container's launch."""
+"""The runtime of containers as the registry has it: the features that it gives, and how an order becomes a launch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from resolute.proto.pool import Slot, StartTask
 NAME = "docker"
 GIVES = frozenset(Feature) - {Feature.HOST_ENVIRONMENT}
 PYTHON = "python3"
-"""The image's own."""
+"""The interpreter that the image finds in its PATH."""
 
 
 class Containers:
@@ -36,10 +36,10 @@ class PreparedContainers:
     settings: DockerSettings
 
     def announce(self) -> None:
-        """Containers keep tasks apart: there is nothing to warn of."""
+        """Logs nothing: containers keep tasks apart, so there is nothing to warn of."""
 
     def open(self, slots: tuple[Slot, ...]) -> OpenRuntime:
-        from resolute.agent.docker_engine import Engine  # brings Docker's library along: only those who ask pay for it
+        from resolute.agent.docker_engine import Engine  # imports Docker's library, which other runtimes do not need
         from resolute.agent.docker_runtime import DockerRuntime
 
         settings = self.settings
@@ -70,7 +70,7 @@ def launch(order: StartTask, settings: DockerSettings, site: Site) -> Launch:
 
 
 def _site(settings: DockerSettings, slots: tuple[Slot, ...]) -> Site:
-    """A container inherits nothing of the host, and its image says where its programs are."""
+    """A container inherits no variables of the host, and its image sets PATH."""
     return environment.site_of(
         settings,
         slots,

@@ -1,7 +1,7 @@
 """Starts a task's container: its image, the volume with the harness, its network, and the container itself.
 
-All of it may be done again from the beginning, after a daemon that went away in the middle of it: nothing has begun
-until the container is started, and that is the last step.
+When the daemon goes away in the middle, all steps are repeated from the beginning: the task does not run before the
+last step, which starts the container.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Start:
     def _run(self) -> None:
         state = self.engine.state(self.name)
         if state is not None and not state.is_of(self.container.labels):
-            raise CannotStart(f"somebody else has a container that is named {self.name}")
+            raise CannotStart(f"a container named {self.name} exists already, and was not made for this task")
         if self._sent:
             return self._ensure_begun(state)
         if state is not None and state.begun:

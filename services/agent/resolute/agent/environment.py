@@ -1,4 +1,4 @@
-"""What a task finds in its environment: who it is, where the cluster is, and what it may use."""
+"""The environment variables of a task: its identity, the address of the gateway, and its devices."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from resolute.proto.pool import Slot, StartTask
 from resolute.proto.tasks import TaskSpec
 
 BOOTSTRAP = ("-m", "determined.exec.prep")
-"""Behind the interpreter: how every task starts."""
+"""The arguments of the interpreter with which every task starts."""
 VARIABLE_BYTES_MAX = 65_536
-"""Of one variable that the cluster sets. Linux takes twice as much, and of all variables and arguments 2 MiB."""
+"""The longest value of a variable that the cluster sets. Linux allows 128 KiB for one, and 2 MiB for all variables and
+arguments together."""
 _LARGE = ("DET_EXPERIMENT_CONFIG", "DET_HPARAMS")
 
 TRIAL_SSH_PORT, INTER_TRAIN_PORT_1, INTER_TRAIN_PORT_2, C10D_PORT = 12350, 12360, 12376, 29400
@@ -28,7 +29,7 @@ TRIAL_SSH_PORT, INTER_TRAIN_PORT_1, INTER_TRAIN_PORT_2, C10D_PORT = 12350, 12360
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is the same for every task of this agent."""
+    """The values that are the same for every task of this agent."""
 
     agent_id: str
     cluster_id: str
@@ -36,19 +37,20 @@ class Site:
     slots: tuple[Slot, ...]
     cores: int
     inherited: Mapping[str, str]
-    """What tasks inherit of the host's environment: see `resolute.agent.inherited_variables`."""
+    """The variables of the host that tasks inherit: see `resolute.agent.inherited_variables`."""
     harness: str
     """The directory that `determined` is imported from."""
     programs: str = ""
-    """The directory of the interpreter that tasks run with: what they call `python3` should be the same one."""
+    """The directory of the interpreter that tasks run with. It comes first in PATH, so that `python3` is the same
+    interpreter."""
     default_path: str = os.defpath
-    """The PATH of a task where nothing else says one; empty where the task's image does."""
+    """The PATH of a task that neither the host nor the configuration sets; empty when the task's image sets it."""
     master_cert: str = ""
-    """Where tasks find the certificate by which they know the gateway; empty where they need none."""
+    """The file with the certificate with which tasks verify the gateway; empty when they need none."""
     master_cert_name: str = ""
-    """The name that certificate is for, where that is not the gateway's address."""
+    """The name in that certificate, when it is not the gateway's address."""
     trusted: str = ""
-    """Its text, where they have to be given it."""
+    """The text of that certificate, for tasks that cannot read the agent's file."""
 
 
 def site_of(
@@ -60,7 +62,7 @@ def site_of(
     default_path: str = os.defpath,
     master_cert: str = "",
 ) -> Site:
-    """The site of an agent with these settings; what its runtime decides is given. Raises InvalidConfig."""
+    """The site of an agent with these settings. The other arguments depend on the runtime. Raises InvalidConfig."""
     return Site(
         agent_id=settings.id,
         cluster_id=settings.cluster_id,
@@ -94,7 +96,8 @@ def harness_directory() -> str:
 
 
 def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
-    """Everything the task sees. What the user's configuration sets wins over the host, and the cluster over both."""
+    """All variables of the task. Those of the configuration override those of the host, and those of the cluster
+    override both."""
     slots = [slot for slot in site.slots if slot.id in order.placement.slot_ids]
     chosen = _chosen(order.spec, device_kind(slots))
     return {
@@ -111,10 +114,11 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
 
 
 def by_file(variables: Mapping[str, str], folder: str) -> tuple[dict[str, str], dict[str, str]]:
-    """`variables` with what is too large for one as a file in `folder`, and these files by their names.
+    """Moves values that are too large for a variable to files in `folder`. Returns the variables, and the texts of the
+    files by name.
 
-    Linux takes 128 KiB in one variable. A configuration that is larger is named by `DET_EXPERIMENT_CONFIG_FILE`
-    instead, and hyperparameters by `DET_HPARAMS_FILE`; the harness reads both forms.
+    Linux allows 128 KiB in one variable. A larger configuration is in the file that `DET_EXPERIMENT_CONFIG_FILE` names,
+    and larger hyperparameters in that of `DET_HPARAMS_FILE`; the harness reads both forms.
     """
     large = {name: f"{name}.json" for name in _LARGE if len(variables.get(name, "").encode()) > VARIABLE_BYTES_MAX}
     kept = {name: value for name, value in variables.items() if name not in large}
@@ -123,7 +127,8 @@ def by_file(variables: Mapping[str, str], folder: str) -> tuple[dict[str, str], 
 
 
 def _chosen(spec: TaskSpec, kind: str) -> Mapping[str, str]:
-    """The configuration's own variables: a task says those for CPU, and has the others in its configuration."""
+    """The variables of the configuration for this kind of device. `spec.environment` has those for CPU; others are read
+    from the configuration."""
     stated = ((spec.config or {}).get("environment") or {}).get("environment_variables")
     if kind == "cpu" or not isinstance(stated, Mapping):
         return spec.environment
@@ -131,10 +136,10 @@ def _chosen(spec: TaskSpec, kind: str) -> Mapping[str, str]:
 
 
 def _devices(slots: Sequence[Slot], site: Site) -> dict[str, str]:
-    """GPUs by their own names, and none for a task that has none. CPU slots share the cores evenly."""
+    """The variables that show a task its GPUs by UUID, or hide all GPUs. Slots of CPU share the cores evenly."""
     gpus = [slot.uuid for slot in slots if slot.kind in ("cuda", "rocm")]
     if gpus:
-        # ROCm reads the name of CUDA as well, and would find none there.
+        # ROCm reads CUDA_VISIBLE_DEVICES as well, and would find no device of its own there.
         name = "CUDA_VISIBLE_DEVICES" if device_kind(slots) == "cuda" else "ROCR_VISIBLE_DEVICES"
         return {name: ",".join(gpus)}
     threads = max(1, site.cores * max(1, len(slots)) // max(1, len(site.slots)))
@@ -191,7 +196,7 @@ def _identity(order: StartTask, site: Site) -> dict[str, str]:
 
 
 def _public(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Without the login to the registry: the agent pulls the image, and the task has no use for it."""
+    """The configuration without the login to the registry, which only the agent needs."""
     environment = config.get("environment") if config else None
     if not isinstance(environment, Mapping) or "registry_auth" not in environment:
         return config
@@ -199,7 +204,7 @@ def _public(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def _trial(spec: TaskSpec) -> dict[str, str]:
-    """Objects are sorted by name, as the wire has them, whatever order the database keeps them in."""
+    """The variables of a trial. JSON objects have sorted keys, as on the wire; the database keeps another order."""
     interface = (spec.config.get("environment") or {}).get("dtrain_network_interface") if spec.config else None
     return {
         "DET_EXPERIMENT_ID": str(spec.experiment_id),
@@ -215,7 +220,8 @@ def _trial(spec: TaskSpec) -> dict[str, str]:
 
 
 def _ports(order: StartTask) -> dict[str, str]:
-    """Tasks on one host share its ports: each keeps to those of its lowest slot, which no other has."""
+    """The ports of a task. Tasks on one host share its ports, so each adds the number of its lowest slot, which no
+    other task has."""
     offset = min(order.placement.slot_ids, default=0)
     return {
         "DTRAIN_SSH_PORT": str(TRIAL_SSH_PORT + offset),

@@ -19,11 +19,11 @@ ANSWER_S = 30
 
 def nvidia() -> tuple[Slot, ...]:
     found = _nvml()
-    return parse_nvidia(_said(NVIDIA_SMI)) if found is None else found
+    return parse_nvidia(_output_of(NVIDIA_SMI)) if found is None else found
 
 
 def rocm() -> tuple[Slot, ...]:
-    return parse_rocm(_said(ROCM_SMI))
+    return parse_rocm(_output_of(ROCM_SMI))
 
 
 def parse_nvidia(listing: str) -> tuple[Slot, ...]:
@@ -33,7 +33,8 @@ def parse_nvidia(listing: str) -> tuple[Slot, ...]:
 
 
 def parse_rocm(listing: str) -> tuple[Slot, ...]:
-    """An object by card; releases differ in how they write the names of its fields, and in what goes before it."""
+    """A JSON object with one entry per card. Releases differ in the spelling of its fields, and in the text before
+    it."""
     start = listing.find("{")
     try:
         cards = json.loads(listing[start:]) if start >= 0 else {}
@@ -51,13 +52,13 @@ def _lowered(card: Any) -> dict[str, str]:
 
 
 def _rocm_uuid(card: dict[str, str], number: int) -> str:
-    """As ROCR_VISIBLE_DEVICES takes it; its number where the card has no id of its own."""
+    """The id for ROCR_VISIBLE_DEVICES; the card's number when the card has no unique id."""
     unique = card.get("unique id", "").removeprefix("0x")
     return f"GPU-{unique}" if re.fullmatch(r"[0-9a-fA-F]+", unique) else str(number)
 
 
 def _nvml() -> tuple[Slot, ...] | None:
-    """None where there is no NVML to ask."""
+    """The GPUs by NVML; None when NVML cannot be used."""
     try:
         import pynvml
     except ImportError:
@@ -81,8 +82,8 @@ def _text(found: str | bytes) -> str:
     return found.decode() if isinstance(found, bytes) else found
 
 
-def _said(command: tuple[str, ...]) -> str:
-    """Nothing where there is no such tool, or it finds no device."""
+def _output_of(command: tuple[str, ...]) -> str:
+    """The stdout of the tool; empty when the tool is not installed, or fails. Raises InvalidConfig when it hangs."""
     tool = shutil.which(command[0])
     if tool is None:
         return ""

@@ -1,7 +1,8 @@
-"""Which variables of the host's environment reach a task: those that programs need to run, and those that are named.
+"""Which variables of the host's environment a task inherits: those that programs need to run, and those that the
+agent's settings name.
 
-An agent is often started from a person's shell, which holds that person's secrets. So nothing is inherited because it
-is there: a variable is passed on when it is in the list below, or when the agent's setting `task_variables` names it.
+An agent is often started from a person's shell, whose environment contains that person's secrets. So a variable is
+passed on only when it is in the lists below, or when the agent's setting `task_variables` names it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ NAMES = frozenset((
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
     "CC", "CXX", "HF_HOME", "DS_ACCELERATOR",
 ))  # fmt: skip
-"""The way to programs and libraries, where and in which language people are, and whom to trust."""
+"""Paths of programs and libraries, the time zone and the language, and certificates to trust."""
 
 PREFIXES = (
     "LC_", "PYTHON",
@@ -25,16 +26,16 @@ PREFIXES = (
     "OMP_", "MKL_", "OPENBLAS_", "GOMP_", "KMP_", "NUMEXPR_", "MALLOC_",
     "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TF_", "XLA_", "TRITON_",
 )  # fmt: skip
-"""How accelerators, networks between workers, and numerical libraries are set."""
+"""Prefixes of the settings of accelerators, of networks between workers, and of numerical libraries."""
 
 PROXIES = frozenset(("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"))
-"""In small letters or in capitals; without the ones that hold a password."""
+"""Names in lower case; upper case is passed on as well. A proxy whose URL has a password is not."""
 
 SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "API_KEY", "APIKEY")
-"""A name with one of these in it is passed on only where it is named itself."""
+"""A variable whose name contains one of these is passed on only when `task_variables` names it."""
 
 NEVER = ("RESOLUTE_", "DET_", "NATS_")
-"""The agent's own settings and secrets: not even `*` names them."""
+"""Prefixes of the agent's own settings and secrets, which are never passed on, even when a pattern matches them."""
 
 
 def inheritable(environ: Mapping[str, str], named: Sequence[str] = ()) -> dict[str, str]:

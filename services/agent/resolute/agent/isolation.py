@@ -6,7 +6,8 @@
 | `hidden` | another user, with user namespaces | do not see the cluster's secrets and database; they see each other |
 | `none` | neither, or it is turned off | can do whatever the agent's user can |
 
-Every level is tried before it is used: a program is started as a task would be, and has to reach what tasks need.
+Every level is tested before it is used: a program is started as a task would be, and has to reach the paths that tasks
+need.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from resolute.agent.process_settings import ProcessSettings
 
 Level = Literal["users", "hidden", "none"]
 NOTE = "isolation"
-"""In the agent's work directory: what it found, in a sentence, for whoever starts the agent."""
+"""A file in the agent's work directory with the level and a sentence about it, for the command that starts a
+cluster."""
 
 PROBE_UID = accounts.FIRST_UID - 1
 PROBE_S = 30.0
@@ -44,7 +46,7 @@ for path in sys.argv[2:]:
 class Isolation:
     level: Level = "none"
     why: str = ""
-    """Why no more is possible."""
+    """Why a higher level is not possible."""
 
     @property
     def sentence(self) -> str:
@@ -67,7 +69,8 @@ NOT_ISOLATED = Isolation("none", "nothing was tried")
 
 
 def establish(settings: ProcessSettings) -> Isolation:
-    """Find the level that is possible here, and bring this process there. It must have one thread."""
+    """Find the highest level that is possible here, and change this process to that level. This process must have one
+    thread."""
     if not settings.isolation:
         return Isolation("none", "RESOLUTE_AGENT_ISOLATION is false")
     return _as_root(settings) if os.geteuid() == 0 else _hidden(settings)
@@ -109,14 +112,14 @@ def _hidden(settings: ProcessSettings) -> Isolation:
 
 
 def _open_way(work_dir: Path) -> None:
-    """Others may pass through to the directories that are theirs, and see no names."""
+    """Lets other users pass through the work directory to their own directories, without listing names."""
     for folder in (work_dir, work_dir / "tasks", work_dir / "homes", work_dir / "warm"):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o711)
 
 
 def _needed(settings: ProcessSettings) -> list[str]:
-    """What tasks use of this host, and what the agent itself has yet to read."""
+    """The paths of this host that tasks use, and those that the agent itself has yet to read."""
     import resolute
 
     python = settings.python
@@ -131,7 +134,8 @@ def _needed(settings: ProcessSettings) -> list[str]:
 
 
 def _tried(settings: ProcessSettings, prepare: Callable[[], None]) -> str:
-    """What a task would meet; empty where all is well. In a process of its own, for `prepare` cannot be undone."""
+    """The problem that a task would have after `prepare`; empty for none. Tried in a child process, because `prepare`
+    cannot be undone."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

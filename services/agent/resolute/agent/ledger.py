@@ -1,8 +1,8 @@
-"""The ledger: what the agent keeps on disk about its tasks: which there are, how far their logs are stored, whose end
-is known.
+"""The ledger: what the agent keeps on disk about its tasks: which there are, how far their logs are stored, and how
+those that ended ended.
 
-One small file a task, written whole or not at all. It holds no secret. Losing the last write costs a repetition:
-a line or a report sent twice counts once.
+There is one small file for each task. A write replaces the file as a whole. It contains no secret. When the last write
+is lost, lines or reports are sent twice, which has no further effect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log_ = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One share of an allocation on this agent."""
+    """The record of one task: one share of an allocation on this agent."""
 
     resources_id: str
     allocation_id: str
@@ -31,22 +31,22 @@ class Entry:
     rank: int
     slot_ids: tuple[int, ...]
     pool: str = ""
-    """That of the allocation; empty where an agent of an earlier release wrote this: the agent's own."""
+    """The pool of the allocation. Empty in a record of an earlier release, which means the agent's own pool."""
     stop_reason: str = ""
     mark: int = 0
-    """Up to where its output is stored."""
+    """The position up to which the task's output is stored by the gateway (`Chunk.mark`)."""
     lines: int = 0
-    """How many lines that is."""
+    """The number of lines up to `mark`."""
     last_words: str = ""
-    """What its log is to say of its end, until that is stored."""
+    """The agent's own last lines in the task's log, about its end; empty again when they are stored."""
     found: Exit | None = None
-    """How it ended, as soon as that is known."""
+    """How the task ended; None while that is not known."""
     reported_at_s: float | None = None
-    """When the scheduler had recorded its end, in seconds since the epoch."""
+    """When the scheduler had recorded the end, in seconds since the epoch."""
 
 
 def entry_for(order: StartTask, pool: str) -> Entry:
-    """`pool`: that of the agent as it is given the order; a later agent over this ledger may be in another one."""
+    """`pool`: the pool of the agent now. An agent that is started later with this ledger may be in another pool."""
     placement, spec = order.placement, order.spec
     return Entry(
         placement.resources_id, spec.allocation_id, spec.task_id, spec.run_id, order.rank, placement.slot_ids, pool
@@ -54,6 +54,8 @@ def entry_for(order: StartTask, pool: str) -> Entry:
 
 
 class Ledger:
+    """The ledger in `folder`, which belongs to one agent at a time."""
+
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
@@ -69,7 +71,7 @@ class Ledger:
         return found
 
     def write(self, entry: Entry) -> None:
-        """Raises OSError when it cannot be kept; what was kept before stands."""
+        """Write or replace a record. Raises OSError, and keeps the former record, when that fails."""
         path = self._path(entry.resources_id)
         new = path.with_suffix(".new")
         new.write_bytes(codec.to_bytes(entry))

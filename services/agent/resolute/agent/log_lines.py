@@ -1,6 +1,6 @@
-"""A line of a task's output, read for what it says about itself: which rank printed it, at which level.
+"""Reads the rank and the level of a line of a task's output from the line's own text.
 
-And the one line that the agent adds itself: how the task ended.
+Also makes the line that the agent adds to a task's log: how the task ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINE_BITS, SHARE_BITS = 28, 10
 def sequence(run_id: int, share: int, number: int) -> int:
     """The place of a line among all lines of its task: run, share of the allocation, line, most significant first.
 
-    Unique for a task whatever ranks its shares print as. It stays below 2^53, so that any JSON reader has it whole.
+    Unique for a task, whichever ranks its lines name. It stays below 2^53, so that every JSON reader reads it exactly.
     """
     return ((run_id << SHARE_BITS) + share << LINE_BITS) + number
 
@@ -41,8 +41,8 @@ Tracebacks = frozenset[tuple[int, str]]
 def read_lines(
     entry: Entry, agent_id: str, first: int, lines: Sequence[Line], open_: Tracebacks = frozenset()
 ) -> tuple[tuple[LogLine, ...], Tracebacks]:
-    """The lines of this share from number `first` on, counted from 0. `open_` are the tracebacks that the lines before
-    began; those that these leave open are answered with them."""
+    """Reads lines of this share; `first` is the number of the first one, counted from 0. `open_`: the outputs that were
+    inside of a traceback before these lines. Returns the lines, and the outputs that are inside of one after them."""
     read = []
     for number, line in enumerate(lines, start=first):
         rank, level, text = understand(line.text)
@@ -107,7 +107,7 @@ def last_words(found: Exit, stop_reason: str, began: bool = True) -> str:
 def _ended(found: Exit) -> str:
     why = f": {found.reason}" if found.reason else ""
     if found.code is None:
-        return f"ended, and nobody can know how{why}"
+        return f"ended, and its exit code is not known{why}"
     return f"ended with exit code {found.code}{_signal(found.code)}{why}"
 
 

@@ -20,7 +20,7 @@ _SKELETON = b"mode=0755,size=1m"
 
 
 def closed(paths: Iterable[str]) -> list[str]:
-    """The outermost directories on the way to `paths` that not everybody may pass through."""
+    """The outermost directories on the way to `paths` that some users may not pass through."""
     found = {_first_closed(place) for path in paths for place in (os.path.abspath(path), os.path.realpath(path))}
     return outermost(path for path in found if path)
 

@@ -1,4 +1,4 @@
-"""Tasks as local processes, each with a shim beside it, in a session and a directory of its own."""
+"""Tasks as processes of this host. Each has a session and a directory of its own, and a shim that watches it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ FORK_S = 10.0
 
 
 class ProcessRuntime:
-    """Everything about a task is in `root/<resources_id>`, so that a later agent finds what an earlier one began.
+    """The `TaskRuntime` of processes. Owns the folders `root/<resources_id>`, which have everything about a task: an
+    agent that is started later finds there the tasks of the earlier one.
 
-    `grace_s`: how long a task that is asked to end may take. `warm`: what forks tasks that can be forked.
+    `grace_s`: how long a task that is asked to end may take. `warm`: the warm parents, which fork tasks that can be
+    forked.
     """
 
     def __init__(self, root: Path, grace_s: float = 15.0, warm: WarmParents | None = None) -> None:
@@ -39,7 +41,7 @@ class ProcessRuntime:
         self._root, self._grace_s, self._warm = root, grace_s, warm
         self._shims: dict[str, subprocess.Popen[bytes]] = {}
         self._launched: dict[str, Launch] = {}
-        """For warm parents: what runs now."""
+        """The launches of tasks that run, kept only for the warm parents."""
 
     def folder(self, resources_id: str) -> str:
         return str(self._path(resources_id) / "run")
@@ -60,7 +62,7 @@ class ProcessRuntime:
             self._launched[launch.resources_id] = launch
 
     async def _fork(self, launch: Launch, folder: Path) -> bool:
-        """Whether a warm parent took it on, and has begun it."""
+        """Whether a warm parent has forked the task, and its shim runs."""
         if self._warm is None:
             return False
         with _new_lock(folder) as lock:
@@ -71,11 +73,11 @@ class ProcessRuntime:
                 return await self._came_up(folder)
         except TimeoutError:
             self._warm.give_up(launch)
-        return await self._came_up(folder)  # the lock, that it held as well, tells by now
+        return await self._came_up(folder)  # the parent is dead: the lock is free, unless a shim holds it
 
     def _spawn(self, launch: Launch, folder: Path) -> None:
         if (folder / "log").exists():
-            return  # a forked shim began and ended at once: what it started is not known
+            return  # a forked shim began and ended at once; it may have started the task, which must not run twice
         with _new_lock(folder) as lock, open_to_write(folder / "shim.err") as complaints:
             self._shims[launch.resources_id] = subprocess.Popen(
                 [*shim.program(), folder, str(lock), str(self._grace_s), *launch.command],
@@ -90,10 +92,10 @@ class ProcessRuntime:
             )
 
     async def _came_up(self, folder: Path) -> bool:
-        """Wait for the shim's sign of life; False when it died before it could give one."""
+        """Waits for the file that the shim writes when it has started the task. False when the shim ended before."""
         while not (folder / "pid").exists():
             if not is_held(folder / "lock"):
-                return (folder / "pid").exists()  # it may have come and gone since we looked
+                return (folder / "pid").exists()  # the shim may have written the file, and ended, since the last check
             await asyncio.sleep(LOOK_AGAIN_S)
         return True
 
@@ -102,7 +104,7 @@ class ProcessRuntime:
 
     async def attach(self, resources_id: str) -> bool:
         folder = self._path(resources_id)
-        # An agent may have died between the spawn and the shim's first sign of life.
+        # An agent may have died after it had started the shim, and before the shim wrote the file.
         while is_held(folder / "lock") and not (folder / "pid").exists():  # noqa: ASYNC110  (another process makes it)
             await asyncio.sleep(LOOK_AGAIN_S)
         return (folder / "pid").exists()
@@ -129,20 +131,23 @@ class ProcessRuntime:
         if self._warm is not None and launch is not None:
             self._warm.ended(launch, folder / "run" / "imported")
         try:
-            code, _, *unsaid = (float(word) for word in task_files.read(folder / "exit").split())
+            code, _, *lost = (float(word) for word in task_files.read(folder / "exit").split())
         except FileNotFoundError:
             await _end_strays(resources_id)
             return Exit(None, "the process that supervised it was killed")
-        except ValueError:  # written, and lost with the host's power before it was on the disk
+        except ValueError:  # the host lost power after the file was renamed, and before its text was on the disk
             return Exit(None, "how it ended was not kept")
         if not 0 <= code <= spool.EXIT_CODE_MAX:
             return Exit(None, "how it ended was not kept")
-        return Exit(int(code), lost=shim.lost_lines(int(unsaid[0]), *unsaid[1:]) if len(unsaid) == 3 else "")
+        return Exit(int(code), lost=shim.lost_lines(int(lost[0]), *lost[1:]) if len(lost) == 3 else "")
 
     def _open_shim(self, resources_id: str) -> int | None:
-        """A descriptor of a shim that is alive. It still holds its lock once the descriptor is open, so the id has not
-        passed to another process. It runs as the task's user; otherwise the task has written the id of another process
-        into the file, which the agent must not signal."""
+        """A pidfd of the task's shim; None when the shim has ended.
+
+        The lock is checked after the pidfd is open: while the shim holds it, the process id cannot belong to another
+        process. The user is checked because the task can write to the file: it could name a process of another user,
+        which the agent must not signal.
+        """
         folder = self._path(resources_id)
         try:
             pid = int(task_files.read(folder / "pid").split()[0])
@@ -177,7 +182,8 @@ class ProcessRuntime:
 
 @contextmanager
 def _new_lock(folder: Path) -> Iterator[int]:
-    """The lock is taken before there is a shim to hold it, so that there is no moment without it."""
+    """Takes the lock for a shim that is about to start and inherits it: from now on the lock shows that the task
+    exists."""
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -198,7 +204,7 @@ async def _readable(pidfd: int) -> None:
 
 
 def _make_folders(folder: Path, launch: Launch) -> None:
-    """The task's own, with the files it is to find there."""
+    """Makes the task's folders, and the files of its launch."""
     folders = (folder, folder / "run", folder / "run" / "workdir")
     for one in folders:
         one.mkdir(mode=0o700, exist_ok=True)
@@ -218,11 +224,11 @@ def _owner_of(pid: int) -> int | None:
 
 def _complaint(folder: Path) -> str:
     lines = task_files.read(folder / "shim.err", COMPLAINT_BYTES_MAX).decode(errors="replace").splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"
 
 
 async def _end_strays(resources_id: str) -> None:
-    """Kill what a task left behind that lost its shim: whatever carries the task's name in its environment."""
+    """Kills the processes of a task whose shim was killed: those with the task's resources id in their environment."""
     while strays := await asyncio.to_thread(_carrying, resources_id):
         for process in strays:
             try:

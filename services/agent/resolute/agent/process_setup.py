@@ -1,4 +1,4 @@
-"""The runtime of processes, as the registry knows it: what it gives, and how an order becomes a process's launch."""
+"""The runtime of processes as the registry has it: the features that it gives, and how an order becomes a launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of runtimes: what each declares, how an agent opens one, and whether it can run a task.
+"""The registry of runtimes: the features that each gives, how an agent opens one, and whether it can run a task.
 
 The agent knows no runtime by name. A runtime declares in its own module which features it gives, and `runtimes.py` is
 the one place that lists the runtimes there are.
@@ -18,21 +18,20 @@ from resolute.proto.pool import Slot, StartTask
 
 @dataclass(frozen=True, slots=True)
 class OpenRuntime:
-    """A runtime at work on this host."""
+    """A runtime that is in use on this host."""
 
     name: str
     gives: frozenset[Feature]
     tasks: TaskRuntime
     launch: Callable[[StartTask], Launch]
-    """Makes of an order what `tasks` can start. The order's secrets are open. Raises CannotStart."""
+    """Makes the launch for `tasks.start` from an order whose secrets have been opened. Raises CannotStart."""
 
 
 class Prepared(Protocol):
-    """A runtime that this process is ready to open."""
+    """A runtime for which this process has been prepared."""
 
     def announce(self) -> None:
-        """Say in the agent's log how tasks are kept apart, where the runtime has a word to say. The agent has its work
-        directory to itself by now."""
+        """Log how far tasks are kept apart. Called when the agent has locked its work directory."""
         ...
 
     def open(self, slots: tuple[Slot, ...]) -> OpenRuntime:
@@ -49,12 +48,12 @@ class RuntimeKind(Protocol[S_contra]):
 
     @property
     def name(self) -> str:
-        """As the setting `runtime` names it."""
+        """The name for the setting `runtime`."""
         ...
 
     @property
     def gives(self) -> frozenset[Feature]:
-        """What it can give a task."""
+        """The features that it gives to tasks."""
         ...
 
     def prepare(self, settings: S_contra, confine: bool) -> Prepared:
@@ -64,7 +63,7 @@ class RuntimeKind(Protocol[S_contra]):
 
 
 class Registry(Generic[S]):
-    """Which runtimes there are."""
+    """All runtimes, by name."""
 
     def __init__(self, kinds: Sequence[RuntimeKind[S]]) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
@@ -75,7 +74,7 @@ class Registry(Generic[S]):
         return tuple(self._kinds)
 
     def named(self, name: str) -> RuntimeKind[S]:
-        """The first runtime for an empty name. Raises InvalidConfig."""
+        """The runtime of that name, or the first one for an empty name. Raises InvalidConfig."""
         found = self._kinds.get(name or self.names[0])
         if found is None:
             raise InvalidConfig(
@@ -98,7 +97,7 @@ class Runtimes(Generic[S]):
     def find(self, needs: TaskNeeds) -> OpenRuntime:
         """The runtime of this agent that can run a task with these needs.
 
-        Raises CannotStart, which is hopeless: another try on this agent would end the same way.
+        Raises a hopeless CannotStart when the runtime does not give an essential feature.
         """
         essential = frozenset(needs.essential)
         if essential <= self.open.gives:
@@ -114,5 +113,5 @@ class Runtimes(Generic[S]):
 
 
 def needs_in(order: StartTask) -> TaskNeeds:
-    """What the task of an order needs. An owner of an earlier release says it in the task's configuration only."""
+    """The needs of the task in an order. An order from an earlier release has them in the configuration only."""
     return order.spec.needs if order.spec.needs is not None else needs_of(order.spec.config)

@@ -20,7 +20,7 @@ log_ = structlog.get_logger()
 
 ANSWER_S = 5.0
 FAILURES_MAX = 5
-"""After so many failures of the gateway with the same lines, the lines count as the cause."""
+"""After this many failures of the gateway with the same lines, the lines are taken for the cause."""
 
 
 class Stored(Enum):
@@ -33,13 +33,15 @@ class Stored(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Requests:
+    """The requests of one agent. Each method returns when it has an answer, and waits out outages without a limit."""
+
     bus: Bus
     agent_id: str
 
     async def report(self, report: TaskReport) -> None:
-        """Returns when the report is in the log, or was refused: then the scheduler does not wait for it.
+        """Returns when the report is in the log, or when the scheduler refused it and so does not need it.
 
-        Raises SetAside where processes of the scheduler died of it: one that is started later may take it.
+        Raises SetAside when processes of the scheduler died of the report. A later process may accept it.
         """
         patience = Patience()
         while True:
@@ -55,7 +57,7 @@ class Requests:
                 return
 
     async def secrets(self, token: str, may_go_on: Callable[[], None]) -> dict[str, Any]:
-        """The secrets of the sealed values in the task's configuration. Asks until a gateway answers, or `may_go_on`
+        """The secrets in the task's configuration, by sealed value. Asks until a gateway answers, or `may_go_on`
         raises. Raises the gateway's refusal."""
         patience = Patience()
         while True:
@@ -71,7 +73,7 @@ class Requests:
             return opened
 
     async def store(self, batch: LogBatch) -> Stored:
-        """Sends the lines until they are stored, or the gateway refuses them for good."""
+        """Sends the lines until they are stored, or the gateway refuses them."""
         patience = Patience()
         failures = 0
         while True:

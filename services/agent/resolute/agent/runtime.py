@@ -1,4 +1,4 @@
-"""The interface of all runtimes, which run tasks. `registry.py` has the registry of runtimes."""
+"""The interface of a runtime, which runs tasks: as processes, or in containers. `registry.py` lists the runtimes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Launch:
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Texts by their names, which are in the task's folder before it starts."""
+    """The texts of files that are in the task's folder before it starts, by file name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,45 +43,48 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
+    """Some lines of a task's output."""
+
     lines: tuple[Line, ...]
     mark: int
-    """Where to read on. 0 is the beginning; other values have a meaning for the runtime only."""
+    """The position after these lines. 0 is the beginning; other values mean something to the runtime only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a task ended: its exit code, as in shells 128 + n for a signal n; None where it cannot be known."""
+    """How a task ended. `code`: its exit code, 128 + n for a signal n as in shells; None when it is not known."""
 
     code: int | None
     reason: str = ""
     hopeless: bool = False
-    """Whether starting it again would end the same way, whatever its code is."""
+    """Whether the task would end in the same way if it were started again."""
     lost: str = ""
-    """What its log should say of lines that were lost, where the log itself could not be written any more."""
+    """A line for the task's log about lines that were lost, when the disk was too full to write it there."""
 
 
 STOPPED = "stopped"
-"""A file in a task's folder, written by the command that ends the cluster's tasks: the end was planned."""
+"""A file in a task's folder. The command that takes a cluster down writes it before it ends the task."""
 WITH_ITS_CLUSTER = "its cluster or its agent was taken down"
 
 
 class TaskRuntime(Protocol):
-    """Tasks outlive the agent: one that runs goes on when the agent dies, and is found again by `attach`."""
+    """Starts tasks, and reads their output and exit codes. A task goes on when the agent dies; the next agent finds it
+    by `attach`. Methods wait out outages of what the runtime needs, such as the Docker daemon."""
 
     def folder(self, resources_id: str) -> str:
         """A directory of this task's own, as the task sees it; it is there once the task has started."""
         ...
 
     async def start(self, launch: Launch) -> None:
-        """Returns when the task runs. Raises CannotStart. At most once for each resources_id."""
+        """Returns when the task runs. Raises CannotStart, also for a resources id that was started before."""
         ...
 
     async def attach(self, resources_id: str) -> bool:
-        """Find a task that an earlier agent started; alive or ended. False where there never was one."""
+        """Find a task that an earlier agent started, whether it runs or has ended. False when it was never started."""
         ...
 
     async def address(self, resources_id: str) -> str:
-        """Where its peers reach a task that runs; empty where that is the host's own address."""
+        """The address at which other tasks reach this one; empty for the host's own address."""
         ...
 
     async def signal(self, resources_id: str, number: int) -> None:
@@ -91,15 +94,15 @@ class TaskRuntime(Protocol):
         ...
 
     async def exit(self, resources_id: str) -> Exit:
-        """Wait for its end: nothing of it runs any more, and all of its output can be read."""
+        """Waits for the end of the task: no process of it runs any more, and all of its output can be read."""
         ...
 
     async def logs(self, resources_id: str, mark: int, limit: int) -> Chunk:
-        """Up to `limit` whole lines from `mark` on; an empty chunk when there are none yet."""
+        """Up to `limit` complete lines from `mark` on; an empty chunk when there are none yet."""
         ...
 
     async def forget(self, resources_id: str) -> None:
-        """Remove what is kept of a task that has ended."""
+        """Remove the files, and the container, of a task that has ended."""
         ...
 
     async def tidy(self, owned: Collection[str]) -> None:

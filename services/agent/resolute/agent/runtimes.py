@@ -1,4 +1,4 @@
-"""The runtimes there are, with the settings of all of them: the one place of the agent that names runtimes."""
+"""The list of runtimes, with the settings of all of them. No other module of the agent names a runtime."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from resolute.agent.registry import Prepared, Registry
 
 
 class Settings(ProcessSettings, DockerSettings):
-    """Everything that `RESOLUTE_AGENT_*` can say, whichever runtime reads it."""
+    """All settings `RESOLUTE_AGENT_*`, of the agent and of every runtime."""
 
 
 REGISTRY: Registry[Settings] = Registry((Processes(), Containers()))
-"""The first one runs tasks where the settings do not choose."""
+"""The first one is the default."""
 
 
 def load(**given: object) -> Settings:
-    """What is given wins over the environment. Raises InvalidConfig, naming the setting and its variable."""
+    """`given` overrides the environment. Raises InvalidConfig, naming the setting and its variable."""
     found = settings.read(Settings, given)
     REGISTRY.named(found.runtime)
     return found

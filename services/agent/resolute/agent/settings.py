@@ -1,4 +1,4 @@
-"""How an agent is set: who it is, which slots it has, where the cluster is; `RESOLUTE_AGENT_*`."""
+"""The settings of an agent: its id, its slots, the addresses of the cluster; `RESOLUTE_AGENT_*`."""
 
 from __future__ import annotations
 
@@ -18,60 +18,62 @@ S = TypeVar("S", bound="AgentSettings")
 
 
 class AgentSettings(BaseSettings):
-    """What every agent has, whatever its runtime."""
+    """The settings that do not depend on the runtime."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     id: str = Field(default_factory=socket.gethostname, min_length=1)
     pool: str = Field(default="default", min_length=1)
     slots: int | None = Field(default=None, ge=0)
-    """So many slots, the host's cores shared among them; left out: its GPUs, else one slot with every core."""
+    """The number of slots, among which the host's cores are shared. None: one for each GPU, or one with every core when
+    there is no GPU."""
     artificial: bool = False
-    """Whether those slots only pretend: several may share what there is, for tests."""
+    """Whether the slots stand for no devices, so that there may be any number of them. For tests."""
     gpu: bool = True
     """Whether to look for GPUs."""
     work_dir: Path = Path("resolute-agent")
     runtime: str = ""
-    """What runs tasks, by its name in the registry of runtimes (`runtimes.py`); left empty: the first one there. Each
-    runtime has settings of its own besides: `process_settings.py`, `docker_settings.py`."""
+    """The name of the runtime in the registry (`runtimes.py`); empty: the first one. Each runtime has further settings:
+    `process_settings.py`, `docker_settings.py`."""
 
     nats_url: str = "nats://127.0.0.1:4222"
     nats_seed_file: Path | None = None
-    """The file with the agent's own nkey seed; None where NATS asks nobody."""
+    """The file with the agent's own nkey seed; None when NATS requires no sign-in."""
     nats_ca_file: Path | None = None
-    """The certificate of the authority behind NATS's own: with one, the connection is TLS or there is none."""
+    """The certificate of the authority that signed the one of NATS. When it is set, only TLS is used."""
     master_url: str = "http://127.0.0.1:8080"
-    """Where tasks find the gateway."""
+    """The address of the gateway for tasks."""
     master_cert_file: Path | None = None
-    """The certificate of the gateway, or of the authority behind it, where tasks would not trust it of themselves."""
+    """The certificate of the gateway, or of the authority that signed it, when the system does not trust it already."""
     master_cert_name: str = ""
-    """The name that certificate is for, where that is not the address in `master_url`."""
+    """The name in that certificate, when it is not the host in `master_url`."""
     cluster_id: str = "resolute"
     host: str = ""
-    """The address at which the tasks of other agents reach this host; left empty: the one NATS is reached from."""
+    """The address at which the tasks of other agents reach this host; empty: the one from which this host reaches
+    NATS."""
 
     hello_s: float = Field(default=5.0, gt=0)
     heartbeat_s: float = Field(default=3.0, gt=0)
     grace_s: float = Field(default=15.0, ge=0)
-    """How long a task may take to end when it is asked to; then it is killed."""
+    """How long a task may take to end after SIGTERM; then it is killed."""
     logs_wait_s: float = Field(default=30.0, ge=0)
     """How long the report of an exit waits for the last log lines to be stored."""
     remember_s: float = Field(default=600.0, ge=0)
-    """How long a finished task is remembered, so that an order that comes late does not run it again."""
+    """How long a finished task stays in the ledger, so that an order that comes late does not start it again."""
     keep_finished: bool = False
-    """Whether the directories of finished tasks stay, for a look inside."""
+    """Whether the directories and containers of finished tasks are kept, so that people can look into them."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text", "auto"] = "auto"
     health_host: str = "127.0.0.1"
     health_port: int | None = None
-    """Where `/health`, `/ready` and `/metrics` answer; 0 for any free port, None for nowhere."""
+    """The port of `/health`, `/ready` and `/metrics`; 0 for any free port, None for no such pages."""
     metrics_token_file: Path | None = None
-    """The file with the token of those who read metrics. Without it the agent serves `/metrics` on loopback only."""
+    """The file with the metrics token. Without it the agent serves `/metrics` on loopback only."""
 
 
 def read(kind: type[S], given: Mapping[str, Any]) -> S:
-    """What is given wins over the environment. Raises InvalidConfig, naming the setting and its variable."""
+    """`given` overrides the environment. Raises InvalidConfig, naming the setting and its variable."""
     try:
         return kind(**given)
     except ValidationError as error:
@@ -82,7 +84,8 @@ def read(kind: type[S], given: Mapping[str, Any]) -> S:
 
 
 def host_towards(nats_url: str) -> str:
-    """The address this host is seen with from where NATS is: asked of the routing table, nothing is sent."""
+    """The address of this host on the way to NATS, by the routing table. Nothing is sent: connecting a UDP socket only
+    chooses a route."""
     target = nats_url.rpartition("@")[2].rpartition("//")[2]
     name, _, port = target.partition(":")
     try:

@@ -45,17 +45,17 @@ def make(bus: Bus, settings: AgentSettings, registry: Registry[Any], prepared: P
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What the agent reads from files before they may be hidden from it."""
+    """The secrets in the agent's files. They are read early: `prepare` may hide the files from this process."""
 
     seed: str | None = field(default=None, repr=False)
-    """Of the agent's own key."""
+    """The nkey seed of the agent."""
     metrics_token: str = field(default="", repr=False)
 
 
 async def run(
     settings: AgentSettings, registry: Registry[Any], prepared: Prepared, stop_tasks: bool, secrets: Secrets
 ) -> None:
-    """Until SIGTERM or SIGINT; `stop_tasks`: whether the tasks shall end as well."""
+    """Runs an agent until SIGTERM or SIGINT. `stop_tasks`: whether its tasks are ended then."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -79,7 +79,7 @@ async def _work(
     def on_ready() -> None:
         if not said_hello.is_set():
             said_hello.set()
-            _say_who(lock)
+            _write_pid(lock)
 
     working = asyncio.create_task(agent.run(on_ready))
     asked = asyncio.create_task(stopping.wait())
@@ -95,7 +95,7 @@ async def _work(
 
 
 def secrets_of(settings: AgentSettings) -> Secrets:
-    """What the agent's files hold, which are read before they may be hidden. Raises InvalidConfig."""
+    """Reads the secrets in the agent's files. Raises InvalidConfig."""
     return Secrets(_seed(settings), metrics_token.read(settings.metrics_token_file))
 
 
@@ -107,7 +107,7 @@ def _seed(settings: AgentSettings) -> str | None:
 
 
 async def _open(settings: AgentSettings, seed: str | None, stopping: asyncio.Event) -> NatsBus | None:
-    """The bus, waited for; None when told to stop first."""
+    """The bus, waited for without a limit; None when `stopping` is set first."""
     credentials = agent_credentials(settings.id, seed) if seed else None
     connect = partial(NatsBus.open, credentials=credentials, authority=settings.nats_ca_file, timeout_s=5.0)
     patience = Patience()
@@ -121,7 +121,8 @@ async def _open(settings: AgentSettings, seed: str | None, stopping: asyncio.Eve
 
 @contextmanager
 def _alone_in(settings: AgentSettings) -> Iterator[int]:
-    """Two agents over one work directory would both look after its tasks. Yields the lock, an open file."""
+    """Locks the work directory, so that no two agents look after the same tasks. Yields the descriptor of the lock
+    file. Raises Refused when another agent has the lock, and InvalidConfig."""
     try:
         settings.work_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(settings.work_dir / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -140,8 +141,9 @@ def _alone_in(settings: AgentSettings) -> Iterator[int]:
         os.close(lock)
 
 
-def _say_who(lock: int) -> None:
-    """The scheduler knows this agent now: whoever started it finds its process id in the lock."""
+def _write_pid(lock: int) -> None:
+    """Writes this process's id into the lock file. The command that starts agents waits for it: it means that the
+    scheduler has answered this agent's hello."""
     try:
         os.ftruncate(lock, 0)
         os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -154,7 +156,7 @@ async def _health(settings: AgentSettings, bus: NatsBus, said_hello: asyncio.Eve
     if settings.health_port is None:
         yield
         return
-    from resolute.service.health import HealthSite  # brings a web server along: only those who ask pay for it
+    from resolute.service.health import HealthSite  # imports a web server, which is not needed without the pages
 
     async def bus_answers() -> bool:
         return bus.connected

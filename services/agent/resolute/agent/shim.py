@@ -1,13 +1,13 @@
-"""The process beside each task: it outlives the agent, keeps the task's output, and writes down how it ended.
+"""The shim: a process that starts one task, outlives the agent, keeps the task's output, and writes its exit code down.
 
     python -I -S shim.py FOLDER LOCK_FD GRACE_S COMMAND…
 
 The command runs in a session of its own, with this process's environment and working directory. Each line it prints
 becomes a line of FOLDER/log: the instant, `o` or `e` for stdout or stderr, and the text. Its end becomes FOLDER/exit.
-While the disk is full, nothing more is read from the task, so that its prints wait; after HOLD_S seconds in all, lines
-are dropped and counted, and the log says how many as soon as it can.
-The lock that arrives as LOCK_FD is held for as long as this process lives; no other sign of life is needed, and no
-process id, which another process may have one day.
+While the disk is full, nothing is read from the task, so that it waits when it prints. After HOLD_S seconds in all,
+lines are dropped and counted, and the log gets a line with their number as soon as there is room. The lock on LOCK_FD
+is held as long as this process lives, and shows that it does. A process id would not: the kernel may give it to another
+process later.
 
     SIGTERM                      ask the task to end; after GRACE_S seconds kill all of it
     SIGABRT                      kill all of it now
@@ -30,10 +30,10 @@ LINE_BYTES_MAX = 64 * 1024
 READ_BYTES = 64 * 1024
 EXIT_BYTES = 64
 DRAIN_S = 2.0
-"""How long to read on after every process of the task is gone, should something else hold its output open."""
+"""How long output is still read after every process of the task is gone, when another process holds it open."""
 
 HOLD_S = 120.0
-"""How long a full disk may slow the task down, in all, before lines are dropped: training must not wait for ever."""
+"""How long the task may wait for a full disk, in all, before lines are dropped: training must not wait for ever."""
 END_HOLD_S = 20.0
 """How long the last lines of a task that has ended wait for a full disk."""
 RETRY_S = 0.1
@@ -43,7 +43,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def program() -> list[str]:
-    """How it is started: by the interpreter of whoever starts it."""
+    """The command of the shim, up to its arguments, with the interpreter of this process."""
     return [sys.executable, "-I", "-S", __file__]
 
 
@@ -55,7 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 class Shim:
-    """`become` is the task's side of the fork: it turns the new process into the task and does not return."""
+    """Runs one task, and keeps its output and exit code in `folder`. `become` is called in the forked process: it turns
+    that process into the task, and does not return."""
 
     line_bytes_max = LINE_BYTES_MAX
     drained_at: float | None = None
@@ -66,14 +67,15 @@ class Shim:
     def __init__(self, folder: str, grace_s: float, become: Callable[[int, int], None]) -> None:
         self.folder, self.grace_s, self.become = folder, grace_s, become
         self.output = Output(os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), HOLD_S)
-        # Room for the exit code is taken now, so that a disk full by then cannot keep it from being told.
+        # Space for the exit code is allocated now, so that it can be written even if the disk is full at the end.
         self.exit = os.open(f"{folder}/exit.new", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.posix_fallocate(self.exit, 0, EXIT_BYTES)
         self.status: int | None = None
         self.kill_at: float | None = None
 
     def run(self) -> None:
-        # Grandchildren whose parent ends come to this process, so that none of the task can slip away.
+        # Orphaned descendants become children of this process, so that all processes of the task can be found
+        # (prctl(2)).
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -90,7 +92,7 @@ class Shim:
         self._write_exit()
 
     def _watch(self, woken: int, outputs: dict[int, Lines]) -> None:
-        """Until the command is gone, and everything it started, and all that was printed is kept."""
+        """Returns when the command and all its descendants have ended, and their output is in the file."""
         poll = select.poll()
         poll.register(woken, select.POLLIN)
         listening = False
@@ -117,8 +119,8 @@ class Shim:
             time.sleep(0.005)
 
     def _may_still_end(self) -> bool:
-        """Whether something is left that was asked to end and has time for it: a shell ends at once, while the program
-        that it ran may be storing a checkpoint."""
+        """Whether a process of the task is left that was asked to end and still has time to. A shell ends at once,
+        while the program that it ran may be storing a checkpoint."""
         if self.grace_ends_at is None or time.monotonic() >= self.grace_ends_at or not self._reap():
             return False
         if self.status is not None and not self.orphans_asked:
@@ -127,7 +129,8 @@ class Shim:
         return True
 
     def _ask_orphans(self) -> None:
-        """SIGTERM to what the command left behind in sessions or groups of its own: the group's signal missed it."""
+        """Sends SIGTERM to processes that the command left behind in process groups of their own, which the signal to
+        the command's group has not reached."""
         me = os.getpid()
         for name in os.listdir("/proc"):
             if name.isdigit() and _parent(name) == me:
@@ -138,7 +141,8 @@ class Shim:
                     continue
 
     def _is_drained(self) -> bool:
-        """Whether, after the command's end, no more output is waited for. For a full disk it is waited longer."""
+        """Whether to stop waiting for output after the command's end: after DRAIN_S, or END_HOLD_S when the disk is
+        full."""
         self._kill_all()
         now = time.monotonic()
         if self.output.is_full:
@@ -183,7 +187,8 @@ class Shim:
                 self._signal_group(number)
 
     def _reap(self) -> bool:
-        """Whether anything is left: without children there are no grandchildren either."""
+        """Reaps children that have ended. Returns whether there are others; without children there are no
+        descendants."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -203,7 +208,8 @@ class Shim:
                 os.kill(self.child, number)
 
     def _kill_all(self) -> bool:
-        """Whether anything was left to kill; it may take another round, for what was being forked meanwhile."""
+        """Kills all descendants. Returns whether there were any: a process may have forked meanwhile, so the caller
+        repeats this until there are none."""
         if not self._reap():
             return False
         for pid in descendants(os.getpid()):
@@ -215,26 +221,26 @@ class Shim:
         return True
 
     def _write_pids(self) -> None:
-        """Whoever sees the file sees all of it."""
+        """Writes the process ids of the shim and the task. The file is renamed when it is complete."""
         fd = os.open(f"{self.folder}/pid.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.write(fd, b"%d %d" % (os.getpid(), self.child))
         os.close(fd)
         os.rename(f"{self.folder}/pid.new", f"{self.folder}/pid")
 
     def _write_exit(self) -> None:
-        ending = b"%d %.6f" % (self.exit_code(), time.time()) + self.output.unsaid()
+        ending = b"%d %.6f" % (self.exit_code(), time.time()) + self.output.unlogged_loss()
         os.pwrite(self.exit, ending.ljust(EXIT_BYTES), 0)
         os.rename(f"{self.folder}/exit.new", f"{self.folder}/exit")
 
     def exit_code(self) -> int:
-        """As shells have it: 128 + n for a signal n."""
+        """The exit code as shells report it: 128 + n for a signal n."""
         assert self.status is not None
         code = os.waitstatus_to_exitcode(self.status)
         return code if code >= 0 else 128 - code
 
 
 class Output:
-    """The file of records, on a disk that may be full."""
+    """The file of records, on a disk that may be full. `hold_s`: how long records may wait for room, in all."""
 
     def __init__(self, fd: int, hold_s: float) -> None:
         self.fd, self.hold_s = fd, hold_s
@@ -247,7 +253,7 @@ class Output:
 
     @property
     def is_full(self) -> bool:
-        """Whether records wait for room on the disk: nothing more should be read meanwhile."""
+        """Whether records wait for room on the disk. Nothing more should be read from the task meanwhile."""
         return bool(self.held)
 
     @property
@@ -263,7 +269,8 @@ class Output:
         self._flush()
 
     def retry(self) -> None:
-        """To be called now and then. The time during which the disk was full is paid out of `hold_s`."""
+        """Tries to write what waits; to be called regularly. The time during which the disk was full is subtracted from
+        `hold_s`."""
         if not self.is_behind or time.monotonic() < self.retry_at:
             return
         self.retry_at = time.monotonic() + RETRY_S
@@ -273,12 +280,12 @@ class Output:
             self._flush()
 
     def stop_holding(self) -> None:
-        """Drop what waits, and wait for nothing any more."""
+        """Drops the records that wait, and from now on all that cannot be written at once."""
         self.hold_s = 0.0
         self._flush()
 
-    def unsaid(self) -> bytes:
-        """For the file of the exit code: how many lines were lost, from when to when, if the log could not say it."""
+    def unlogged_loss(self) -> bytes:
+        """For the file of the exit code: how many lines were lost, from when to when, if that is not in the log."""
         if not self.lost or self._admit():
             return b""
         return b" %d %.0f %.0f" % (self.lost, self.lost_from, self.lost_to)
@@ -297,7 +304,7 @@ class Output:
             self._drop(held)
 
     def _written(self, data: bytes) -> bytes:
-        """What is left of `data`, after as much as fits was written."""
+        """Writes as much of `data` as fits; returns the rest."""
         try:
             while data:
                 count = os.write(self.fd, data)
@@ -313,7 +320,7 @@ class Output:
         self.lost, self.lost_to = self.lost + records.count(b"\n"), now
 
     def _admit(self) -> bool:
-        """Say how many lines were lost, if there is room for it."""
+        """Writes to the log how many lines were lost. Returns False when there is no room for that either."""
         note = b"%.6f e %s\n" % (time.time(), lost_lines(self.lost, self.lost_from, self.lost_to).encode())
         left = self._written(b"\n" + note if self.torn else note)
         if left:
@@ -323,13 +330,13 @@ class Output:
 
 
 def lost_lines(count: int, first: float, last: float) -> str:
-    """What the log says of lines that were lost."""
+    """The line of the log about lines that were lost."""
     at, until = (time.strftime("%H:%M:%S", time.gmtime(moment)) for moment in (first, last))
     return f"WARNING: {count} lines that were printed from {at} to {until} UTC are lost: the disk of this host was full"
 
 
 class Lines:
-    """Bytes of one output, cut into records. A carriage return ends a line too, as progress bars draw them.
+    """Cuts the bytes of one output into records. A carriage return ends a line too, as progress bars print it.
 
     A line of more than `most` bytes becomes several, none of which ends within a character.
     """
@@ -340,7 +347,7 @@ class Lines:
 
     def split(self, data: bytes) -> bytes:
         text = self.held + data
-        # A return at the very end may be the first half of one line's end: it waits for what follows.
+        # A carriage return at the end of the data may be the first half of `\r\n`: it is kept until more data comes.
         text, carry = (text[:-1], b"\r") if text.endswith(b"\r") else (text, b"")
         *lines, last = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         *pieces, last = self._pieces(last)
@@ -360,7 +367,7 @@ class Lines:
         pieces = []
         while len(line) > self.most:
             end = self.most
-            while end > self.most - 3 and line[end] & 0xC0 == 0x80:  # the next byte goes on with a character
+            while end > self.most - 3 and line[end] & 0xC0 == 0x80:  # a continuation byte of UTF-8 would come next
                 end -= 1
             pieces.append(line[:end])
             line = line[end:]
@@ -368,7 +375,7 @@ class Lines:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """Every process that has `ancestor` above it."""
+    """The process ids of all descendants of `ancestor`."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (parent := _parent(name)) is not None:
@@ -380,7 +387,7 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def _parent(pid: str) -> int | None:
-    """None for one that is gone, or dead and only waits to be reaped."""
+    """The parent of a process; None for one that is gone, and for a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             state, parent = stat.read().rpartition(b") ")[2].split(b" ", 2)[:2]
@@ -390,7 +397,8 @@ def _parent(pid: str) -> int | None:
 
 
 def settle(out: int, err: int) -> None:
-    """The new process in a session of its own, with the task's outputs, and nothing left of its parent's signals."""
+    """Prepares the forked process: a session of its own, the task's outputs as stdout and stderr, default signal
+    handlers, and SIGKILL when its parent dies."""
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.set_wakeup_fd(-1)
@@ -402,7 +410,7 @@ def settle(out: int, err: int) -> None:
 
 
 def execute(command: list[str], out: int, err: int) -> None:
-    """Never returns."""
+    """Turns this process into the command. Never returns."""
     try:
         settle(out, err)
         os.execvp(command[0], command)
@@ -413,7 +421,7 @@ def execute(command: list[str], out: int, err: int) -> None:
 
 
 def _noted(number: int, frame: object) -> None:
-    """The wake-up descriptor carries the signal; without a handler there would be none."""
+    """A handler that does nothing: Python writes to the wake-up descriptor only for signals that have one."""
 
 
 if __name__ == "__main__":

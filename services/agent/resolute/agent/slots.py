@@ -9,7 +9,7 @@ from resolute.proto.pool import Slot
 
 
 def detect(count: int | None, artificial: bool, gpu: bool) -> tuple[Slot, ...]:
-    """`count` says how many; without it every GPU is a slot, and without GPUs the whole CPU is one."""
+    """The slots of this host. `count`: how many; None for one per GPU, or a single slot of CPU when there is no GPU."""
     numbers = range(1 if count is None else count)
     if artificial:
         return tuple(Slot(n, "artificial", "artificial", f"artificial-{n}") for n in numbers)
@@ -19,7 +19,7 @@ def detect(count: int | None, artificial: bool, gpu: bool) -> tuple[Slot, ...]:
 
 
 def device_kind(slots: Sequence[Slot]) -> str:
-    """cuda, rocm or cpu: what images and variables are chosen by."""
+    """`cuda`, `rocm` or `cpu`, by which the image and the variables of a task are chosen."""
     kinds = {slot.kind for slot in slots}
     return "cuda" if "cuda" in kinds else "rocm" if "rocm" in kinds else "cpu"
 

@@ -1,7 +1,8 @@
-"""A task's output as it is kept on this host: a file of records, one a line of output, written by a shim.
+"""Reads the file in which a shim keeps a task's output: a record for each line.
 
-A record is the instant, what it is, and the text: `o` and `e` are lines of stdout and stderr. Those of a task in a
-container say more, as nothing else comes out of it: `s` that its shim is up, `x` how the task ended.
+A record has the instant, its kind and the text. `o` and `e` are lines of stdout and stderr. For a task in a container
+there are two more kinds, because the shim can write nowhere else: `s` says that the shim has started, and `x` how the
+task ended.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EXIT_CODE_MAX = 255
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a shim says its task ended."""
+    """The end of a task as its shim recorded it."""
 
     code: int
     asked: bool
@@ -53,7 +54,7 @@ def read(file: Path, mark: int, limit: int) -> Chunk:
 
 
 def is_up(file: Path) -> bool:
-    """Whether the shim that writes it has given its sign of life, which comes first."""
+    """Whether the shim has started: its first record says so."""
     try:
         with open_to_read(file) as log:
             first = log.readline()
@@ -63,7 +64,7 @@ def is_up(file: Path) -> bool:
 
 
 def end(file: Path) -> End | None:
-    """None for a shim that was killed before it could tell: it writes this last."""
+    """The end of the task, which is the last record; None when the shim was killed before it wrote one."""
     try:
         with open_to_read(file) as log:
             before = max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES)
@@ -73,7 +74,7 @@ def end(file: Path) -> End | None:
         return None
     begins = tail.rfind(b"\n", 0, -1) + 1
     if begins == 0 and before > 0:
-        return None  # the last record is longer than any end: this is some of a line, and says what its task liked
+        return None  # longer than any end record: this is the rest of a printed line, which could look like one
     end = _END.fullmatch(tail, begins)
     if end is None or int(end[1]) > EXIT_CODE_MAX:
         return None
@@ -81,19 +82,20 @@ def end(file: Path) -> End | None:
 
 
 def note(file: Path, texts: Iterable[str]) -> None:
-    """Add lines of our own."""
+    """Adds lines of the agent to a task's log."""
     stamp = time.time()
     with file.open("ab") as log:
         log.write(b"".join(b"%.6f o %s\n" % (stamp, text.replace("\n", " ").encode()) for text in texts))
 
 
 def _whole(data: bytes) -> int:
-    """How much of it is whole records. What is longer than any shim writes does not hold up what follows."""
+    """The length of the complete records. A record longer than a chunk, which no shim writes, is cut: it must not keep
+    the records after it from being read."""
     return data.rfind(b"\n") + 1 or (len(data) if len(data) == CHUNK_BYTES_MAX else 0)
 
 
 def _records(data: bytes) -> list[bytes]:
-    """Each with its newline: nothing else ends a record."""
+    """The records, each with its newline. (`splitlines` would also split at other characters.)"""
     return re.findall(rb"[^\n]*\n|[^\n]+", data)
 
 
@@ -106,5 +108,5 @@ def _line(record: bytes) -> Line:
         stamp, kind, text = record.rstrip(b"\n").split(b" ", 2)
         return Line(datetime.fromtimestamp(float(stamp), UTC), _STREAMS[kind], text.decode(errors="replace"))
     except (ValueError, KeyError, OverflowError, OSError):
-        # Half a record, from when the disk was full; or a task that found its supervisor's output.
+        # Half a record, from when the disk was full; or text that the task wrote into the file itself.
         return Line(datetime.fromtimestamp(0, UTC), "stdout", record.decode(errors="replace").rstrip("\n"))

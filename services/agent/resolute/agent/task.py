@@ -1,8 +1,7 @@
 """One share of an allocation on this agent, from its start (or from where an earlier agent left it) to its end.
 
-The task's output is sent to a gateway as it comes; its start and its end are reported to the scheduler until it
-answers. When the agent dies in between, the next agent goes on: the ledger has what was done, and the runtime has the
-rest.
+The task's output is sent to a gateway as it comes. Its start and its end are reported to the scheduler, again until it
+answers. When the agent dies in between, the next agent continues from the ledger and from what the runtime has kept.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ the minute for which a scheduler that has just started notes what it does before
 a report of which schedulers die is then refused by all of them."""
 
 CANNOT_START = 125
-"""The exit code of a task that never ran, as container engines have it."""
+"""The exit code of a task that never ran, as with `docker run`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """What the agent gives to each of its tasks."""
+    """What all tasks of an agent share."""
 
     runtime: TaskRuntime
     ledger: Ledger
@@ -66,6 +65,9 @@ class TaskContext:
 
 
 class Task:
+    """Looks after one task: owns its entry in the ledger. An exception of its methods is a bug or a full disk; the
+    agent tries again."""
+
     def __init__(self, entry: Entry, context: TaskContext) -> None:
         self.entry = entry
         self._context = context
@@ -73,7 +75,7 @@ class Task:
         self._asked_to_end = False
         self._tracebacks: Tracebacks = frozenset()
         self._one_by_one_before = 0
-        """Lines before this one are sent one by one: they were in a batch that was refused."""
+        """Lines before this number are sent one by one, because they were in a batch that was refused."""
         self._ended = asyncio.Event()
 
     @property
@@ -184,7 +186,7 @@ class Task:
             refused = await self._report_start(address)
 
     async def _report_start(self, address: str) -> SetAside | None:
-        """The refusal, where the report may be taken later."""
+        """Reports the start. Returns the refusal, when a later report may be accepted."""
         try:
             await self._report(ShareNews.STARTED, address=address)
         except SetAside as error:
@@ -212,7 +214,7 @@ class Task:
             log_.exception("starting a task failed", resources_id=self.entry.resources_id)
             if launch is None or await self._context.runtime.attach(self.entry.resources_id):
                 raise
-            return Exit(CANNOT_START, f"the agent failed over it: {error!r}")
+            return Exit(CANNOT_START, f"the agent failed to start it: {error!r}")
         self._begun = True
         log_.info("running" if launch else "found again", resources_id=self.entry.resources_id)
         if self.entry.stop_reason:

@@ -14,12 +14,12 @@ from typing import BinaryIO
 
 
 def open_to_read(file: Path) -> BinaryIO:
-    """Raises FileNotFoundError for whatever is no ordinary file under one name."""
+    """Raises FileNotFoundError for anything but a regular file with a single name."""
     return open(_opened(file, os.O_RDONLY), "rb", buffering=0)
 
 
 def open_to_write(file: Path) -> BinaryIO:
-    """Emptied, or new. Raises FileNotFoundError for whatever is no ordinary file under one name."""
+    """Opens a new or emptied file. Raises FileNotFoundError for anything but a regular file with a single name."""
     descriptor = _opened(file, os.O_WRONLY | os.O_CREAT)
     os.ftruncate(descriptor, 0)
     return open(descriptor, "wb", buffering=0)
@@ -32,7 +32,7 @@ def read(file: Path, most: int = 4096) -> bytes:
 
 _CAREFULLY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR)
-"""A link, a pipe that nobody reads, a directory."""
+"""The errors for a link, a pipe without a reader, and a directory."""
 
 
 def _opened(file: Path, flags: int) -> int:

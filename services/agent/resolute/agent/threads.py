@@ -1,5 +1,5 @@
-"""Runs blocking work in a thread of its own. The thread does not keep the process from ending (it is a daemon
-thread)."""
+"""Runs blocking work in a daemon thread, which does not keep the process from ending. (The threads of
+`asyncio.to_thread` do.)"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def tell(how: Callable[[], None]) -> None:
+    def finish(how: Callable[[], None]) -> None:
         try:
             loop.call_soon_threadsafe(lambda: None if done.done() else how())
         except RuntimeError:
@@ -27,9 +27,9 @@ async def in_thread(work: Callable[[], T]) -> T:
             result = work()
         except Exception as error:  # noqa: BLE001  (raised again where it is waited for)
             raised = error
-            tell(lambda: done.set_exception(raised))
+            finish(lambda: done.set_exception(raised))
         else:
-            tell(lambda: done.set_result(result))
+            finish(lambda: done.set_result(result))
 
     threading.Thread(target=run, daemon=True).start()
     return await done

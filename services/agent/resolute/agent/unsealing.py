@@ -19,7 +19,7 @@ from resolute.service.sealing import SEALED, CannotOpen
 
 
 def sealed_in(value: Any) -> bool:
-    """Whether a sealed value stands anywhere in `value`."""
+    """Whether `value` contains a sealed value."""
     match value:
         case str():
             return SEALED.search(value) is not None

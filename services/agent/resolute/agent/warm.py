@@ -1,8 +1,8 @@
-"""Warm parents: a process for each environment that tasks share, which forks tasks instead of starting interpreters.
+"""Warm parents: processes that have imported what tasks need, and fork tasks, which saves starting an interpreter.
 
-See docs/decisions/0023. A parent is made once a task with its environment has ended, so that the first one of its kind
-has the host to itself, and an idle host keeps none; it imports what that task has imported. Whoever cannot be forked is
-started afresh; a parent is only ever a short cut.
+See docs/decisions/0023. There is one parent for each environment that tasks share. It is started when a task with that
+environment has ended, and imports what that task has imported: so the first task does not share the processors with a
+parent, and an idle host has no parents. A task that cannot be forked is started afresh.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ log_ = structlog.get_logger()
 
 PARENTS_MAX = 2
 IN_USE_S = 30.0
-"""A parent that forked this recently does not make room for another."""
+"""A parent that has forked a task within this time is not ended to make room for another."""
 ROOM = "." * 4096
-"""Its command line and its environment are long, so that those of a task fit over them."""
+"""Padding of a parent's command line and environment: a forked task overwrites them with its own, for `ps`."""
 
 ALWAYS = ("determined.core", "determined.exec.harness", "encodings.idna", "gzip")
 NAMES_BYTES_MAX = 256 * 1024
 _DIE_WITH_ITS_PARENT = f"ctypes.CDLL(None).prctl(1, {signal.SIGKILL:d}, 0, 0, 0)"
 _BEGIN = f"import ctypes, os, sys; {_DIE_WITH_ITS_PARENT}; os.execv(sys.argv[1], sys.argv[1:])"
 AS_TASKS_DO = (sys.executable, "-I", "-S", "-c", _BEGIN)
-"""A task's interpreter is started by another, its shim, which may have settled the locale for both. Unlike a task, a
-parent ends with its agent, whatever it is at; its forks do not inherit that."""
+"""A parent is started by an interpreter, as a task is started by its shim: the first interpreter may change the locale
+variables that the second one inherits. Unlike a task, a parent is killed when its agent dies; the processes that it
+forks are not (PR_SET_PDEATHSIG is cleared by fork(2))."""
 
 _PORTS = ("DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2", "C10D_PORT")
 OWN_NAMES = frozenset(("TRACEPARENT", "CUDA_VISIBLE_DEVICES", *_PORTS))
 OWN_PREFIX = "DET_"
-"""The variables that differ from task to task, and that nothing looks at when it is loaded. All others must be those
-the parent was started with: what a library reads when it is loaded is then as after a fresh start."""
+"""The variables that may differ between a parent and a task that it forks, because no library reads them while it is
+imported. All others have to be equal: then the imported libraries are as they would be after a fresh start."""
 
 Key = tuple[tuple[str, str], ...]
 
@@ -58,15 +59,17 @@ Key = tuple[tuple[str, str], ...]
 class WarmSettings:
     python: str
     imports: tuple[str, ...]
-    """What a parent imports beside the harness, once a task of its kind has."""
+    """The modules that a parent imports besides the harness, of those that a task of its environment has imported."""
     idle_s: float
-    """How long a parent stays without work."""
+    """How long a parent is kept without a task to fork."""
     folder: Path
-    """Where parents run, and complain."""
+    """The working directory of parents, and the file of their stderr."""
 
 
 @dataclass(slots=True)
 class Parent:
+    """A warm parent, from its start to its end. It can fork once it is `ready`."""
+
     process: subprocess.Popen[bytes]
     control: socket.socket = field(repr=False)
     imports: tuple[str, ...]
@@ -75,6 +78,8 @@ class Parent:
 
 
 class WarmParents:
+    """The warm parents of one agent: at most PARENTS_MAX. Not safe for several threads."""
+
     def __init__(self, settings: WarmSettings) -> None:
         self._settings = settings
         self._parents: OrderedDict[Key, Parent] = OrderedDict()
@@ -101,9 +106,9 @@ class WarmParents:
         return True
 
     def ended(self, launch: Launch, imported: Path) -> None:
-        """A task has ended, and there may be more of its kind: from now on they find a parent, if there is room.
+        """Called when a task has ended. Starts a parent for further tasks with its environment, if there is room.
 
-        `imported`: the file in which the task has left the names of its modules; it may not have.
+        `imported`: the file in which the task has left the names of its modules, if it got that far.
         """
         key = self._key(launch)
         if key is None or key in self._unfit:
@@ -121,20 +126,20 @@ class WarmParents:
 
     def _makes_room(self, key: Key) -> bool:
         if key in self._parents:
-            self._let_go(key)
+            self._end(key)
         elif len(self._parents) >= PARENTS_MAX:
             oldest, parent = next(iter(self._parents.items()))
             if time.monotonic() - parent.used_at_s < IN_USE_S:
                 return False
-            self._let_go(oldest)
+            self._end(oldest)
         return True
 
     def give_up(self, launch: Launch) -> None:
-        """Ends the parent of this task, which has not answered for long; the tasks that it forked go on."""
+        """Ends the parent for this task, because it has not forked the task in time. The tasks that it forked go on."""
         key = self._key(launch)
         if key is not None and key in self._parents:
             log_.warning("a warm parent does not answer", pid=self._parents[key].process.pid)
-            self._let_go(key)
+            self._end(key)
 
     def ready(self) -> list[int]:
         """The process ids of the parents that can fork."""
@@ -143,10 +148,11 @@ class WarmParents:
     def close(self) -> None:
         """Ends the parents; the tasks that they forked go on."""
         for key in list(self._parents):
-            self._let_go(key)
+            self._end(key)
 
     def _key(self, launch: Launch) -> Key | None:
-        """What tasks of one parent have in common; None for a task that cannot be forked."""
+        """What all tasks of one parent have in common: the user and the shared variables. None for a task that cannot
+        be forked."""
         if launch.command != (self._settings.python, *BOOTSTRAP):
             return None
         if any(place and not os.path.isabs(place) for place in launch.environment.get("PYTHONPATH", "").split(":")):
@@ -156,27 +162,38 @@ class WarmParents:
         return (("", owner), *sorted(_shared(launch.environment).items()))
 
     def _begin(self, key: Key, launch: Launch, imports: tuple[str, ...]) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
+        control, parents_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        control.setblocking(False)
+        try:
+            process = self._spawn(launch, imports, parents_end)
+        except BaseException:
+            control.close()
+            raise
+        finally:
+            parents_end.close()
+        self._parents[key] = Parent(process, control, imports)
+        asyncio.get_running_loop().add_reader(control, self._on_message, key)
+
+    def _spawn(self, launch: Launch, imports: tuple[str, ...], control: socket.socket) -> subprocess.Popen[bytes]:
         settings = self._settings
-        words = [str(theirs.fileno()), shim.__file__, str(settings.idle_s), *ALWAYS, *imports, ROOM]
+        words = [str(control.fileno()), shim.__file__, str(settings.idle_s), *ALWAYS, *imports, ROOM]
         settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with theirs, (settings.folder / "warm.err").open("wb") as complaints:
-            process = subprocess.Popen(
+        with (settings.folder / "warm.err").open("wb") as complaints:
+            return subprocess.Popen(
                 [*AS_TASKS_DO, settings.python, "-m", "determined.exec.warm", *words],
                 env=_parents_own(launch.environment),
                 cwd=_working_directory(settings.folder, account_of(launch)),
                 stdin=subprocess.DEVNULL,
                 stdout=complaints,
                 stderr=complaints,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[control.fileno()],
                 start_new_session=True,
                 **as_user(account_of(launch)),
             )
-        self._parents[key] = Parent(process, ours, imports)
-        asyncio.get_running_loop().add_reader(ours, self._heard, key)
 
-    def _heard(self, key: Key) -> None:
+    def _on_message(self, key: Key) -> None:
+        """Reads what a parent says: that it is ready, or why it cannot fork. An end of the connection ends the
+        parent."""
         parent = self._parents[key]
         try:
             said = parent.control.recv(4096)
@@ -191,10 +208,10 @@ class WarmParents:
         if said:
             self._unfit.add(key)
             log_.warning("no warm parent", why=said.decode(errors="replace"))
-        self._let_go(key)
+        self._end(key)
 
-    def _let_go(self, key: Key) -> None:
-        """Nothing depends on it: what it has forked goes on, and what it was about to fork is started afresh."""
+    def _end(self, key: Key) -> None:
+        """Ends a parent. Tasks that it has forked go on, and one that it was about to fork is started afresh."""
         parent = self._parents.pop(key)
         loop = asyncio.get_running_loop()
         loop.remove_reader(parent.control)
@@ -229,7 +246,7 @@ def _shared(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _parents_own(environment: Mapping[str, str]) -> dict[str, str]:
-    """What tasks share, by what name their cluster finds its processes, and no GPU."""
+    """The variables of a parent: the shared ones, those by which a cluster finds its processes, and no GPU."""
     found = {name: environment[name] for name in ("DET_CLUSTER_ID", "DET_AGENT_ID") if name in environment}
     return {**_shared(environment), **found, "CUDA_VISIBLE_DEVICES": "", "DET_WARM_ROOM": ROOM}
 
