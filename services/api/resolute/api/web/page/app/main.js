@@ -40,8 +40,8 @@ function App() {
   useEffect(() => {
     if (name === "signOut") void signOut();
   }, [name]);
-  if (outage.value) return html`<main class="sign-in"><${Message} tone="warn">${outage.value}<//></main>`;
-  if (who === undefined) return html`<${Busy} what="Loading" />`;
+  if (outage.value) return html`<main class="sign-in"><h1 class="only-read">Resolute</h1><${Message} tone="warn">${outage.value}<//></main>`;
+  if (who === undefined) return html`<main class="sign-in"><h1 class="only-read">Resolute</h1><${Busy} what="Loading" /></main>`;
   if (!who) return html`<${SignIn} />`;
   return html`<${Shell}><${Page} name=${name === "signIn" ? "home" : name} /><//>`;
 }

@@ -10,7 +10,7 @@ import { Button, Failed, Select } from "./parts.js";
 
 /** @typedef {import("../wire").v1TrialLogsResponse} Line */
 
-const ROW = 20;
+const ROW = 24;
 const CHUNK = 2000;
 const MOST = 300_000;
 const LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];

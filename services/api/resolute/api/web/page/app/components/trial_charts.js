@@ -59,5 +59,5 @@ export function TrialCharts({ experiment, trial, version, running }) {
   if (!told.value || (ids.length && !value)) return html`<${Busy} what="Reading metrics" />`;
   if (charts.length === 0) return html`<${Empty} title="No metrics yet">Charts appear with the first report, which training code makes by itself with the Trainer, or with <code>core_context.train.report_training_metrics</code>.<//>`;
   const epochs = charts.some((chart) => chart.curves.some((curve) => curve.points.some((point) => point.epoch !== null && point.epoch !== undefined)));
-  return html`<${ChartBar} epochs=${epochs} /><div class="charts">${charts.map((chart) => html`<${Chart} key=${chart.name} title=${chart.curves.length === 1 ? chart.curves[0].label : chart.name} curves=${chart.curves} sync=${`trial-${trial}`} zoom=${zoom} ...${how} />`)}</div>`;
+  return html`<${ChartBar} epochs=${epochs} /><h2 class="only-read">Charts</h2><div class="charts">${charts.map((chart) => html`<${Chart} key=${chart.name} title=${chart.curves.length === 1 ? chart.curves[0].label : chart.name} curves=${chart.curves} sync=${`trial-${trial}`} zoom=${zoom} ...${how} />`)}</div>`;
 }

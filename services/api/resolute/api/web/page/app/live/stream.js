@@ -6,22 +6,38 @@ import { Known, pauseMs, subscription, understood } from "./following.js";
 /** @typedef {import("./following.js").Wanted} Wanted */
 /** @typedef {import("./following.js").Change} Change */
 
-/** Whether what is shown is up to date: shown beside the navigation. @type {import("../../vendor/signals/core.js").Signal<"off" | "joining" | "live" | "broken">} */
+/** @typedef {"broken" | "joining" | "live"} Standing */
+
+/** How each connection of the page stands. */
+const standings = new Map(/** @type {[object, Standing][]} */ ([]));
+
+/** Whether what is shown is up to date, which the shell shows. @type {import("../../vendor/signals/core.js").Signal<"off" | Standing>} */
 export const connection = signal("off");
 
-const GOES_ON = new Set([1000, 1001, 1006, 1011, 1012, 1013, 1008, 1005]);
+/** @param {object} whose @param {Standing | null} standing */
+function stands(whose, standing) {
+  if (standing) standings.set(whose, standing);
+  else standings.delete(whose);
+  const all = new Set(standings.values());
+  connection.value = all.has("broken") ? "broken" : all.has("joining") ? "joining" : all.has("live") ? "live" : "off";
+}
+
+/** The gateway does not take the subscription: it asks for too much, or for what the caller may not see. */
+const REFUSED = new Set([1003, 1008, 1009]);
 
 /**
  * Follows objects until the answer is called. `changed` is given what changed, gathered until the next frame;
  * `ready` is called each time the page is up to date: at first, and after each break.
- * `has` are ids that the caller has read already.
+ * `has` are ids that the caller has read already. `refused` is called where the gateway does not take the subscription,
+ * because too many objects match for instance: it is not tried again.
  * @param {Partial<Record<Kind, Wanted>>} wanted
- * @param {{changed: (changes: Change[]) => void, ready?: (again: boolean) => void, has?: Partial<Record<Kind, (number | string)[]>>}} listener
+ * @param {{changed: (changes: Change[]) => void, ready?: (again: boolean) => void, refused?: (reason: string) => void, has?: Partial<Record<Kind, (number | string)[]>>}} listener
  * @returns {() => void}
  */
-export function listen(wanted, { changed, ready, has = {} }) {
+export function listen(wanted, { changed, ready, refused, has = {} }) {
   /** @type {Map<Kind, Known>} */
   const known = new Map();
+  const whose = {};
   for (const [kind, ids] of /** @type {[Kind, (number | string)[]][]} */ (Object.entries(has))) {
     const here = new Known();
     for (const id of ids) here.ids.add(id);
@@ -32,6 +48,7 @@ export function listen(wanted, { changed, ready, has = {} }) {
   let closed = false;
   let attempt = 0;
   let syncs = 0;
+  let complete = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   /** @type {Change[]} */
@@ -47,7 +64,8 @@ export function listen(wanted, { changed, ready, has = {} }) {
   };
   const open = () => {
     if (closed) return;
-    connection.value = attempt ? "broken" : "joining";
+    stands(whose, attempt ? "broken" : "joining");
+    complete = false;
     const { protocol, host } = location;
     socket = new WebSocket(`${protocol === "https:" ? "wss:" : "ws:"}//${host}/stream`);
     socket.onopen = () => socket?.send(JSON.stringify(subscription(String((syncs += 1)), wanted, known)));
@@ -62,15 +80,20 @@ export function listen(wanted, { changed, ready, has = {} }) {
       }
       if (told.complete) {
         attempt = 0;
-        connection.value = "live";
+        complete = true;
+        stands(whose, "live");
         hand();
         ready?.(syncs > 1);
       }
     };
     socket.onclose = (event) => {
       if (closed) return;
-      connection.value = "broken";
-      if (!GOES_ON.has(event.code)) return;
+      if (!complete && REFUSED.has(event.code)) {
+        stands(whose, null);
+        refused?.(event.reason);
+        return;
+      }
+      stands(whose, "broken");
       timer = setTimeout(open, pauseMs(attempt++, Math.random()));
     };
   };
@@ -86,6 +109,6 @@ export function listen(wanted, { changed, ready, has = {} }) {
     clearTimeout(timer);
     removeEventListener("online", soon);
     socket?.close();
-    connection.value = "off";
+    stands(whose, null);
   };
 }

@@ -4,6 +4,7 @@ import { get, send } from "../core/client.js";
 import { ask, here, query } from "../core/place.js";
 import { gathered, useLoaded } from "../core/load.js";
 import { listen } from "../live/stream.js";
+import { search } from "../state/experiments.js";
 import { user } from "../state/session.js";
 import { Ago, Busy, Button, Command, confirm, Empty, Failed, Progress, Select, State, Tabs, toast } from "../components/parts.js";
 import { Why } from "./home.js";
@@ -33,14 +34,34 @@ export function Cluster() {
   useEffect(() => {
     document.title = "Cluster · Resolute";
     const soon = gathered(again, 300);
-    const stop = listen({ agents: { all: true }, tasks: { all: true } }, { changed: soon, ready: (repeated) => repeated && soon() });
+    const stop = listen({ agents: { all: true } }, { changed: soon, ready: (repeated) => repeated && soon() });
     return () => { stop(); soon.stop(); };
   }, []);
+  // New jobs come with new experiments, and change with their tasks.
+  useEffect(() => {
+    const soon = gathered(again, 300);
+    const gone = new AbortController();
+    let stop = () => {};
+    void search({ sort: "id=desc", limit: 1 }, gone.signal).then((newest) => {
+      const top = newest.experiments[0]?.experiment.id ?? 0;
+      const has = Array.from({ length: Math.min(top, 20_000) }, (_, i) => top - i);
+      if (!gone.signal.aborted) stop = listen({ experiments: { all: true } }, { has: { experiments: has }, changed: soon });
+    }).catch(() => {});
+    return () => { gone.abort(); stop(); soon.stop(); };
+  }, []);
+  const followed = (value?.jobs ?? []).map((job) => job.jobId).sort().slice(0, 500);
+  useEffect(() => {
+    if (followed.length === 0) return;
+    const soon = gathered(again, 300);
+    let synced = false;
+    const stop = listen({ tasks: { job_ids: followed } }, { changed: () => synced && soon(), ready: () => (synced = true) });
+    return () => { stop(); soon.stop(); };
+  }, [followed.join()]);
   const { name, params } = here.value;
   const wanted = params.tab ?? (name === "cluster" && location.pathname.endsWith("/jobs") ? "queue" : "pools");
   const tab = TABS.some(([key]) => key === wanted) ? wanted : (OLD[wanted] ?? "pools");
   const pool = params.pool ?? query.value.get("pool") ?? "";
-  if (!value) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<${Busy} what="Reading the cluster" />`;
+  if (!value) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<h1>Cluster</h1><${Busy} what="Reading the cluster" />`;
   const within = (/** @type {string} */ of) => !pool || of === pool;
   const to = (/** @type {string} */ key) => `/det/clusters/${key}${pool ? `?pool=${encodeURIComponent(pool)}` : ""}`;
   return html`<div class="row apart"><h1>Cluster</h1><${Select} label="Pool" value=${pool} options=${[["", "all pools"], ...value.pools.map((one) => [one.name, one.name])]} onChange=${(/** @type {string} */ next) => ask({ pool: next })} /></div>

@@ -35,10 +35,19 @@ export function Home() {
   useEffect(() => {
     document.title = "Home · Resolute";
     const soon = gathered(again, 300);
-    const stop = listen({ experiments: { user_ids: [user.value?.id ?? 0] }, tasks: { all: true }, agents: { all: true } }, { changed: soon, ready: (repeated) => repeated && soon() });
+    const stop = listen({ experiments: { user_ids: [user.value?.id ?? 0] }, agents: { all: true } }, { changed: soon, ready: (repeated) => repeated && soon() });
     return () => { stop(); soon.stop(); };
   }, []);
-  if (!value) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<${Busy} what="Reading what is yours" />`;
+  // What is active changes between waiting and running with its tasks.
+  const active = [...(value?.running ?? []), ...(value?.waiting ?? [])].filter(({ experiment }) => experiment.numTrials <= 500).map(({ experiment }) => experiment.id).sort((a, b) => a - b);
+  useEffect(() => {
+    if (active.length === 0) return;
+    const soon = gathered(again, 300);
+    let synced = false;
+    const stop = listen({ tasks: { experiment_ids: active } }, { changed: () => synced && soon(), ready: () => (synced = true) });
+    return () => { stop(); soon.stop(); };
+  }, [active.join()]);
+  if (!value) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<h1>Home</h1><${Busy} what="Reading what is yours" />`;
   const nothing = !value.running.length && !value.waiting.length && !value.failed.length && !value.ended.length;
   return html`<h1>Home</h1>
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}

@@ -1,6 +1,7 @@
 // The rows of the table of experiments: read in pages as they come into view, and kept current by the stream.
 import { get, change } from "../core/client.js";
 import { signal } from "../core/dom.js";
+import { hasEnded } from "../core/format.js";
 import { pagesOf } from "../components/window.js";
 import { listen } from "../live/stream.js";
 
@@ -39,7 +40,16 @@ export class Table {
     this.gone = new AbortController();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.later = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.soon = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.again = undefined;
+    /** Whether only what is loaded is followed. */
+    this.narrow = false;
     this.stop = () => {};
+    /** Follows the tasks of what is active and in view: they say what waits and what runs. */
+    this.stopTasks = () => {};
+    this.followed = "";
     void this.load(0).then(() => this.follow());
   }
 
@@ -76,6 +86,8 @@ export class Table {
       this.asking.delete(page);
     }
     this.version.value += 1;
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => { if (!this.gone.signal.aborted) this.followLoaded(); }, 500);
   }
 
   /** Follows all experiments: those that are known are sent when they change, others when they are created. */
@@ -85,8 +97,28 @@ export class Table {
     const top = newest.experiments[0]?.experiment.id ?? 0;
     const has = Array.from({ length: Math.min(top, 20_000) }, (_, i) => top - i);
     const wanted = this.wanted.projectId ? { project_ids: [this.wanted.projectId] } : { all: true };
-    this.stop = listen({ experiments: wanted }, { has: { experiments: has }, changed: (changes) => this.changed(changes), ready: () => this.refresh() });
+    this.stop = listen({ experiments: wanted }, { has: { experiments: has }, changed: (changes) => this.changed(changes), ready: () => this.refresh(), refused: () => (this.narrow = true) });
     if (this.gone.signal.aborted) this.stop();
+  }
+
+  /** Subscribes to the tasks of the active experiments that are loaded; where all experiments are too many to follow,
+   * to the loaded ones as well. */
+  followLoaded() {
+    const loaded = [...this.pages.values()].flat().map((row) => row.experiment);
+    const active = loaded.filter((one) => !hasEnded(one.state) && !one.unmanaged && one.numTrials <= 500).map((one) => one.id).slice(0, 200);
+    const ids = this.narrow ? loaded.map((one) => one.id).slice(0, 1000) : [];
+    const key = `${active}|${ids}`;
+    if (key === this.followed) return;
+    this.followed = key;
+    this.stopTasks();
+    this.stopTasks = () => {};
+    if (!active.length && !ids.length) return;
+    const wanted = { ...(active.length ? { tasks: { experiment_ids: active } } : {}), ...(ids.length ? { experiments: { experiment_ids: ids } } : {}) };
+    let synced = false;
+    this.stopTasks = listen(wanted, {
+      changed: (changes) => { if (synced) this.changed(changes.filter((one) => one.kind === "experiments")); },
+      ready: () => (synced = true),
+    });
   }
 
   /** @param {import("../live/following.js").Change[]} changes */
@@ -115,7 +147,9 @@ export class Table {
     this.gone.abort();
     clearTimeout(this.later);
     clearTimeout(this.again);
+    clearTimeout(this.soon);
     this.stop();
+    this.stopTasks();
   }
 }
 
