@@ -17,7 +17,7 @@ from resolute.proto.errors import InvalidConfig
 from resolute.proto.pool import LogLine
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-MIGRATION = Path(resolute.api.measures.__file__).parent / "migrations" / "0001_metrics_and_logs.sql"
+MIGRATIONS = sorted((Path(resolute.api.measures.__file__).parent / "migrations").glob("*.sql"))
 
 
 @pytest.fixture
@@ -29,7 +29,8 @@ def postgres_dsn(empty_database: str) -> str:
 @pytest.fixture
 async def pool(postgres_dsn: str) -> AsyncIterator[asyncpg.Pool]:
     async with asyncpg.create_pool(postgres_dsn, min_size=1, max_size=4) as pool:
-        await pool.execute(MIGRATION.read_text())
+        for migration in MIGRATIONS:
+            await pool.execute(migration.read_text())
         yield pool
 
 

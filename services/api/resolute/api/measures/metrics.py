@@ -18,6 +18,7 @@ import orjson
 
 from resolute.api import wire
 from resolute.api.database import outages
+from resolute.api.measures.curves import LONG
 from resolute.api.measures.group_writer import GroupWriter
 from resolute.api.metrics.queries import GROUPS, stored
 from resolute.api.metrics.queries import Stored as Stored
@@ -112,6 +113,15 @@ FROM (SELECT DISTINCT ON (steps) steps, metrics FROM measures.metrics
 WHERE value IS NOT NULL GROUP BY name ORDER BY name
 """
 
+# The same as it was added up when the reports came in, of a group that is long; none while it has to be made again.
+LONG_COLUMNS = f"""
+SELECT name, count, sum, min, max, last FROM measures.summaries
+WHERE trial_id = $1 AND kind = $2 AND count > 0
+    AND EXISTS (SELECT FROM measures.summaries l WHERE l.trial_id = $1 AND l.kind = $2 AND l.count >= {LONG})
+    AND NOT EXISTS (SELECT FROM measures.outdated_summaries o WHERE o.trial_id = $1 AND o.kind = $2)
+ORDER BY name
+"""
+
 COUNT = "SELECT count(*) FROM measures.metrics WHERE trial_id = $1 AND kind = $2"
 
 SUMMARIES_KEPT = 1_000
@@ -173,8 +183,11 @@ class MetricStore:
         return summary
 
     async def _columns_of(self, trial_id: int, kind: str) -> ColumnSummaries:
-        """Rows are never changed, so as long as there are as many as before, they come to the same."""
+        """Rows are never changed, so as long as there are as many as before, they come to the same. Long groups have
+        their summary kept, and it is a moment old."""
         with outages():
+            if kept := await self._pool.fetch(LONG_COLUMNS, trial_id, kind):
+                return {row["name"]: _summary(row) for row in kept}
             count = await self._pool.fetchval(COUNT, trial_id, kind)
             known = self._summaries.get((trial_id, kind))
             if known is not None and known[0] == count:
@@ -199,6 +212,8 @@ class MetricStore:
             await self._pool.execute("DELETE FROM measures.heartbeats WHERE trial_id = $1", trial_id)
             await self._pool.execute("DELETE FROM measures.uncounted_reports WHERE trial_id = $1", trial_id)
             await self._pool.execute("DELETE FROM measures.summaries WHERE trial_id = $1", trial_id)
+            await self._pool.execute("DELETE FROM measures.curves WHERE trial_id = $1", trial_id)
+            await self._pool.execute("DELETE FROM measures.stretches WHERE trial_id = $1", trial_id)
             status: str = await self._pool.execute(DELETE_SOME, trial_id, limit)
         return int(status.split()[-1])
 

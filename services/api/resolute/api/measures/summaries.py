@@ -12,7 +12,7 @@ A summary is computed from one snapshot of the database, without locks, so that 
 uncounted reports that the snapshot had are removed, and the rows of the summary are locked for a moment. If none of
 these changed since the snapshot, the rows are replaced; else the group is tried again later.
 
-Everyone takes locks in one order: uncounted reports, summaries, outdated summaries.
+Everyone takes locks in one order: uncounted reports, summaries, outdated summaries, curves.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import asyncpg
 import structlog
 
 from resolute.api.database import outages
+from resolute.api.measures.curves import extend_one, note_long
 from resolute.proto.errors import Unavailable
 
 log_ = structlog.get_logger()
@@ -41,6 +42,9 @@ SHARE_OF_COUNTING = 0.2
 SHARE_OF_REMAKING = 0.1
 """Of the time, at most so much is spent on making summaries again: a trial that repeats many steps has them made again
 many times."""
+
+SHARE_OF_CURVES = 0.1
+"""Of the time, at most so much is spent on the stretches of long curves."""
 
 SHARE_OF_NOTING = 0.5
 
@@ -59,7 +63,7 @@ COMPUTE_S = LEASE.total_seconds() / 2
 PAGE = 500
 """Groups of earlier reports that are noted at a time."""
 
-UNCOUNTED = "SELECT id FROM measures.uncounted_reports ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED"
+UNCOUNTED = "SELECT id, trial_id, kind FROM measures.uncounted_reports ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED"
 
 TAKE = """UPDATE measures.outdated_summaries SET not_before = now() + $1 WHERE (trial_id, kind) IN (
     SELECT trial_id, kind FROM measures.outdated_summaries WHERE not_before <= now()
@@ -142,6 +146,7 @@ async def keep_summaries(pool: asyncpg.Pool) -> None:
         tasks.create_task(_with_rests(count_new, pool, SHARE_OF_COUNTING))
         tasks.create_task(_with_rests(note_earlier, pool, SHARE_OF_NOTING))
         tasks.create_task(_with_rests(remake_one, pool, SHARE_OF_REMAKING))
+        tasks.create_task(_with_rests(extend_one, pool, SHARE_OF_CURVES))
 
 
 async def _with_rests(work: Callable[[asyncpg.Pool], Awaitable[bool]], pool: asyncpg.Pool, share: float) -> None:
@@ -166,10 +171,11 @@ async def count_new(pool: asyncpg.Pool) -> bool:
     """Count some reports that no summary counts yet. False where there are none that no other gateway is counting."""
     with outages():
         async with pool.acquire() as connection, connection.transaction():
-            ids = [row["id"] for row in await connection.fetch(UNCOUNTED, COUNTED)]
-            if ids:
-                await connection.execute("SELECT measures.count_reports($1::bigint[])", ids)
-    return bool(ids)
+            rows = await connection.fetch(UNCOUNTED, COUNTED)
+            if rows:
+                await connection.execute("SELECT measures.count_reports($1::bigint[])", [row["id"] for row in rows])
+                await note_long(connection, [(row["trial_id"], row["kind"]) for row in rows])
+    return bool(rows)
 
 
 async def note_earlier(pool: asyncpg.Pool) -> bool:

@@ -12,7 +12,7 @@ import orjson
 
 from resolute.api.kernel.paging import Listed, Window
 from resolute.api.kernel.ports import Port, Tables
-from resolute.api.metrics.thinning import LEAST
+from resolute.api.metrics.thinning import LEAST, stretches_for_each
 from resolute.proto.states import CheckpointState
 
 PAGE = 250
@@ -20,6 +20,7 @@ PAGE = 250
 
 BEFORE_ALL_STEPS = -(2**31)
 """System metrics, which have no steps, are kept below zero."""
+AFTER_ALL_STEPS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,49 @@ kept AS (
      ORDER BY name, n.place * s.number / n.points, value DESC, n.place))
 SELECT steps, metrics, reported_at FROM curve WHERE place IN (SELECT place FROM kept) ORDER BY steps"""
 
+# The same of a long curve that is kept in stretches (`measures/curves.py`): how many there are of each metric.
+STRETCHES = """SELECT name, count(*) AS stretches FROM measures.stretches
+WHERE trial_id = $1 AND kind = $2 AND first >= $3 AND last <= $4
+    AND (cardinality($5::text[]) = 0 OR name = ANY($5)) GROUP BY name"""
+
+# And its points. What lies before and after the stretches is read from the reports. The curve is cut by the reports
+# that each stretch stands for, so that the parts are as long as in `SERIES`, to a stretch.
+ALONG_STRETCHES = """WITH kept AS MATERIALIZED (
+    SELECT name, first, last, reports, low, low_steps, high, high_steps FROM measures.stretches
+    WHERE trial_id = $1 AND kind = $2 AND first >= $3 AND last <= $4
+        AND (cardinality($5::text[]) = 0 OR name = ANY($5))),
+bounds AS MATERIALIZED (SELECT min(first) AS first, max(last) AS last FROM kept),
+edges AS MATERIALIZED (
+    (SELECT DISTINCT ON (steps) steps, metrics FROM measures.metrics
+     WHERE trial_id = $1 AND kind = $2 AND steps >= $3 AND steps < (SELECT first FROM bounds)
+     ORDER BY steps, run_id DESC)
+    UNION ALL
+    (SELECT DISTINCT ON (steps) steps, metrics FROM measures.metrics
+     WHERE trial_id = $1 AND kind = $2 AND steps <= $4 AND steps > (SELECT last FROM bounds)
+     ORDER BY steps, run_id DESC)),
+pieces AS (
+    SELECT name, first, reports, low, low_steps, high, high_steps FROM kept
+    UNION ALL
+    SELECT name, steps, 1, value, steps, value, steps FROM (
+        SELECT steps, name, value::text::float8 AS value FROM edges, jsonb_each(metrics) AS each (name, value)
+        WHERE jsonb_typeof(value) = 'number' AND (cardinality($5::text[]) = 0 OR name = ANY($5))) e),
+placed AS MATERIALIZED (
+    SELECT name, low, low_steps, high, high_steps, (sum(reports) OVER (PARTITION BY name ORDER BY first) - 1) * $6::int
+        / sum(reports) OVER (PARTITION BY name) AS part FROM pieces),
+chosen AS (
+    (SELECT DISTINCT ON (name, part) low_steps AS steps FROM placed ORDER BY name, part, low, low_steps)
+    UNION
+    (SELECT DISTINCT ON (name, part) high_steps FROM placed ORDER BY name, part, high DESC, high_steps)
+    UNION
+    (SELECT steps FROM measures.metrics WHERE trial_id = $1 AND kind = $2 AND steps >= $3
+         AND steps <= $4 AND (cardinality($5::text[]) = 0 OR metrics ?| $5) ORDER BY steps LIMIT 1)
+    UNION
+    (SELECT steps FROM measures.metrics WHERE trial_id = $1 AND kind = $2 AND steps >= $3
+         AND steps <= $4 AND (cardinality($5::text[]) = 0 OR metrics ?| $5) ORDER BY steps DESC LIMIT 1))
+SELECT c.steps, m.metrics, m.reported_at FROM chosen c CROSS JOIN LATERAL (
+    SELECT metrics, reported_at FROM measures.metrics r WHERE r.trial_id = $1 AND r.kind = $2 AND r.steps = c.steps
+    ORDER BY run_id DESC LIMIT 1) m
+ORDER BY c.steps"""
 
 # What a trial did, without its numbers: what is asked for is a page of many.
 WORKLOADS = """
@@ -172,8 +216,16 @@ class PostgresMetrics:
                 return
 
     async def series(self, trial_id: int, group: str, wanted: Series) -> Sequence[Point]:
-        bounds = wanted.first, wanted.last, list(wanted.names), wanted.most
-        rows = await self._tables.rows(SERIES, trial_id, group, *bounds)
+        names = list(wanted.names)
+        within = wanted.first or BEFORE_ALL_STEPS, wanted.last or AFTER_ALL_STEPS
+        kept = {
+            row["name"]: row["stretches"] for row in await self._tables.rows(STRETCHES, trial_id, group, *within, names)
+        }
+        parts = stretches_for_each(wanted.most, len(kept))
+        if kept and kept.keys() >= set(wanted.names) and 0 < parts <= max(kept.values()):
+            rows = await self._tables.rows(ALONG_STRETCHES, trial_id, group, *within, names, parts)
+        else:
+            rows = await self._tables.rows(SERIES, trial_id, group, wanted.first, wanted.last, names, wanted.most)
         return [Point(row["steps"], orjson.loads(row["metrics"]), row["reported_at"]) for row in rows]
 
     async def workloads(self, trial_id: int, wanted: Workloads, window: Window) -> Listed[Stored | CheckpointRow]:
