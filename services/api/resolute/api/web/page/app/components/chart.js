@@ -51,7 +51,7 @@ export function Chart({ title, curves, across = "batches", log = false, smooth =
     const at = /** @type {HTMLElement} */ (box.current);
     const theme = themed();
     const curveOf = (/** @type {string} */ label, /** @type {number} */ index, /** @type {boolean} */ behind) => ({
-      label: behind ? `${label} (as reported)` : label, spanGaps: false, width: behind ? 1 : 1.5, alpha: behind ? 0.3 : 1,
+      label: behind ? `${label} (as reported)` : label, class: behind ? "behind" : undefined, spanGaps: false, width: behind ? 1 : 1.5, alpha: behind ? 0.3 : 1,
       stroke: theme.series[index % 8], dash: DASHES[Math.floor(index / 8) % 3], points: { size: 5, show: behind ? false : undefined },
       value: (/** @type {any} */ _, /** @type {number | null} */ value) => number(value),
     });

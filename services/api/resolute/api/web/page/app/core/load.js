@@ -4,6 +4,7 @@ import { useEffect, useRef, useSignal } from "./dom.js";
 /** @template T @typedef {{value: T | undefined, error: unknown, again: () => void}} Loaded */
 
 /**
+ * Asking again while it is being read waits for the answer: however often things change, something is shown.
  * @template T
  * @param {(aborted: AbortSignal) => Promise<T>} read @param {readonly unknown[]} of what it depends on
  * @returns {Loaded<T>}
@@ -13,15 +14,27 @@ export function useLoaded(read, of) {
   const turn = useSignal(0);
   const run = useRef(read);
   run.current = read;
+  const busy = useRef(false);
+  const due = useRef(false);
   useEffect(() => {
     const gone = new AbortController();
+    busy.current = true;
+    due.current = false;
     run.current(gone.signal).then(
       (value) => { if (!gone.signal.aborted) state.value = { value, error: null }; },
       (error) => { if (!gone.signal.aborted) state.value = { value: state.peek().value, error }; },
-    );
+    ).finally(() => {
+      if (gone.signal.aborted) return;
+      busy.current = false;
+      if (due.current) turn.value += 1;
+    });
     return () => gone.abort();
   }, [...of, turn.value]);
-  return { ...state.value, again: () => (turn.value += 1) };
+  const again = () => {
+    if (busy.current) due.current = true;
+    else turn.value += 1;
+  };
+  return { ...state.value, again };
 }
 
 /** Calls `run` soon, and once for many calls. @param {() => void} run @param {number} ms */

@@ -4,7 +4,7 @@ import { get, send } from "../core/client.js";
 import { ask, here, query } from "../core/place.js";
 import { gathered, useLoaded } from "../core/load.js";
 import { listen } from "../live/stream.js";
-import { search } from "../state/experiments.js";
+import { followExperiments } from "../state/experiments.js";
 import { user } from "../state/session.js";
 import { Ago, Busy, Button, Command, confirm, Empty, Failed, Progress, Select, State, Tabs, toast } from "../components/parts.js";
 import { Why } from "./home.js";
@@ -40,14 +40,8 @@ export function Cluster() {
   // New jobs come with new experiments, and change with their tasks.
   useEffect(() => {
     const soon = gathered(again, 300);
-    const gone = new AbortController();
-    let stop = () => {};
-    void search({ sort: "id=desc", limit: 1 }, gone.signal).then((newest) => {
-      const top = newest.experiments[0]?.experiment.id ?? 0;
-      const has = Array.from({ length: Math.min(top, 20_000) }, (_, i) => top - i);
-      if (!gone.signal.aborted) stop = listen({ experiments: { all: true } }, { has: { experiments: has }, changed: soon });
-    }).catch(() => {});
-    return () => { gone.abort(); stop(); soon.stop(); };
+    const stop = followExperiments({ all: true }, soon);
+    return () => { stop(); soon.stop(); };
   }, []);
   const followed = (value?.jobs ?? []).map((job) => job.jobId).sort().slice(0, 500);
   useEffect(() => {

@@ -34,7 +34,9 @@ export const COLUMNS = [
   { key: "description", name: "Description", width: 260, sort: "description", cell: ({ experiment }) => html`<span title=${experiment.description ?? ""}>${experiment.description}</span>` },
 ];
 
-const USUAL = "id,name,state,progress,best,metric,user,started,duration,trials,searcher,pool,labels";
+/** Where there is little room. */
+const NARROW = "state,name,id,progress,best,user,started";
+const USUAL = innerWidth < 720 ? NARROW : "id,name,state,progress,best,metric,user,started,duration,trials,searcher,pool,labels";
 
 /** The columns that the address names, with their widths: `name:300,state`. @param {string} text @returns {Column[]} */
 export function columnsOf(text) {

@@ -5,7 +5,7 @@ import { gathered, useLoaded } from "../core/load.js";
 import { asked, field, group } from "../core/filters.js";
 import { between, number } from "../core/format.js";
 import { listen } from "../live/stream.js";
-import { search } from "../state/experiments.js";
+import { followExperiments, search } from "../state/experiments.js";
 import { user } from "../state/session.js";
 import { Ago, Busy, Command, Empty, Failed, nowOf, Progress, State } from "../components/parts.js";
 
@@ -35,8 +35,9 @@ export function Home() {
   useEffect(() => {
     document.title = "Home · Resolute";
     const soon = gathered(again, 300);
-    const stop = listen({ experiments: { user_ids: [user.value?.id ?? 0] }, agents: { all: true } }, { changed: soon, ready: (repeated) => repeated && soon() });
-    return () => { stop(); soon.stop(); };
+    const stop = listen({ agents: { all: true } }, { changed: soon, ready: (repeated) => repeated && soon() });
+    const stopMine = followExperiments({ user_ids: [user.value?.id ?? 0] }, soon);
+    return () => { stop(); stopMine(); soon.stop(); };
   }, []);
   // What is active changes between waiting and running with its tasks.
   const active = [...(value?.running ?? []), ...(value?.waiting ?? [])].filter(({ experiment }) => experiment.numTrials <= 500).map(({ experiment }) => experiment.id).sort((a, b) => a - b);

@@ -92,10 +92,8 @@ export class Table {
 
   /** Follows all experiments: those that are known are sent when they change, others when they are created. */
   async follow() {
-    const newest = await search({ sort: "id=desc", limit: 1 }, this.gone.signal).catch(() => null);
-    if (!newest || this.gone.signal.aborted) return;
-    const top = newest.experiments[0]?.experiment.id ?? 0;
-    const has = Array.from({ length: Math.min(top, 20_000) }, (_, i) => top - i);
+    const has = await knownIds(this.gone.signal).catch(() => null);
+    if (!has || this.gone.signal.aborted) return;
     const wanted = this.wanted.projectId ? { project_ids: [this.wanted.projectId] } : { all: true };
     this.stop = listen({ experiments: wanted }, { has: { experiments: has }, changed: (changes) => this.changed(changes), ready: () => this.refresh(), refused: () => (this.narrow = true) });
     if (this.gone.signal.aborted) this.stop();
@@ -151,6 +149,25 @@ export class Table {
     this.stop();
     this.stopTasks();
   }
+}
+
+/** The ids that there are, the latest 20,000 of them: a page that says that it has them is sent what changes, and what is new.
+ * @param {AbortSignal} aborted */
+export async function knownIds(aborted) {
+  const newest = await search({ sort: "id=desc", limit: 1 }, aborted);
+  const top = newest.experiments[0]?.experiment.id ?? 0;
+  return Array.from({ length: Math.min(top, 20_000) }, (_, i) => top - i);
+}
+
+/** Calls `changed` when any of these experiments changes or is created, until the answer is called.
+ * @param {import("../live/following.js").Wanted} wanted @param {() => void} changed */
+export function followExperiments(wanted, changed) {
+  const gone = new AbortController();
+  let stop = () => {};
+  knownIds(gone.signal).then((has) => {
+    if (!gone.signal.aborted) stop = listen({ experiments: wanted }, { has: { experiments: has }, changed });
+  }).catch(() => {});
+  return () => { gone.abort(); stop(); };
 }
 
 /** @param {string} action @param {number[]} ids @returns {Promise<{id: number, error: string}[]>} */
