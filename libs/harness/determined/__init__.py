@@ -1,7 +1,7 @@
-"""The training library: what model code imports to report metrics, save checkpoints and be stopped politely.
+"""The training library: model code imports it to report metrics, save checkpoints, and stop when the cluster asks.
 
-Importing it costs next to nothing: the parts are loaded when they are first asked for, so that a task's
-bootstrap, which needs only a few of them, reaches user code quickly.
+Importing it is fast: its parts are loaded when they are first used, so that the start of a task, which needs only a few
+of them, reaches user code quickly.
 """
 
 from __future__ import annotations

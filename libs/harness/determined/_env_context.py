@@ -1,4 +1,4 @@
-"""The older bundle of facts about a task, kept for trial classes that look at it."""
+"""An older class with the facts about a task, kept for trial classes that read it."""
 
 from __future__ import annotations
 

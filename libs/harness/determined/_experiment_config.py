@@ -1,4 +1,4 @@
-"""An experiment's configuration with questions that training loops ask of it."""
+"""An experiment's configuration, with methods for the fields that training loops need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ExperimentConfig(dict[str, Any]):
-    """The merged configuration; every question has an answer also where the section is missing."""
+    """The merged configuration. The methods return a default when the section is missing."""
 
     def debug_enabled(self) -> bool:
         return bool(self.get("debug", False))
@@ -22,7 +22,7 @@ class ExperimentConfig(dict[str, Any]):
         return bool(self.get_optimizations_config().get("average_training_metrics", True))
 
     def slots_per_trial(self) -> int:
-        """Of a range the most; how many a run has is told by its rendezvous."""
+        """The upper end, when it is a range. How many slots a run has is in `ClusterInfo.container_slot_counts`."""
         asked = self._section("resources").get("slots_per_trial", 1)
         return int(asked["max"] if isinstance(asked, Mapping) else asked)
 

@@ -1,7 +1,8 @@
-"""How two ends of a connection prove to each other that they belong to one task, before either believes the other.
+"""A handshake by which the two ends of a connection prove to each other that they belong to one task.
 
-Each answers the other's nonce with an HMAC under a secret that only the task has: its session token, or off the cluster
-a file in the user's own data folder. What is said afterwards is not sealed: it is as safe as the network between hosts.
+Each end answers the other's nonce with an HMAC under a secret of the task: its session token, or off the cluster a file
+in the user's own data folder. The messages after it are neither encrypted nor authenticated: they are as safe as the
+network between the hosts.
 """
 
 from __future__ import annotations
@@ -20,38 +21,39 @@ HANDSHAKE_S = 10.0
 _HELLO = struct.Struct(">I32s")
 
 
-class Stranger(Exception):
+class HandshakeFailed(Exception):
     """The process at the other end does not know the secret, or is not the expected one."""
 
 
 def welcome(link: socket.socket, secret: bytes, purpose: bytes, ranks: range) -> int:
-    """The listening end: returns the rank of the process that connected, one of `ranks`. Raises Stranger, OSError."""
+    """The listening end. Returns the rank of the process that connected, one of `ranks`. Raises HandshakeFailed and
+    OSError; the caller closes `link`."""
     link.settimeout(HANDSHAKE_S)
     nonce = secrets.token_bytes(32)
     link.sendall(nonce)
-    rank, theirs = _HELLO.unpack(read(link, _HELLO.size))
-    if not hmac.compare_digest(read(link, 32), _proof(secret, purpose + b"caller", nonce + theirs, rank)):
-        raise Stranger("it does not know the secret")
+    rank, callers_nonce = _HELLO.unpack(read(link, _HELLO.size))
+    if not hmac.compare_digest(read(link, 32), _proof(secret, purpose + b"caller", nonce + callers_nonce, rank)):
+        raise HandshakeFailed("it does not know the secret")
     if rank not in ranks:
-        raise Stranger(f"it says it is rank {rank}, which was not expected")
-    link.sendall(_proof(secret, purpose + b"listener", theirs + nonce, rank))
+        raise HandshakeFailed(f"it says it is rank {rank}, which was not expected")
+    link.sendall(_proof(secret, purpose + b"listener", callers_nonce + nonce, rank))
     _tune(link)
     return int(rank)
 
 
 def introduce(link: socket.socket, secret: bytes, purpose: bytes, rank: int) -> None:
-    """The calling end. Raises Stranger, OSError."""
+    """The calling end. Raises HandshakeFailed and OSError; the caller closes `link`."""
     link.settimeout(HANDSHAKE_S)
     nonce = read(link, 32)
     mine = secrets.token_bytes(32)
     link.sendall(_HELLO.pack(rank, mine) + _proof(secret, purpose + b"caller", nonce + mine, rank))
     if not hmac.compare_digest(read(link, 32), _proof(secret, purpose + b"listener", mine + nonce, rank)):
-        raise Stranger("whoever answers there does not know this task's secret")
+        raise HandshakeFailed("the process that answers there does not know this task's secret")
     _tune(link)
 
 
 def read(link: socket.socket, length: int) -> bytes:
-    """Exactly `length` bytes. Raises ConnectionError where the other end hangs up before."""
+    """Reads exactly `length` bytes. Raises ConnectionError when the other end closes the connection before."""
     parts = bytearray()
     while len(parts) < length:
         part = link.recv(min(length - len(parts), 1 << 20))
@@ -88,5 +90,5 @@ def shared_secret() -> bytes:
 
 
 def secret_of(token: str) -> bytes:
-    """The secret of the gang whose allocation has this session token; the token itself is never sent to a peer."""
+    """The secret of a gang, derived from the session token of its allocation. The token itself is not sent to peers."""
     return hmac.digest(token.encode(), b"workers of one allocation", hashlib.sha256)

@@ -1,4 +1,4 @@
-"""Importing a model definition from a folder as if one stood in it."""
+"""Imports a model definition from a folder, as if that were the working directory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _importing = threading.Lock()
 
 @contextlib.contextmanager
 def import_from_path(path: os.PathLike[str] | str) -> Iterator[None]:
-    """Within the block, imports look in `path` first; afterwards everything is as it was, the folder included: no
-    compiled code is left in it.
+    """Within the block, imports look in `path` first. Afterwards `sys.path` and `sys.modules` are as before, and no
+    compiled code is left in the folder.
 
-    Modules found there are taken out of `sys.modules` again, so that two model definitions may both have a
-    `model_def`; modules that were loaded before are put aside meanwhile if the folder has one of that name.
+    Modules from the folder are removed from `sys.modules` at the end, so that two model definitions may both have a
+    `model_def`. Modules that were loaded before, and whose names the folder has as well, are put aside for the block.
     """
     root = pathlib.Path(path).resolve()
     if not _importing.acquire(blocking=False):
@@ -41,8 +41,8 @@ def import_from_path(path: os.PathLike[str] | str) -> Iterator[None]:
 
 def _put_aside(root: pathlib.Path) -> dict[str, types.ModuleType]:
     tops = {entry.stem if entry.suffix == ".py" else entry.name for entry in root.iterdir()}
-    ours = {"determined", "__main__"}
-    named = [name for name in sys.modules if name.split(".")[0] in tops - ours - set(sys.stdlib_module_names)]
+    kept = {"determined", "__main__", *sys.stdlib_module_names}
+    named = [name for name in sys.modules if name.split(".")[0] in tops - kept]
     return {name: sys.modules.pop(name) for name in named}
 
 

@@ -1,4 +1,4 @@
-"""What the cluster gives a task: identity, master, slots, trial; read from the environment, else from files."""
+"""The facts about a task: identity, address of the master, slots, trial. Read from the environment, else from files."""
 
 from __future__ import annotations
 
@@ -138,12 +138,12 @@ class ClusterInfo:
 
 @functools.cache
 def get_cluster_info() -> ClusterInfo | None:
-    """What the cluster told this task, or None off the cluster; read once, then kept."""
+    """The facts about this task, or None off the cluster. Read once, then kept."""
     return read_cluster_info(os.environ)
 
 
 def read_cluster_info(env: Env) -> ClusterInfo | None:
-    """From DET_* variables where they are, else from the info files under DET_RUN_DIR."""
+    """Reads the DET_* variables, or the info files under DET_RUN_DIR when they are not set."""
     folder = pathlib.Path(env.get("DET_RUN_DIR", constants.DEFAULT_RUN_DIR)) / "info"
     cluster = cluster_from_env(env) or _read(folder / "cluster.json")
     if cluster is None:
@@ -203,7 +203,7 @@ def _required(env: Env, name: str) -> str:
 
 
 def _value(env: Env, name: str) -> str:
-    """The variable, or what stands in the file that `<name>_FILE` names: a value may be too large for a variable."""
+    """The variable, or the text of the file that `<name>_FILE` names, for a value that is too large for a variable."""
     file = env.get(f"{name}_FILE")
     return pathlib.Path(file).read_text() if file and name not in env else _required(env, name)
 

@@ -1,4 +1,4 @@
-"""The way for model code to say that its hyperparameters are no good."""
+"""The exception by which model code rejects its hyperparameters."""
 
 from __future__ import annotations
 

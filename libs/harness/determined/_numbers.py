@@ -1,4 +1,4 @@
-"""The number that a metric stands for, whatever the user's framework made of it."""
+"""Reads a metric as a number, from a plain number, an array or a tensor."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def mean_of(value: Any) -> float | None:
-    """A number as it is; of an array, a tensor or nested lists the mean over all elements.
+    """A number as it is; for an array, a tensor or nested lists the mean of all elements.
 
-    None for what is not made of numbers: truth values, text, nothing at all. Whatever has `tolist` or `item` (numpy,
-    torch) is asked for its numbers, so that neither has to be imported.
+    None for values that are not numbers: booleans, text, None, and empty lists. numpy and torch are not imported: any
+    object with `tolist` or `item` is converted by it.
     """
     elements = list(_elements(value))
     if not elements or any(element is None for element in elements):

@@ -1,4 +1,4 @@
-"""The roots under trial classes of every framework."""
+"""The base classes of trials, their contexts and their controllers, for every framework."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from determined._env_context import EnvContext
 
 
 class TrialContext:
-    """What a trial of any framework may ask about itself."""
+    """The context of a trial of any framework: its configuration, hyperparameters and ids."""
 
     def __init__(self, core_context: core.Context, env: EnvContext) -> None:
         self._core = core_context
@@ -84,7 +84,7 @@ class TrialController(abc.ABC):
 
 
 class LegacyTrial:
-    """The root of trial classes; which loop runs a class is told by its base."""
+    """The base of all trial classes. `trial_controller_class` is the training loop for the class."""
 
     trial_controller_class: type[TrialController] | None = None
     trial_context_class: type[Any] = TrialContext
@@ -94,8 +94,8 @@ class LegacyTrial:
 
 
 def any_choice(value: Any) -> Any:
-    """One value of a hyperparameter, the same each time: the constant, or the first of the space it is
-    searched in. For trying a trial out where no search chooses."""
+    """One value of a hyperparameter, the same each time: the constant, or the first value of its range. For trying a
+    trial out without a search."""
     match value:
         case {"type": "const", "val": chosen}:
             return chosen
@@ -111,7 +111,7 @@ def any_choice(value: Any) -> Any:
 
 
 def local_env(config: dict[str, Any], hparams: dict[str, Any]) -> EnvContext:
-    """The older bundle of facts for a trial that runs off the cluster."""
+    """The `EnvContext` of a trial that runs off the cluster."""
     return EnvContext(
         master_url="",
         master_cert_file=None,

@@ -1,4 +1,4 @@
-"""What the library raises: a tree a program can catch by, kept by the names existing programs use."""
+"""The exceptions of the library, under the names that existing programs catch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class EnterpriseOnlyError(Exception):
 
 
 class InternalException(Exception):
-    """The library was used in a way, or met a state, that it cannot make sense of."""
+    """The library was used wrongly, or is in a state that should not occur."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class InvalidDataTypeException(InvalidExperimentException):
 
 
 class InvalidConfigurationException(InvalidExperimentException):
-    """A field of the configuration that makes no sense."""
+    """A field of the configuration is not valid."""
 
     def __init__(self, config: dict[str, Any], message: str) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class InvalidCheckpointException(Exception):
 
 
 class StopLoadingImplementation(Exception):
-    """Raised to stop an import of model code once it has said what it had to say."""
+    """Raised by model code to stop its import early."""
 
 
 class WorkerError(Exception):

@@ -56,7 +56,7 @@ def _query(option: str, fields: list[str]) -> tuple[list[dict[str, str]], str]:
 
 
 def get_gpus() -> tuple[list[GPU], str]:
-    """The devices, and why there are none."""
+    """The devices, and the reason when there are none."""
     rows, problem = _query("gpu", gpu_fields)
     return [_gpu(row) for row in rows], problem
 

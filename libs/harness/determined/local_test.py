@@ -35,7 +35,7 @@ def run(config: dict[str, Any], context_dir: str) -> int:
     sys.path.insert(0, os.getcwd())
     try:
         _try_out(entrypoint, config)
-    except Exception:  # noqa: BLE001 - whatever the user's code raises is what this is there to show
+    except Exception:  # noqa: BLE001 - the user's code may raise anything, and the test has to show it
         traceback.print_exc()
         print(f"the test of {entrypoint} failed", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""Small helpers shared by the parts of the library: JSON that survives odd numbers, masked printing."""
+"""Small helpers of several parts of the library: JSON with NaN and infinities, configurations without secrets."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from determined.launch._conduct import Case, Chief, Member
 from determined.launch._gang import Gang, Place
 from determined.launch._gang_link import Link, LinkClosed
 from determined.launch._interfaces import Candidate, NoSuchInterface, here, in_order
-from determined.launch._own_name import Unreachable, let_it_stand_for
+from determined.launch._own_name import Unreachable, resolve_own_name_to
 from determined.launch._preflight import CannotTalk, Listener, Peer, Probe, choose
 from determined.launch._verdict import ECHO_S, LOST, WELL, WORDS_MAX, Failure, LastError, Verdict, failure_of
 from determined.launch._verdict import verdict as first_of
@@ -138,7 +138,7 @@ def test_a_containers_own_table_of_hosts_is_made_to_say_where_it_is_met(
     named: Callable[..., tuple[Path, Path]],
 ) -> None:
     hosts, mounts = named("172.17.0.4", own_table=True)
-    assert let_it_stand_for("10.0.0.1", hosts, mounts) is None
+    assert resolve_own_name_to("10.0.0.1", hosts, mounts) is None
     assert hosts.read_text() == "10.0.0.1\tthis-host\n172.17.0.4\tthis-host\n"
 
 
@@ -146,17 +146,17 @@ def test_nothing_is_changed_where_the_name_is_right_or_all_are_on_one_machine(
     named: Callable[..., tuple[Path, Path]],
 ) -> None:
     hosts, mounts = named("10.0.0.1", own_table=True)
-    assert let_it_stand_for("10.0.0.1", hosts, mounts) is None
-    assert let_it_stand_for("127.0.0.1", hosts, mounts) is None
+    assert resolve_own_name_to("10.0.0.1", hosts, mounts) is None
+    assert resolve_own_name_to("127.0.0.1", hosts, mounts) is None
     assert hosts.read_text() == "10.0.0.1\tthis-host\n"
 
 
 def test_the_table_of_a_machine_is_never_written_to(named: Callable[..., tuple[Path, Path]]) -> None:
     hosts, mounts = named("127.0.1.1", own_table=False)
     with pytest.raises(Unreachable, match=r"have /etc/hosts say that this-host is 10\.0\.0\.1"):
-        let_it_stand_for("10.0.0.1", hosts, mounts)
+        resolve_own_name_to("10.0.0.1", hosts, mounts)
     hosts, mounts = named("172.17.0.4", own_table=False)
-    assert "others reach it at 10.0.0.1" in str(let_it_stand_for("10.0.0.1", hosts, mounts))
+    assert "others reach it at 10.0.0.1" in str(resolve_own_name_to("10.0.0.1", hosts, mounts))
     assert hosts.read_text() == "172.17.0.4\tthis-host\n"
 
 

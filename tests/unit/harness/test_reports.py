@@ -99,7 +99,7 @@ def test_of_a_batch_with_a_bad_report_the_good_ones_before_it_are_kept(
 def test_of_a_status_only_the_newest_matters(master: Master, reports: _MetricsContext) -> None:
     master.stop()
     for number in range(100):
-        reports.tell("/api/v1/trials/41/runner/metadata", {"state": f"status {number}"})
+        reports.report_latest("/api/v1/trials/41/runner/metadata", {"state": f"status {number}"})
     master.start()
     reports.flush()
     told = master.posted("/runner/metadata")
@@ -118,7 +118,7 @@ def test_a_refused_report_is_raised_by_the_next_one(master: Master, reports: _Me
 
 def test_a_refused_status_stops_nothing(master: Master, reports: _MetricsContext) -> None:
     master.answers["/runner/metadata"] = (400, {})
-    reports.tell("/api/v1/trials/41/runner/metadata", {"state": "x"})
+    reports.report_latest("/api/v1/trials/41/runner/metadata", {"state": "x"})
     reports.report("training", 1, {"loss": 1})
     reports.flush()
     assert master.metrics("training") == [(1, {"loss": 1})]

@@ -1,4 +1,4 @@
-"""The Core API: what any training program, of whatever framework, asks of the cluster."""
+"""The Core API: metrics, checkpoints, preemption and collectives for training programs of any framework."""
 
 from __future__ import annotations
 

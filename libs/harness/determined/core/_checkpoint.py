@@ -1,8 +1,8 @@
 """Storing, fetching and registering checkpoints.
 
-A checkpoint is announced to the cluster, its files are gathered beside their final place, the folder is
-published in one step, and only then, when every metric reported before it was taken, is it reported complete.
-Cut off anywhere in between, it is never offered for restore.
+A checkpoint is announced to the cluster. Its files are written to a staging folder, which is then published in one
+step. It is reported complete when the gateway has accepted every metric that was reported before it. A checkpoint that
+is cut off before that is never offered for restore.
 """
 
 from __future__ import annotations
@@ -117,10 +117,11 @@ class CheckpointContext:
         return storage_id
 
     def _brings(self, identity: tuple[int, int] | None, selector: Selector | None) -> bool:
-        """Whether this rank adds files: of ranks that share one folder, the lowest does, unless they select."""
-        everyone = self._dist.allgather_local((identity, selector is not None))
-        sharing = [rank for rank, (theirs, _) in enumerate(everyone) if theirs == identity]
-        selecting = any(everyone[rank][1] for rank in sharing)
+        """Whether this rank adds files. Of ranks that share a folder only the lowest does, unless one has a
+        selector."""
+        ranks = self._dist.allgather_local((identity, selector is not None))
+        sharing = [rank for rank, (folder, _) in enumerate(ranks) if folder == identity]
+        selecting = any(ranks[rank][1] for rank in sharing)
         return selecting or sharing[0] == self._dist.local_rank
 
     def _agree_on_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +132,7 @@ class CheckpointContext:
         return merged
 
     def _agree_on_files(self, folder: pathlib.Path | None, listing: dict[str, int]) -> set[str]:
-        """The paths that this rank is to store. Raises on every rank when the files do not fit together."""
+        """The paths that this rank has to store. Raises on every rank when the files of the ranks conflict."""
         listings = self._dist.allgather(listing)
         disputed = _merge.contested(listings)
         digests = {path: _digest(folder / path) for path in disputed & set(listing)} if folder else {}
@@ -166,7 +167,7 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def _staged_by_all(self) -> Iterator[str]:
-        """The id of a checkpoint to which every rank adds. What is staged goes away when that fails."""
+        """The id of a checkpoint to which every rank adds files. The staged files are removed when the block fails."""
         storage_id = str(self._dist.broadcast(str(uuid.uuid4())))
         try:
             yield storage_id
@@ -176,9 +177,9 @@ class CheckpointContext:
             raise
 
     def _agree_on_what_is_staged(self, storage_id: str) -> None:
-        """Every machine makes sure of its files, and every machine sees those of the others: else the place is a
-        folder of each machine, and what the chief publishes would be a part of the checkpoint."""
-        if self._dist.size == self._dist.local_size:  # `cross_size` counts the machines that have such a local rank
+        """Makes the staged files durable, and checks that every machine sees the files of all others. Otherwise the
+        storage is a local folder of each machine, and the chief would publish only a part of the checkpoint."""
+        if self._dist.size == self._dist.local_size:  # not `cross_size`: it counts machines with this local rank only
             return
         with self._together():
             seen = self._storage.settle(storage_id) if self._dist.local_rank == 0 else None
@@ -198,11 +199,11 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def _together(self) -> Iterator[None]:
-        """All ranks leave the block together; when one fails in it, the others raise too, naming it."""
+        """A barrier at the end of the block. When a rank fails in the block, the others raise too, and name it."""
         try:
             yield
         except BaseException as problem:
-            with contextlib.suppress(RuntimeError):  # the others may have gone, or have failed elsewhere
+            with contextlib.suppress(RuntimeError):  # other ranks may have ended, or have failed elsewhere
                 self._dist.allgather(f"{type(problem).__name__}: {problem}")
             raise
         failed = {rank: said for rank, said in enumerate(self._dist.allgather(None)) if said is not None}
@@ -219,8 +220,8 @@ class CheckpointContext:
     ) -> None:
         """Fetch a checkpoint, or the paths that `selector` picks, into a folder.
 
-        When the ranks of a machine share the download, all ranks call it, and what any of that machine wants is
-        fetched there.
+        When the ranks of a machine share the download, all ranks call this, and every file that any of them selects is
+        fetched once for the machine.
         """
         target = pathlib.Path(ckpt_dir)
         shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._dist.size > 1
@@ -243,10 +244,10 @@ class CheckpointContext:
         *,
         selector: Selector | None = None,
     ) -> Iterator[pathlib.Path]:
-        """The folder of a checkpoint, to read only. All ranks enter together, unless `download_mode` says otherwise:
-        where one does not find the checkpoint, none goes on without it.
+        """The folder of a checkpoint, read-only. All ranks enter together, unless `download_mode` says otherwise: when
+        one does not find the checkpoint, all of them raise.
 
-        On shared storage this is the place itself: nothing is copied, so `selector` has nothing to leave out.
+        On shared storage this is the folder of the storage itself. Nothing is copied, so `selector` has no effect.
         """
         shared = download_mode is DownloadMode.LocalWorkersShareDownload and self._dist.size > 1
         with contextlib.ExitStack() as stack:
@@ -261,7 +262,7 @@ class CheckpointContext:
         return metadata
 
     def delete(self, storage_id: str) -> None:
-        """Delete the files and tell the master."""
+        """Delete the files, and report that to the master."""
         self._storage.delete(storage_id)
         self._session.patch(
             "/api/v1/checkpoints",
@@ -287,7 +288,7 @@ class CheckpointContext:
 
     def _complete(self, storage_id: str, metadata: dict[str, Any]) -> None:
         resources = self._storage.publish(storage_id, json.dumps(metadata, indent=2).encode())
-        # A restart goes on from here and will not report these again.
+        # A restart continues from this checkpoint, and does not report the metrics before it again.
         self._metrics.flush()
         self._report(storage_id, metadata, "STATE_COMPLETED", resources)
         logger.info("checkpoint %s stored at step %s", storage_id, metadata.get("steps_completed"))
@@ -311,7 +312,7 @@ class CheckpointContext:
 
 
 class DummyCheckpointContext(CheckpointContext):
-    """Checkpoints in a folder of this machine, of which no master knows."""
+    """Checkpoints in a folder of this machine. No master is involved."""
 
     def __init__(self, dist: DistributedContext, storage_manager: storage.StorageManager) -> None:
         self._dist = dist
@@ -340,7 +341,7 @@ def _existing(folder: pathlib.Path) -> dict[str, int]:
 
 
 def _identity(folder: pathlib.Path | None) -> tuple[int, int] | None:
-    """By which ranks of a machine know that their folders are one; None where there is none."""
+    """The device and inode of a folder, by which ranks of one machine see that they share it; None without a folder."""
     try:
         status = folder.stat() if folder is not None else None
     except FileNotFoundError:
@@ -357,7 +358,7 @@ def _listing(folder: pathlib.Path | None, selector: Selector | None) -> dict[str
 
 
 def _selected(listing: dict[str, int], selector: Selector | None) -> set[str]:
-    """The paths that are wanted, and the folders above them."""
+    """The selected paths, and the folders above them."""
     if selector is None:
         return set(listing)
     return _merge.with_parents({path for path in listing if selector(path)})

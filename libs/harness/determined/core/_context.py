@@ -1,4 +1,4 @@
-"""The bundle of everything a program needs from the cluster, and how it is put together."""
+"""The core context: the parts of the Core API for one process, and how they are made."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ logger = logging.getLogger("determined.core")
 
 
 class Context:
-    """Use it with `with`. Leaving it sends what is still unsent.
+    """The parts of the Core API; used with `with`. Leaving the block sends the reports that are still unsent.
 
-    With InvalidHP the search hears of it, whichever rank raised; a single worker then ends cleanly, and one of several
-    fails, for that ends the others. With InvalidExperimentException it hears that trying again is of no use.
+    When the block raises InvalidHP, on any rank, the search is informed. A single worker then ends with code 0; one of
+    several fails, so that the launcher ends the others. When it raises InvalidExperimentException, the cluster does not
+    start the trial again.
     """
 
     def __init__(
@@ -111,7 +112,8 @@ class Context:
         exc_val: BaseException | None = None,
         exc_tb: types.TracebackType | None = None,
     ) -> None:
-        """Send what is unsent and hang up. Raises when a report was refused and nothing worse happened."""
+        """Send the unsent reports, and close all connections. Raises ReportsRefused when a report was refused, unless
+        the block has raised another exception."""
         self.preempt.close()
         self.profiler.off()
         try:
@@ -144,7 +146,7 @@ class Context:
             if self.distributed.size == 1:
                 self.close()
                 raise SystemExit(0) from exc_val
-            # The other ranks may not have found it, and wait for this one: the launcher ends them with one that fails.
+            # Other ranks may not have raised it, and wait for this one: when this rank fails, the launcher ends them.
         if isinstance(exc_val, InvalidExperimentException):
             self.train._report_misconfigured()
         self.close(exc_type, exc_val, exc_tb)
@@ -157,7 +159,7 @@ def init(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
 ) -> Context:
-    """A core context: connected to the cluster in a trial, standing alone elsewhere.
+    """A core context: connected to the cluster in a trial, and local otherwise.
 
     `checkpoint_storage` overrides where checkpoints go: a folder, or a `checkpoint_storage` section.
     """
@@ -258,7 +260,7 @@ def _single_worker(info: ClusterInfo) -> DistributedContext:
 def _register_run(
     session: api.Session, run_id: int, section: str | dict[str, Any], distributed: DistributedContext
 ) -> int | None:
-    """Tell the master where this run keeps checkpoints; its id for that place."""
+    """Report the checkpoint storage of this run to the master. Returns the master's id of the storage."""
     if distributed.rank != 0:
         return None
     body: dict[str, Any] = {"runId": run_id}
@@ -301,5 +303,5 @@ def _searcher(
 
 
 def _own_folder() -> pathlib.Path:
-    """The task's own folder where there is one: it goes away with the task."""
+    """The folder of the task, which is removed with the task; off the cluster the folder for temporary files."""
     return pathlib.Path(os.environ.get("DET_RUN_DIR") or tempfile.gettempdir())

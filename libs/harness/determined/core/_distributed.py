@@ -1,4 +1,4 @@
-"""Rank facts and small object collectives between the workers of a trial. Not for tensors."""
+"""The rank of a worker, and collectives for small objects between the workers of a trial. Not for tensors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from determined.core._star import Star, open_local_star, open_star
 
 
 class DistributedContext:
-    """Who this worker is among the others, and a way to pass small objects between them.
+    """The rank of this worker, and collectives for small objects.
 
-    Every collective must be called by all ranks in the same order. Any picklable object travels. Ranks may be
-    processes, on one machine or several, or threads of one process. Lists are in rank order; local ones in
-    the order of local ranks.
+    Every collective must be called by all ranks in the same order. Objects have to be picklable. Ranks may be
+    processes, on one machine or several, or threads of one process. Lists are in the order of ranks; those of one
+    machine in the order of local ranks.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class DistributedContext:
         return self.local_rank == 0
 
     def close(self) -> None:
-        """Hang up. May be called again."""
+        """Close the connections to the other ranks. May be called again."""
         if not self._closed:
             self._closed = True
             for star in {self._all, self._local} - {None}:
@@ -170,8 +170,8 @@ class DistributedContext:
 
 
 def _machine(cross_rank: int) -> str:
-    """A name that the ranks of one machine agree on. Where machines have unequal numbers of ranks, `cross_rank` is
-    none: it counts only those that have a rank of this local rank."""
+    """A name that is the same for all ranks of one machine. `cross_rank` is not, when machines have unequal numbers of
+    ranks: it counts only the machines that have a rank with this local rank."""
     return os.environ.get("DET_RESOURCES_ID") or str(cross_rank)
 
 

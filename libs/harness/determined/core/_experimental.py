@@ -24,7 +24,7 @@ class _ModelVersion(Protocol):
 
 
 class ExperimentalCoreContext:
-    """Parts whose shape may still change."""
+    """Parts of the Core API that may still change."""
 
     def __init__(self, session: api.Session, trial_id: int) -> None:
         self._session = session

@@ -1,7 +1,7 @@
-"""The rules by which the shards of a checkpoint become one: pure functions over what each rank brought.
+"""How the shards of a checkpoint are merged: pure functions over the files and metadata of each rank.
 
-A file that several ranks bring with equal contents counts once; different contents under one name, or a file
-where another rank has a folder, is a conflict. Metadata is merged key by key; equal values are fine.
+A file that several ranks have with equal contents is stored once. Different contents under one name, or a file where
+another rank has a folder, are a conflict. Metadata is merged key by key; unequal values are a conflict.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# What a rank brings: relative path to size in bytes; folders end in a slash and have size 0.
+# The files of a rank: relative path to size in bytes; folders end in a slash and have size 0.
 Listing = Mapping[str, int]
 
 
 def contested(listings: Sequence[Listing]) -> frozenset[str]:
-    """Files that more than one rank brings: their contents have to be compared."""
+    """Files that more than one rank has, whose contents have to be compared."""
     seen: set[str] = set()
     twice: set[str] = set()
     for listing in listings:
@@ -25,7 +25,7 @@ def contested(listings: Sequence[Listing]) -> frozenset[str]:
 
 
 def owners(listings: Sequence[Listing]) -> dict[str, int]:
-    """The rank that stores each path: the lowest that brings it."""
+    """The rank that stores each path: the lowest that has it."""
     owner: dict[str, int] = {}
     for rank, listing in enumerate(listings):
         for path in listing:
@@ -34,7 +34,7 @@ def owners(listings: Sequence[Listing]) -> dict[str, int]:
 
 
 def file_conflicts(listings: Sequence[Listing], digests: Sequence[Mapping[str, str]]) -> dict[str, list[int]]:
-    """Paths that cannot be merged, with the ranks that bring them.
+    """Paths that cannot be merged, with the ranks that have them.
 
     `digests` has, per rank, a digest of the contents of each contested file of that rank.
     """
@@ -54,7 +54,8 @@ def file_conflicts(listings: Sequence[Listing], digests: Sequence[Mapping[str, s
 
 
 def merge_metadata(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, list[int]]]:
-    """All ranks' metadata as one, and the paths (such as /d/b) where ranks say different things."""
+    """The merged metadata of all ranks, and the paths (such as /d/b) with unequal values, with the ranks that have
+    them."""
     merged: dict[str, Any] = {}
     said_by: dict[str, int] = {}
     conflicts: dict[str, list[int]] = {}
@@ -89,9 +90,9 @@ def explain(kind: str, conflicts: Mapping[str, Sequence[int]]) -> str:
 
 
 def unseen(listings: Mapping[int, Listing]) -> dict[int, list[str]]:
-    """Files of a folder that is to be the same for all machines: which of them each rank asked does not see, in full.
+    """By rank, the files of a shared folder that its machine does not see, or does not see with their full size.
 
-    `listings` has what one rank of each machine sees.
+    `listings` has the listing of one rank of each machine.
     """
     whole: dict[str, int] = {}
     for listing in listings.values():

@@ -1,4 +1,4 @@
-"""Reports leave on a thread of their own, in order, so that training never waits for the network."""
+"""Sends metric reports from a thread, in order, so that training does not wait for the network."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ logger = logging.getLogger("determined.core")
 
 BATCH_REPORTS = 500
 BATCH_BYTES = 1 << 20
-"""What goes in one request at most: enough to make its fixed cost small, well below what a gateway takes."""
+"""The largest request: large enough that its fixed cost is small, and well below the limits of a gateway."""
 
 DECISION_S = 5.0
-"""How long after a validation training waits at most for what the search decides on it. The answer usually takes some
-milliseconds; while the gateway is away, training goes on after this time, and is not held up again until it is back."""
+"""The longest time that training waits for the decision of the search on a validation. Usually it takes milliseconds.
+While the gateway is away, training goes on after this time, and does not wait again until the gateway is back."""
 
 
 class ReportsRefused(RuntimeError):
-    """The cluster would not take what this trial reported."""
+    """The gateway refused a metric report of this trial."""
 
 
 class _MetricsContext:
-    """Sends metric reports, each exactly as it was when reported, in order, and repeats none that was taken.
+    """Sends metric reports in order. A report is encoded when it is made, so later changes of its values have no
+    effect.
 
-    What was reported while a request was under way leaves together in the next one.
-    While the gateway is away reports gather in memory up to `memory_bytes` and then on disk under `spool_dir`.
-    The gateway knows a report by trial, run, group and step, so a report that is sent twice counts once.
+    Reports that are made during a request are sent together in the next one. While the gateway is away, reports are
+    kept in memory up to `memory_bytes`, and then on disk under `spool_dir`. The gateway identifies a report by trial,
+    run, group and step, so one that is sent again after a lost answer counts once.
     """
 
     def __init__(
@@ -59,7 +60,8 @@ class _MetricsContext:
         self._thread: threading.Thread | None = None
         self._reported = self._taken = 0
         self._decided_at = 0
-        """How many reports must have been taken before the search has decided on the latest validation it ranks."""
+        """The number of reports that the gateway has to accept until the search has decided on the latest
+        validation."""
         self._wait_until = 0.0
         self._stopped = False
 
@@ -77,7 +79,7 @@ class _MetricsContext:
         *,
         decides: bool = False,
     ) -> None:
-        """Queue one report. Raises what went wrong with an earlier one, if something did.
+        """Queue one report. Raises ReportsRefused when an earlier report was refused.
 
         `decides`: the search may stop the trial by this report, so that `stopped_by_search` waits for the answer.
         """
@@ -99,7 +101,7 @@ class _MetricsContext:
             self._changed.notify_all()
 
     def _expect_decision(self) -> None:
-        if self._taken >= self._decided_at:  # or else the gateway owes an earlier one, which was waited for
+        if self._taken >= self._decided_at:  # otherwise the time of an earlier validation runs: do not wait twice
             self._wait_until = time.monotonic() + DECISION_S
         self._decided_at = self._reported
 
@@ -116,14 +118,15 @@ class _MetricsContext:
                 self._changed.wait(left)
             return self._stopped
 
-    def tell(self, path: str, body: dict[str, Any]) -> None:
-        """Say something of which only the newest version matters (a status, a progress). Best effort."""
+    def report_latest(self, path: str, body: dict[str, Any]) -> None:
+        """Send a status or a progress, of which only the newest version matters. A failure is only logged."""
         with self._changed:
             self._latest[path] = util.json_bytes(body)
             self._changed.notify_all()
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until everything reported so far was taken. Raises what went wrong, TimeoutError if too slow."""
+        """Wait until the gateway has accepted all reports so far. Raises ReportsRefused when one was refused, and
+        TimeoutError. Without `timeout_s` this waits for as long as the session tries again."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
             while self._problem is None and (len(self._spool) or self._latest or self._sending):
@@ -134,7 +137,7 @@ class _MetricsContext:
             self._raise_problem()
 
     def close(self, flush: bool = True) -> None:
-        """Stop, by default after everything was sent; raises what went wrong, as `flush` does."""
+        """Stop the thread, by default after a `flush`; raises as `flush` does."""
         if self._thread is None:
             return
         try:
@@ -154,7 +157,7 @@ class _MetricsContext:
 
     def _run(self) -> None:
         while (work := self._next()) is not None:
-            problem = self._tell(*work) if isinstance(work, tuple) else self._send(work)
+            problem = self._post_latest(*work) if isinstance(work, tuple) else self._send(work)
             with self._changed:
                 self._sending = False
                 self._problem = problem
@@ -165,7 +168,7 @@ class _MetricsContext:
             self._spool.close()
 
     def _next(self) -> tuple[str, bytes] | list[bytes] | None:
-        """A status to tell, or else the oldest reports; waits for one. None when it is time to end."""
+        """The newest status, or else the oldest reports; waits until there is something. None after `close`."""
         with self._changed:
             while not (self._closing or self._latest or len(self._spool)):
                 self._changed.wait()
@@ -177,18 +180,19 @@ class _MetricsContext:
                 return path, self._latest.pop(path)
             return self._spool.first(BATCH_REPORTS, BATCH_BYTES)
 
-    def _tell(self, path: str, body: bytes) -> Exception | None:
+    def _post_latest(self, path: str, body: bytes) -> Exception | None:
         if (problem := self._post(path, body)) is not None:
             logger.warning("POST %s was refused: %s", path, problem)
-        return None  # nothing that training depends on
+        return None  # training does not depend on it
 
     def _send(self, reports: list[bytes]) -> Exception | None:
-        """Take `reports` off the spool once the gateway has them; what it says to the first that it refuses."""
+        """Send `reports`, and remove from the spool those that were answered. Returns the first refusal."""
         together = self._post_together(reports)
         if len(reports) == 1 or not isinstance(together, api.errors.APIException):
             self._drop(len(reports))
             return _logged(together)
-        # Of a batch all are taken or none: those before the one that is refused are good, and go by themselves.
+        # A batch is accepted as a whole or not at all. Sent one by one, the reports before the refused one are
+        # accepted.
         for report in reports:
             problem = self._post(self._path, report)
             self._drop(1)
@@ -247,7 +251,7 @@ class _DummyMetricsContext(_MetricsContext):
     def stopped_by_search(self) -> bool:
         return False
 
-    def tell(self, path: str, body: dict[str, Any]) -> None:
+    def report_latest(self, path: str, body: dict[str, Any]) -> None:
         logger.debug("%s %s", path, body)
 
     def flush(self, timeout_s: float | None = None) -> None:

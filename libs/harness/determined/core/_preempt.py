@@ -1,5 +1,5 @@
-"""Whether this run shall stop: the cluster wants the slots back, which is asked on a thread of its own, or the search
-has stopped the trial, which the answer to a validation says."""
+"""Whether this run has to stop: because the cluster wants its slots back, which a thread asks for by long polls, or
+because the search has stopped the trial, which the answer to a validation says."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class _Watcher:
         self._thread.start()
 
     def should_preempt(self) -> bool:
-        """The newest answer. Only before the first one does this wait, and not for long: a master that is
-        away is no reason to hold training up."""
+        """The newest answer. Waits only for the first one, and at most FIRST_ANSWER_S: training goes on while the
+        master is away."""
         self._heard.wait(FIRST_ANSWER_S)
         self._heard.set()
         return self._preempt
 
     @property
     def preempted(self) -> bool:
-        """Whether the master has answered so, as far as this process knows now."""
+        """Whether an answer so far was that the run is preempted. Does not wait."""
         return self._preempt
 
     def close(self) -> None:
@@ -75,8 +75,8 @@ class _Watcher:
 
 
 class PreemptContext:
-    """Ask `should_preempt()` at points where stopping is convenient. It costs nothing, except after a validation in a
-    search that compares trials as they train: then it waits for what the search decides, usually some milliseconds."""
+    """Call `should_preempt()` at points where training can stop. It returns at once, except after a validation in a
+    search that compares trials as they train: then it waits for the decision of the search, usually milliseconds."""
 
     def __init__(
         self,
@@ -148,14 +148,15 @@ class PreemptContext:
         return self._stopped_by_search() or self._watcher.should_preempt()
 
     def _stopped_by_search(self) -> bool:
-        """The chief alone reports validations, and so hears of it; ranks that each ask the master hear it there."""
+        """Only the chief reports validations and gets the decision. When each rank asks the master itself, the master's
+        answer includes the decision, and this returns False so that all ranks see it at the same time."""
         each_for_itself = self._preempt_mode is PreemptMode.WorkersAskMaster and self._dist.size > 1
         return not each_for_itself and self._metrics.stopped_by_search()
 
     def acknowledge_preemption_signal(self) -> None:
-        """Tell the master that the task stops but is not finished. Said once, by whoever asks the master.
+        """Report to the master that the task stops, but is not finished. Sent once, by the ranks that ask the master.
 
-        A trial that the search has stopped is finished: nothing is said unless its slots were asked for as well.
+        A trial that the search has stopped is finished: nothing is sent, unless the master also wants the slots back.
         """
         if self._acknowledged or self._watcher is None:
             return

@@ -26,7 +26,7 @@ SECTOR_BYTES = 512
 COUNTERS = frozenset(
     ("net_throughput_recv", "net_throughput_sent", "disk_iops", "disk_throughput_read", "disk_throughput_write")
 )
-"""Values that only grow: what is reported is how much they grow in a second."""
+"""Counters, which only grow: their growth per second is reported."""
 
 Sample = dict[str, float]
 Reader = Callable[[], Sample]
@@ -85,7 +85,7 @@ class ProfilerContext:
             if len(samples["cpu"]) >= per_report:
                 self._report(samples)
                 samples = {group: [] for group in readers}
-        self._report(samples)  # what a short run, or the end of a long one, gathered since the last report
+        self._report(samples)  # the samples since the last report
 
     def _report(self, samples: Mapping[str, Sequence[Sample]]) -> None:
         for group, collected in samples.items():
@@ -116,7 +116,7 @@ def mean(samples: Sequence[Sample]) -> Sample:
 
 
 def _over(group: str, before: Sample, now: Sample, seconds: float) -> Sample:
-    """What counters did between two readings, as rates; other values as they are now."""
+    """The rates of counters between two readings; other values as they are now."""
     if group == "cpu":
         total, idle = now["total"] - before["total"], now["idle"] - before["idle"]
         return {"cpu_util_simple": 100.0 * (total - idle) / total if total else 0.0}
@@ -153,7 +153,7 @@ def _disk() -> Sample:
 
 
 def _disk_counters() -> Sample:
-    """Of all whole disks since the start of the machine; nothing where it does not say."""
+    """The counters of all disks together since the start of the machine; empty when they cannot be read."""
     operations = read = written = 0.0
     try:
         lines = pathlib.Path("/proc/diskstats").read_text().splitlines()

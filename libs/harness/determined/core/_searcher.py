@@ -1,4 +1,4 @@
-"""How long to train, as the search asks: target by target, each a cumulative length."""
+"""How long to train: the targets that the search sets, one after another. Each is a cumulative length."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Unit(enum.Enum):
 
 
 class SearcherMode(enum.Enum):
-    """Who may call operations(). The second value is spelt as programs in the wild know it."""
+    """Which ranks call operations(). The value CHEIF_ONLY is misspelt as in Determined, since programs depend on it."""
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     ChiefOnly = "CHEIF_ONLY"
@@ -49,7 +49,7 @@ class SearcherOperation:
         whole: int | None = None,
         metrics: _MetricsContext | None = None,
     ) -> None:
-        """`whole` is how far the search may have the trial train in the end: what progress is a fraction of."""
+        """`whole`: the largest length that the search may set for this trial, of which progress is a fraction."""
         self._session = session
         self._trial_id = trial_id
         self._length = length
@@ -63,30 +63,30 @@ class SearcherOperation:
         return self._length
 
     def report_progress(self, length: float) -> None:
-        """How far training has come, in the unit of `length`. Chief only."""
+        """Report how far training has come, in the unit of `length`. Chief only."""
         self._chief_only()
         if self._completed:
             raise RuntimeError("report_progress was called after report_completed")
-        self._tell_progress(min(1.0, max(0.0, length / self._whole)) if self._whole else 1.0)
+        self._post_progress(min(1.0, max(0.0, length / self._whole)) if self._whole else 1.0)
 
-    def _tell_progress(self, fraction: float) -> None:
+    def _post_progress(self, fraction: float) -> None:
         assert self._session is not None
         self._session.post(f"/api/v1/trials/{self._trial_id}/progress", {"progress": fraction, "is_raw": True})
 
     def report_completed(self, searcher_metric: Any) -> None:
-        """Say that training reached `length`. Chief only, once; the metric is that of the last validation.
+        """Report that training has reached `length`. Chief only, once. `searcher_metric`: that of the last validation.
 
-        What was reported before arrives before. Raises what the cluster says to it.
+        All earlier reports are sent before. Raises the error of the master.
         """
         self._chief_only()
         if self._completed:
             raise RuntimeError("report_completed was called already")
         metric = _number(searcher_metric)
-        self._tell_completed(metric)
+        self._post_completed(metric)
         self._completed = True
         logger.debug("trained to %s with searcher metric %s", self._length, metric)
 
-    def _tell_completed(self, metric: float) -> None:
+    def _post_completed(self, metric: float) -> None:
         assert self._session is not None
         if self._metrics is not None:
             self._metrics.flush()
@@ -108,7 +108,7 @@ def _number(searcher_metric: Any) -> float:
 
 
 class SearcherContext:
-    """How a search has this trial train: target after target, each as far as `operation.length`."""
+    """The targets that a search sets for this trial, as operations."""
 
     def __init__(
         self,
@@ -132,11 +132,11 @@ class SearcherContext:
     def operations(
         self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True
     ) -> Iterator[SearcherOperation]:
-        """Yields an operation for each target of the search, as it is set; waits for it where none is set yet.
+        """Yields an operation for each target of the search, and waits while there is none.
 
-        On the chief, report_completed has to be called before asking for more. Ends when this run has nothing more to
-        train: the trial is done, or must give its slots back, which is then acknowledged unless `auto_ack` is False.
-        With WorkersAskChief every rank goes through the same operations, in step.
+        On the chief, report_completed has to be called before the next operation. Ends when this run has nothing more
+        to train: the trial is finished, or has to give its slots back, which is acknowledged unless `auto_ack` is
+        False. With WorkersAskChief every rank gets the same operations.
         """
         if searcher_mode is SearcherMode.ChiefOnly and self._dist.rank != 0:
             raise RuntimeError(
@@ -164,7 +164,7 @@ class SearcherContext:
         return agreed
 
     def _next_length(self, done: int, auto_ack: bool) -> int | None:
-        """The search's target beyond `done`, once there is one; None when there will be none for this run."""
+        """The next target after `done`, waited for; None when there will be no further target for this run."""
         while True:
             asked_at = time.monotonic()
             answer: dict[str, Any] = {"preempt": True} if self._stopped() else self._ask(done)
@@ -177,11 +177,11 @@ class SearcherContext:
                 return length
             if answer.get("finished"):
                 return None
-            # A master that answers before there is news is not asked again at once.
+            # The master answered before its time without a new target: a pause keeps this from being a busy loop.
             time.sleep(max(0.0, asked_at + PAUSE_S - time.monotonic()))
 
     def _stopped(self) -> bool:
-        """Whether the answer to a validation has said already that there is nothing more to train in this run."""
+        """Whether the answer to a validation was that the search has stopped this trial."""
         return self._metrics is not None and self._metrics.stopped_by_search()
 
     def _ask(self, done: int) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class SearcherContext:
 
 
 class SearcherContextMissing(SearcherContext):
-    """Stands in where the configuration says no length."""
+    """For an experiment whose configuration has no `searcher.max_length`: every method raises ValueError."""
 
     def __init__(self) -> None:
         return
@@ -234,10 +234,10 @@ class DummySearcherOperation(SearcherOperation):
     def __init__(self, length: int, is_chief: bool) -> None:
         super().__init__(None, 0, length, is_chief)
 
-    def _tell_progress(self, fraction: float) -> None:
+    def _post_progress(self, fraction: float) -> None:
         logger.info("progress: %.0f %%", fraction * 100)
 
-    def _tell_completed(self, metric: float) -> None:
+    def _post_completed(self, metric: float) -> None:
         logger.info("trained to %s: searcher metric %s", self._length, metric)
 
 

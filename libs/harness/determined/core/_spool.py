@@ -1,4 +1,4 @@
-"""A first-in-first-out queue of byte strings: a bounded part in memory, what is beyond that on disk."""
+"""A first-in-first-out queue of byte strings: a bounded part is in memory, and the rest on disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LENGTH = struct.Struct(">I")
 
 
 class Spool:
-    """Order is kept across memory and disk: once something went to disk, later items follow it there until
-    the disk is read empty. Not safe for several threads at once; the owner holds a lock."""
+    """The queue. The order is kept: once an item is on disk, later items go to the disk as well, until the disk part is
+    empty. Not safe for several threads at once; the owner holds a lock."""
 
     def __init__(self, folder: pathlib.Path, memory_bytes: int = MEMORY_BYTES) -> None:
         self._folder = folder
@@ -41,7 +41,8 @@ class Spool:
             self._near_bytes += len(item)
 
     def first(self, items_max: int = 1, size_bytes_max: int = 0) -> list[bytes]:
-        """The oldest items, which stay: up to `items_max`, up to `size_bytes_max` together, but always one.
+        """The oldest items, which stay in the queue: at most `items_max` with `size_bytes_max` in all, but at least
+        one.
 
         Raises IndexError when there is none.
         """
@@ -58,7 +59,7 @@ class Spool:
         return found
 
     def _at(self, index: int) -> bytes:
-        """The item at `index`, brought near when it was the next one on disk."""
+        """The item at `index`; moved to memory, when it is the first one on disk."""
         if index == len(self._near) and self._far is not None:
             item = self._far.pop_first()
             self._near.append(item)
@@ -68,7 +69,7 @@ class Spool:
         return self._near[index]
 
     def drop(self, count: int) -> None:
-        """Remove the `count` oldest items, which `first` has shown."""
+        """Remove the `count` oldest items, which `first` has returned."""
         for _ in range(count):
             self._near_bytes -= len(self._near.popleft())
 
@@ -83,7 +84,8 @@ class Spool:
 
 
 class _Overflow:
-    """A file written at its end and read from its beginning; it has no name, so it vanishes with the process."""
+    """A file that is written at its end and read from its beginning. Its name is removed at once, so that the kernel
+    frees it when the process ends."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""The wire under the collectives: rank 0 in the middle, one connection to each other rank.
+"""The transport of the collectives: a star, with rank 0 in the centre and one connection to each other rank.
 
-On one machine the ranks meet at a Unix socket in a folder that only this user may enter. Across machines they
-meet over TCP, where each side proves that it holds their task's secret (see `determined._handshake`). What travels is
-pickled, so nobody else may be let in.
+On one machine the ranks connect to a Unix socket in a folder that only this user may enter. Across machines they use
+TCP, where each side proves that it knows the task's secret (see `determined._handshake`). Messages are pickled, and
+unpickling runs code, so processes outside of the task must not get in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tempfile
 import time
 from typing import Any
 
-from determined._handshake import HANDSHAKE_S, Stranger, introduce, read, shared_secret, welcome
+from determined._handshake import HANDSHAKE_S, HandshakeFailed, introduce, read, shared_secret, welcome
 
 logger = logging.getLogger("determined.core")
 
@@ -32,7 +32,9 @@ _FRAME = struct.Struct(">Q")
 
 
 class Star:
-    """Collectives over `links`: at the centre one for each other rank, elsewhere the one to the centre."""
+    """Collectives over `links`: on rank 0 one link to each other rank, on other ranks one to rank 0. Methods raise
+    RuntimeError when a rank has gone, or when the ranks make different calls. They wait for slow ranks without a limit.
+    """
 
     def __init__(self, rank: int, links: dict[int, socket.socket]) -> None:
         self._rank = rank
@@ -79,13 +81,13 @@ class Star:
 
     def _receive(self, rank: int, call: tuple[str, int]) -> Any:
         try:
-            theirs, stuff = pickle.loads(_read_frame(self._links[rank]))
+            sent, stuff = pickle.loads(_read_frame(self._links[rank]))
         except OSError as problem:
             raise RuntimeError(f"rank {rank} has gone: {problem}") from problem
-        if theirs != call:
+        if sent != call:
             raise RuntimeError(
                 f"the ranks are out of step: rank {self._rank} is at {call[0]} number {call[1]}, "
-                f"rank {rank} at {theirs[0]} number {theirs[1]}; every rank must make the same calls in order"
+                f"rank {rank} at {sent[0]} number {sent[1]}; every rank must make the same calls in order"
             )
         return stuff
 
@@ -102,7 +104,7 @@ def _read_frame(link: socket.socket) -> bytes:
 
 def open_local_star(name: str, rank: int, size: int) -> Star:
     """A star between `size` workers of this user on this machine that agree on `name`."""
-    # Two tasks on one host may well use the same port numbers.
+    # Two tasks on one host may use the same port numbers, so the name has the allocation as well.
     said = f"{os.environ.get('DET_ALLOCATION_ID', '')} {name}"
     path = str(_private_folder() / f"star-{hashlib.sha256(said.encode()).hexdigest()[:16]}")
     if rank != 0:
@@ -131,7 +133,8 @@ def open_star(host: str, port: int, rank: int, size: int) -> Star:
 
 
 def _listen(host: str, port: int, family: int, size: int) -> socket.socket:
-    """At the address that the others call, or at all of this machine's where that address is translated on the way."""
+    """Listens at the address that the others call. When this machine does not have that address, because it is
+    translated on the way (NAT), listens at all addresses of this machine."""
     try:
         return socket.create_server((host, port), family=family, backlog=size)
     except OSError as problem:
@@ -152,7 +155,7 @@ def _admit(listener: socket.socket, size: int, secret: bytes) -> dict[int, socke
             raise RuntimeError(f"ranks {missing} did not join within {JOIN_S:.0f} s") from None
         try:
             rank = welcome(link, secret, PURPOSE, range(1, size))
-        except (OSError, Stranger) as problem:
+        except (OSError, HandshakeFailed) as problem:
             logger.warning("turned away a connection that is no worker of this trial: %s", problem)
             link.close()
             continue
@@ -163,7 +166,7 @@ def _admit(listener: socket.socket, size: int, secret: bytes) -> dict[int, socke
 
 
 def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
-    """The others' half: keep calling until the centre answers."""
+    """Connects to rank 0; tries again until it answers, for at most JOIN_S."""
     deadline = time.monotonic() + JOIN_S
     pause_s = 0.002
     while True:
@@ -173,9 +176,9 @@ def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
             link.connect(address)
             introduce(link, secret, PURPOSE, rank)
             return link
-        except Stranger as problem:
+        except HandshakeFailed as problem:
             link.close()
-            raise RuntimeError(f"at the chief's address {address} somebody else answers: {problem}") from problem
+            raise RuntimeError(f"another process answers at the chief's address {address}: {problem}") from problem
         except OSError as problem:
             link.close()
             if time.monotonic() > deadline:
@@ -185,7 +188,7 @@ def _join(family: int, address: Any, rank: int, secret: bytes) -> socket.socket:
 
 
 def _private_folder() -> pathlib.Path:
-    """Where sockets are: below TMPDIR, or below /tmp where that makes addresses longer than the system takes."""
+    """The folder of sockets, below TMPDIR, or below /tmp when the path of TMPDIR is too long for an address."""
     name = f"determined-{os.getuid()}"
     folder = pathlib.Path(tempfile.gettempdir()) / name
     if len(os.fsencode(folder)) > FOLDER_BYTES_MAX:

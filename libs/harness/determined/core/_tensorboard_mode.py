@@ -1,4 +1,4 @@
-"""Who decides which files TensorBoard gets."""
+"""Whether files for TensorBoard are written and uploaded automatically."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import enum
 
 
 class TensorboardMode(enum.Enum):
-    """AUTO: reported metrics are written and files uploaded by themselves; MANUAL: only what is asked for."""
+    """AUTO: reported metrics are written, and files uploaded, automatically. MANUAL: only by
+    `upload_tensorboard_files`."""
 
     AUTO = "AUTO"
     MANUAL = "MANUAL"

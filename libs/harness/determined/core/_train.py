@@ -1,4 +1,4 @@
-"""Reporting what happens in training: metrics, progress, status, an early end."""
+"""Reports of training: metrics, progress, status, an early end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from determined.tensorboard._manager import Mangler
 logger = logging.getLogger("determined.core")
 
 RANKING = ("async_halving", "adaptive_asha")
-"""Search methods that compare trials at each validation, and cannot without the metric."""
+"""Search methods that compare trials at each validation, and so need the metric in each."""
 
 
 MISCONFIGURED = "EXITED_REASON_MISCONFIGURED"
@@ -37,7 +37,8 @@ class EarlyExitReason(enum.Enum):
 
 
 class TrainContext:
-    """Reports leave in the background; a call returns at once."""
+    """Reports of a trial. Metrics, progress and status are sent in the background, and their methods return at once;
+    other methods wait for the master. Raises ReportsRefused when an earlier metric report was refused."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class TrainContext:
         tbd_writer: BatchMetricWriter | None,
         searcher: Mapping[str, Any] | None = None,
     ) -> None:
-        """`searcher`: that section of the configuration, which says what a validation must report."""
+        """`searcher`: the section of the configuration, which names the metrics that a validation has to report."""
         self._session = session
         self._trial_id = trial_id
         self._exp_id = exp_id
@@ -65,7 +66,7 @@ class TrainContext:
 
     def set_status(self, status: str) -> None:
         """A short text for people to see, such as "validating"."""
-        self._metrics.tell(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
+        self._metrics.report_latest(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
 
     def set_metadata(self, metadata: dict[str, Any]) -> dict[str, Any] | None:
         """Replace the metadata of the run; returns what the master has now."""
@@ -85,12 +86,12 @@ class TrainContext:
         self._report("training", steps_completed, metrics, batch_metrics)
 
     def report_validation_metrics(self, steps_completed: int, metrics: dict[str, Any]) -> None:
-        """Metrics of the group `validation`; the search looks for its metric among them.
+        """Metrics of the group `validation`, which include the metric of the search.
 
-        Where the search compares trials as they train, it may stop this one here: `preempt.should_preempt()` says so
-        from the next call on.
+        A search that compares trials as they train may stop this trial: then the next `preempt.should_preempt()` is
+        True.
 
-        Raises InvalidExperimentException, naming it, where the search compares trials by a metric that is missing.
+        Raises InvalidExperimentException when the search compares trials by a metric that is missing.
         """
         for name, value in metrics.items():
             if value is None:
@@ -104,10 +105,8 @@ class TrainContext:
         self._report("validation", steps_completed, self._with_searchers_numbers(kept), decides=decides)
 
     def _with_searchers_numbers(self, metrics: dict[str, Any]) -> dict[str, Any]:
-        """The metrics that the search reads as plain numbers: a tensor of shape [1] is its element, an array its mean.
-
-        Raises InvalidExperimentException where one of them is not made of numbers.
-        """
+        """`metrics`, with those that the search reads as plain numbers: the element of a tensor of shape [1], the mean
+        of an array. Raises InvalidExperimentException when one of them is not a number."""
         numbers = dict(metrics)
         for field in ("metric", "time_metric"):
             name = self._searcher.get(field)
@@ -137,7 +136,7 @@ class TrainContext:
                 logger.warning("no trial can be called the best: %s", missing)
 
     def report_metrics(self, group: str, steps_completed: int, metrics: dict[str, Any]) -> None:
-        """Metrics of a group of your own."""
+        """Metrics of a group with a name of your choice."""
         if not group or "." in group:
             raise ValueError(f"metric group: expected a name without a dot, found {group!r}")
         self._report(group, steps_completed, metrics)
@@ -187,23 +186,23 @@ class TrainContext:
             logger.warning("the early exit was reported already: %s", problem)
 
     def _report_misconfigured(self) -> None:
-        """Say that this trial fails, and would again. An error is on its way: nothing may stand in for it."""
+        """Report that this trial fails, and would fail again. Raises nothing: the exception that is being handled must
+        not be replaced."""
         try:
             self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": MISCONFIGURED}, retry=ONCE)
         except (api.errors.BadRequestException, api.errors.BadResponseException) as problem:
-            logger.warning("nobody heard that starting this trial again is of no use: %s", problem)
+            logger.warning("the cluster was not informed that this trial would fail again: %s", problem)
 
     def report_progress(self, progress: float) -> None:
         """The fraction of training that is done."""
         if not (math.isfinite(progress) and 0.0 <= progress <= 1.0):
             raise ValueError(f"progress: expected a fraction from 0 to 1, found {progress}")
-        self._metrics.tell(f"/api/v1/trials/{self._trial_id}/progress", {"progress": float(progress), "is_raw": True})
+        body = {"progress": float(progress), "is_raw": True}
+        self._metrics.report_latest(f"/api/v1/trials/{self._trial_id}/progress", body)
 
     def get_experiment_best_validation(self) -> float | None:
-        """The best searcher metric that the experiment has seen, None before the first.
-
-        What this trial reported before the call is counted.
-        """
+        """The best searcher metric of the experiment so far; None before the first. Reports of this trial before the
+        call are included."""
         self._metrics.flush()
         path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
         try:

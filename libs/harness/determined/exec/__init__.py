@@ -1,1 +1,1 @@
-"""Programs that a task's process starts with."""
+"""The programs with which a task's process starts."""

@@ -1,4 +1,4 @@
-"""What an `entrypoint` means: a command to become, or a trial class to train right here."""
+"""Interprets an `entrypoint`: a command that replaces this process, or a trial class to train in this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Words in which a shell would find nothing to do: the shell is spared.
+# Commands in which a shell would have nothing to expand: they are run without one.
 PLAIN_PYTHON = re.compile(r"^python3?( [\w./:=,@%+-]+)+$", re.ASCII)
 PLAIN_WORDS = re.compile(r"^[\w./:=,@%+-]+( +[\w./:=,@%+-]+)*$", re.ASCII)
 PYTHON = re.compile(r"^python(3(\.\d+)?)?$", re.ASCII)
@@ -16,22 +16,22 @@ TRIAL_CLASS = re.compile(r"^[\w.]+:[\w.]+$", re.ASCII)
 
 
 class Command(NamedTuple):
-    """Another program takes over this process."""
+    """A program that replaces this process."""
 
     argv: tuple[str, ...]
 
 
 class TrialClass(NamedTuple):
-    """The training loop runs in this process, which spares it a second start."""
+    """A trial class. Its training loop runs in this process, which saves starting another one."""
 
     spec: str
 
 
 def interpret(entrypoint: object, slots: int, python: str, launcher: str = "torch_distributed") -> Command | TrialClass:
-    """A list is an argv; module:Class names a trial class; any other text is for the shell. `launcher` starts the
-    workers of a trial class that has several slots.
+    """A list is an argv; `module:Class` names a trial class; any other text is a command line for the shell. `launcher`
+    starts the workers of a trial class with several slots.
 
-    Raises ValueError for what is none of these.
+    Raises ValueError for any other value.
     """
     match entrypoint:
         case [str(), *rest] if all(isinstance(word, str) for word in rest):
@@ -58,13 +58,13 @@ def _trial(spec: str, slots: int, python: str, launcher: str) -> Command | Trial
 
 
 def from_command_line(words: Sequence[str], config_entrypoint: object) -> object:
-    """The command line's own words after `--`, else what the configuration says."""
+    """The words of the command line after `--`, or the entrypoint of the configuration when there are none."""
     rest = list(words[1:] if words[:1] == ["--"] else words)
     return rest or config_entrypoint
 
 
 def missing(argv: Sequence[str]) -> str | None:
-    """What `argv` would run that is not there, in words; None where it is, as far as one can see."""
+    """Why `argv` cannot run: its program or script is missing. None when nothing is known to be missing."""
     if argv[:2] == ("sh", "-c"):
         return _missing_from_shell(argv[2])
     if shutil.which(argv[0]) is None:
@@ -76,7 +76,8 @@ def missing(argv: Sequence[str]) -> str | None:
 
 
 def _missing_from_shell(line: str) -> str | None:
-    """Of a line that only names a program and its words; what else a shell makes of its lines, it knows best."""
+    """As `missing`, for a line that is only a program with its arguments; None for other lines, which only a shell can
+    interpret."""
     if not PLAIN_WORDS.match(line) or "=" in line.split()[0]:
         return None
     import subprocess

@@ -1,4 +1,4 @@
-"""Telling the cluster that a trial fails, and would fail whenever it was started again, so that it is not."""
+"""Reports to the cluster that a trial fails and would fail again, so that it is not started again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from determined.common.api.errors import BadRequestException, BadResponseExcepti
 MISCONFIGURED = "EXITED_REASON_MISCONFIGURED"
 
 
-def tell(info: ClusterInfo) -> None:
-    """Once or more often, by one rank or by all. The reason itself belongs in the log."""
+def report(info: ClusterInfo) -> None:
+    """Send the report; every rank may send it, also several times. The reason itself belongs into the log. Raises
+    nothing: when the report cannot be sent, a warning is printed."""
     if info.task_type != "TRIAL":
         return
     session = Session(
@@ -23,6 +24,10 @@ def tell(info: ClusterInfo) -> None:
         path = f"/api/v1/trials/{info.trial.trial_id}/early_exit"
         session.post(path, {"reason": MISCONFIGURED}, retry=ONCE)
     except (BadRequestException, BadResponseException) as problem:
-        print(f"WARNING: nobody heard that starting this again is of no use: {problem}", file=sys.stderr, flush=True)
+        print(
+            f"WARNING: the cluster was not informed that this trial would fail again: {problem}",
+            file=sys.stderr,
+            flush=True,
+        )
     finally:
         session.close()

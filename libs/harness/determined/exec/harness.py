@@ -33,8 +33,8 @@ class NoSuchTrial(Exception):
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """The exit code: 0 for trained, preempted or ended early, 1 for an error, which is in the log, and for a rank of
-    several that ends the trial early."""
+    """Trains the class; returns the exit code. 0: trained, preempted, or ended early. 1: an error, which is in the log,
+    or one rank of several has ended the trial early."""
     parser = argparse.ArgumentParser(prog="determined.exec.harness")
     named = parser.add_mutually_exclusive_group(required=True)
     named.add_argument("--trial", metavar="module:Class")
@@ -53,11 +53,11 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         _train(load_trial_class(spec), info)
     except NoSuchTrial as problem:
-        _hopeless.tell(info)
+        _hopeless.report(info)
         logger.error("%s", problem)
         return 1
     except errors.InvalidExperimentException:
-        _hopeless.tell(info)
+        _hopeless.report(info)
         logger.exception("the trial and its configuration do not fit")
         return 1
     except InvalidHP:  # on one of several ranks, of which the launcher ends the others
@@ -70,8 +70,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def printable(config: dict[str, Any]) -> dict[str, Any]:
-    """Without secrets (everybody may read a trial's log, and environment variables are for its owner), and without the
-    log policies: a line that spelt their patterns out would match them."""
+    """The configuration for the trial's log, without secrets and environment variables, since users without access to
+    those may read the log, and without log policies: a line with their patterns would match them."""
     shown = {name: value for name, value in util.masked(config).items() if name != "log_policies"}
     environment = shown.get("environment")
     if isinstance(environment, dict):

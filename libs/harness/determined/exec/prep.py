@@ -1,4 +1,4 @@
-"""The start of a task: fetch the model definition, meet the other containers, run the hook, become the program.
+"""The start of a task: fetches the model definition, waits for the other containers, runs the hook, runs the program.
 
 python -m determined.exec.prep -- python3 train.py --lr 0.1
 python -m determined.exec.prep                 (the configuration's entrypoint)
@@ -29,11 +29,11 @@ logger = logging.getLogger("determined.exec.prep")
 RENDEZVOUS_S = 600.0
 HOOK = "startup-hook.sh"
 CONFIGURED_HOOK = "environment.startup_hook"
-"""Of the configuration: the experiment's own, or what `task_container_defaults` says."""
+"""The hook of the configuration: of the experiment, or of `task_container_defaults`."""
 
 
 class CannotStart(Exception):
-    """The task cannot begin; the message says why, `code` is the exit code. `hopeless`: nor could it another time."""
+    """The task cannot start; the message says why, and `code` is the exit code. `hopeless`: it never could."""
 
     def __init__(self, message: str, code: int = 1, *, hopeless: bool = False) -> None:
         super().__init__(message)
@@ -41,14 +41,14 @@ class CannotStart(Exception):
 
 
 def main(words: Sequence[str], warm: bool = False) -> NoReturn:
-    """`warm`: this process was forked from one that has imported a good deal already."""
+    """`warm`: this process was forked from a warm parent, which has imported large packages already."""
     python_settings = _python_settings()
     inherited = len(sys.modules) if warm else 0
     try:
         job, hooks = prepare(words)
     except CannotStart as reason:
         _give_up(reason)
-    # A hook may have changed what only the start of an interpreter takes note of, or packages that are imported.
+    # A hook may change variables that an interpreter reads at its start only, or packages that are imported already.
     hooked = _python_settings() != python_settings or (warm and hooks)
     may_inline = not hooked and not (warm and _inline.hides_a_module(os.getcwd()))
     if may_inline:
@@ -62,14 +62,14 @@ def _give_up(reason: CannotStart) -> NoReturn:
     if info is not None:
         from determined.exec import _hopeless
 
-        _hopeless.tell(info)
+        _hopeless.report(info)
     print(f"ERROR: {reason}", file=sys.stderr, flush=True)
     sys.exit(reason.code)
 
 
 def _note_imports(inherited: int) -> None:
-    """For the agent, which may import the same beforehand for the next tasks of this kind: names of modules, a line
-    each, the first `inherited` left out."""
+    """Writes the names of the imported modules for the agent, without the first `inherited`. A warm parent for further
+    tasks imports some of them."""
     names = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - inherited))
     with contextlib.suppress(OSError):
         (_run_dir() / "imported").write_text("\n".join(names))
@@ -80,8 +80,8 @@ def _python_settings() -> dict[str, str]:
 
 
 def prepare(words: Sequence[str]) -> tuple[_entrypoint.Command | _entrypoint.TrialClass, bool]:
-    """Everything up to user code: the job, and whether hooks have run. Afterwards the working directory holds the
-    model definition."""
+    """Prepares the task. Returns the job, and whether hooks have run. Afterwards the working directory has the model
+    definition. Raises CannotStart."""
     info = _info.read_cluster_info(os.environ)
     if info is None:
         raise CannotStart("this is the start of a cluster task, and DET_MASTER and DET_SESSION_TOKEN are not set")
@@ -105,7 +105,7 @@ def prepare(words: Sequence[str]) -> tuple[_entrypoint.Command | _entrypoint.Tri
 
 
 def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = True) -> NoReturn:
-    """Become the program: by exec, or where that changes nothing for it, in this very process."""
+    """Runs the program: by exec, or in this process when that makes no difference for the program."""
     sys.stdout.flush()
     sys.stderr.flush()
     if isinstance(job, _entrypoint.TrialClass) and may_inline:
@@ -147,7 +147,7 @@ def _config_of(info: _info.ClusterInfo) -> Mapping[str, Any]:
 
 
 def _launcher() -> str:
-    """What starts the workers of a trial class: Horovod where it can, as it always did."""
+    """The launcher for the workers of a trial class: Horovod if it is installed for torch, as in Determined."""
     from determined.launch import _horovod_plan
 
     return "horovod" if _horovod_plan.is_here_for_torch() else "torch_distributed"
@@ -161,16 +161,16 @@ def _fetch_context(session: Session, task_id: str, workdir: pathlib.Path) -> Non
     try:
         unpack(archive, workdir)
     except (UnsafeArchive, OSError, EOFError) as problem:
-        hopeless = isinstance(problem, UnsafeArchive)  # a disk that is full may have room another time
+        hopeless = isinstance(problem, UnsafeArchive)  # a full disk may have room at the next try
         raise CannotStart(f"the context directory cannot be unpacked: {problem}", hopeless=hopeless) from problem
-    # A checkpoint carries the model definition as it was submitted, whatever the program does to its files.
+    # Checkpoints contain the model definition as it was submitted, even if the program changes its files.
     kept = _run_dir() / constants.CONTEXT_ARCHIVE
     if kept.parent.is_dir():
         kept.write_bytes(archive)
 
 
 def _refuse_to_be_hidden(workdir: pathlib.Path) -> None:
-    """Raises CannotStart: Python looks in the working directory first, and would find another `determined` there."""
+    """Raises CannotStart when the working directory has a module `determined`, which Python would import instead."""
     for name in ("determined", "determined.py"):
         if (workdir / name).exists():
             raise CannotStart(
@@ -181,7 +181,7 @@ def _refuse_to_be_hidden(workdir: pathlib.Path) -> None:
 
 
 def _meet(session: Session, info: _info.ClusterInfo) -> int:
-    """Wait for the other containers of the allocation, if there are any; returns all slots of the task."""
+    """Waits for the other containers of the allocation, if there are any; returns the number of all slots."""
     asked = _slots_asked(info)
     if asked <= max(1, len(info.slot_ids)):
         return len(info.slot_ids)
@@ -199,12 +199,12 @@ def _slots_asked(info: _info.ClusterInfo) -> int:
         return 1
     resources: Mapping[str, Any] = info.trial._config.get("resources") or {}
     asked = resources.get("slots_per_trial") or 1
-    # A range: only the rendezvous knows how many there are this time.
+    # For a range, only the rendezvous has the number of slots of this run.
     return int(asked["max"] if isinstance(asked, Mapping) else asked)
 
 
 def _write_info_files(info: _info.ClusterInfo) -> None:
-    """Programs may start others with a cleared environment; these files then say where they are."""
+    """Writes the facts about the task to files, for programs that are started with a cleared environment."""
     folder = _run_dir() / "info"
     if not _run_dir().is_dir():
         return
@@ -222,7 +222,7 @@ def _write_info_files(info: _info.ClusterInfo) -> None:
 
 
 def _run_hooks(config: Mapping[str, Any], workdir: pathlib.Path) -> bool:
-    """The hook of the configuration, and then that of the context directory. Whether there was any."""
+    """Runs the hook of the configuration, then that of the context directory. Returns whether there was any."""
     configured, own = (config.get("environment") or {}).get("startup_hook"), workdir / HOOK
     if configured:
         with os.fdopen(os.memfd_create("hook"), "wb") as file:
@@ -235,13 +235,13 @@ def _run_hooks(config: Mapping[str, Any], workdir: pathlib.Path) -> bool:
 
 
 def _run_hook(hook: str, name: str, inherited: tuple[int, ...] = ()) -> None:
-    """Source the hook in a shell; what it exports is there for the program. `name` is for errors; the shell inherits
-    the descriptors `inherited`."""
+    """Sources the hook in a shell; variables that it exports are set for the program. `name` is for errors; the shell
+    inherits the descriptors `inherited`."""
     import subprocess
 
-    # Not a pipe: what the hook leaves running would hold it open.
+    # Not a pipe: a process that the hook leaves running would hold it open, and reading it would not end.
     with os.fdopen(os.memfd_create("environment"), "r+b") as exported:
-        # Not `set -e`: the hook is the user's own script; only how it ends decides.
+        # Not `set -e`: users expect a command in the middle to be allowed to fail; only the hook's exit code counts.
         script = f'. "$0"; code=$?; env -0 >&{exported.fileno()}; exit $code'
         try:
             code = subprocess.call(["bash", "-c", script, hook], pass_fds=[exported.fileno(), *inherited])

@@ -1,16 +1,16 @@
-"""A warm parent: imports once what tasks need, and forks each task from itself, so that one begins in milliseconds.
+"""A warm parent: imports once what tasks need, and forks tasks from itself, so that a task starts in milliseconds.
 
     python -m determined.exec.warm CONTROL_FD SHIM IDLE_S MODULE… ROOM
 
 The agent starts it with the environment that its tasks have in common, and sends orders over the socket CONTROL_FD: the
-task's folder, with two descriptors, the lock of that folder and a file that holds what to run. Only the forked
-process reads that file, so that what one task may know never passes through the memory of the next one's parent.
+task's folder, with two descriptors: the lock of that folder, and a file with what to run. Only the forked process reads
+that file, so that the secrets of one task are never in the memory of the parent, from which the next task is forked.
 
-A fork becomes the task's shim, that forks again, and the second one is the task: it settles as any new process does and
-goes through `determined.exec.prep`. Neither needs the parent any more, which ends when the agent does, when it was idle
-for IDLE_S, and when what it imported has changed on disk. It never forks unless a fork is as good as a fresh start:
-no other thread, no open file but its own, no GPU driver. ROOM only makes its command line long enough to be
-overwritten with that of a shim or a task.
+A fork becomes the task's shim. The shim forks again, and the second fork is the task, which goes on in
+`determined.exec.prep` as a fresh process does. Neither needs the parent any more. The parent ends when the agent ends,
+when it was idle for IDLE_S, and when a folder that it has imported from has changed. It forks only if a fork is
+equivalent to a fresh start: no other thread, no open files but its own, no GPU driver. ROOM makes its command line long
+enough to be overwritten with that of a shim or a task.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from determined.exec._leave import Inheritance
 GPUS = "CUDA_VISIBLE_DEVICES"
 ORDER_BYTES_MAX = 64 * 1024
 ROOM_BYTES = 2048
-"""How much of a command line and of an environment must fit over its own."""
+"""The least space that the parent's command line and environment must have for those of a task."""
 
 IDENTITY = ("DET_RESOURCES_ID", "DET_CLUSTER_ID", "DET_AGENT_ID", "DET_ALLOCATION_ID", "DET_TASK_ID")
-"""By these the processes of a task are found; the rest of its environment is shown as far as there is room."""
+"""Variables by which the processes of a task are found. They are shown first; others as far as there is room."""
 
 
 class Begun(BaseException):
-    """Raised in a freshly forked task, to leave everything of its parent's behind."""
+    """Raised in a freshly forked task, to leave all frames of the parent on the stack except that of `main`."""
 
 
 def main(words: Sequence[str]) -> int:
     control_fd, shim_file, idle_s, *modules = words[:-1]
     if not sys.flags.safe_path:
-        sys.path.pop(0)  # the parent's working directory is nobody's
+        sys.path.pop(0)  # the parent's working directory, from which no task imports
     control = socket.socket(fileno=int(control_fd))
     control.set_inheritable(False)
     shim = _load(shim_file)
     environment = dict(os.environ)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody here waits for the forks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the forks: the parent does not wait for them
     _import(modules)
     gc.collect()
-    gc.freeze()  # what is here stays: a collection in a fork must not touch, and so copy, all of it
+    gc.freeze()  # a garbage collection in a fork would write to these objects, and so copy their memory pages
     why_not = _unfit(control, environment)
     control.send(f"unfit: {why_not}".encode() if why_not else b"ready")
     if why_not:
@@ -74,7 +74,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _load(file: str) -> Any:
-    """The agent's shim: in its process, whose python need not be the tasks', it is a program of its own."""
+    """The agent's shim, loaded from its file: the agent's packages need not be importable by the tasks' interpreter."""
     spec = importlib.util.spec_from_file_location("_resolute_shim", file)
     assert spec is not None, file
     assert spec.loader is not None, file
@@ -84,7 +84,7 @@ def _load(file: str) -> Any:
 
 
 def _import(modules: Iterable[str]) -> None:
-    """What is not installed here cannot be what tasks use."""
+    """Imports the modules. One that is not installed is skipped: tasks cannot use it either."""
     for name in modules:
         try:
             importlib.import_module(name)
@@ -117,7 +117,8 @@ def _unfit(control: socket.socket, environment: Mapping[str, str]) -> str:
 
 
 def _runs_at_every_start() -> str | None:
-    """The user's own code that an interpreter runs when it starts; what came with Python itself knows of no task."""
+    """The file of user code that every interpreter runs at its start, such as a `sitecustomize`; None without one.
+    Files that came with Python itself do not depend on the task, and do not count."""
     for name in ("sitecustomize", "usercustomize"):
         file = getattr(sys.modules.get(name), "__file__", None)
         if file is not None and os.path.dirname(file) != os.path.dirname(os.__file__):
@@ -145,7 +146,7 @@ def _is_open(fd: int) -> bool:
 
 
 def _serve(control: socket.socket, shim: Any, idle_s: float) -> None:
-    """Until it is of no more use; leaves by Begun in every task."""
+    """Forks tasks until the parent should end. In every forked task this raises Begun."""
     folders = _imported_from()
     as_imported = [_changed_at(folder) for folder in folders]
     while select.select([control], [], [], idle_s)[0]:
@@ -153,7 +154,7 @@ def _serve(control: socket.socket, shim: Any, idle_s: float) -> None:
         if not order:
             return  # the agent is gone
         if [_changed_at(folder) for folder in folders] != as_imported or _threads():
-            return  # the agent sees that the lock is nobody's, and starts the task afresh
+            return  # the agent sees that no process holds the lock, and starts the task afresh
         if os.fork() == 0:
             control.close()
             _supervise(shim, json.loads(order), *files)
@@ -162,7 +163,7 @@ def _serve(control: socket.socket, shim: Any, idle_s: float) -> None:
 
 
 def _imported_from() -> list[str]:
-    """The folders that modules came from: when one of them changes, a fresh start would import something else."""
+    """The folders of the imported modules. When one changes, a fresh interpreter might import something else."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     return sorted({*sys.path, *(os.path.dirname(file) for file in files if file)})
 
@@ -178,7 +179,8 @@ def _changed_at(folder: str) -> int:
 
 
 def _supervise(shim: Any, order: Mapping[str, Any], lock_fd: int, what_fd: int) -> NoReturn:
-    """The first fork: what `shim.py` is when it is started afresh. The second one, the task, leaves by Begun."""
+    """The first fork: runs the shim, as `shim.py` does when it is started afresh. The second fork, the task, raises
+    Begun."""
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -200,15 +202,15 @@ def _supervise(shim: Any, order: Mapping[str, Any], lock_fd: int, what_fd: int) 
         shim.Shim(order["folder"], order["grace_s"], become).run()
     except Begun:
         raise
-    except BaseException:  # noqa: BLE001  the agent reads it in the task's folder; the parent's code is not to go on here
+    except BaseException:  # noqa: BLE001  the agent reads the traceback; the code of the parent must not go on in this process
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
 
 def _take_on(environment: Mapping[str, str]) -> None:
-    """The task's own environment, and what Python (the locale it has chosen) and imports have added to it: here they
-    did so in the parent."""
+    """Sets the task's environment. Variables that Python (for its locale) and imports have set in the parent are kept,
+    as they would be set in a fresh process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DET_") and name != GPUS}
     os.environ.clear()
     os.environ.update({**kept, **environment})
@@ -222,7 +224,7 @@ def _redirect(file: str) -> None:
 
 
 def _settle() -> None:
-    """The rest of what a new interpreter finds: no files but its three, and Python's own handlers of signals."""
+    """Closes all files but the first three, and restores Python's signal handlers, as in a new interpreter."""
     for fd in _open_files() - {0, 1, 2}:
         with contextlib.suppress(OSError):
             os.close(fd)
@@ -231,28 +233,29 @@ def _settle() -> None:
 
 
 def _live() -> NoReturn:
-    """In the task, which has nothing of its parent's above it on the stack but `main`."""
+    """Runs the task, with only the frame of `main` left of the parent's stack."""
     if not sys.flags.safe_path:
         sys.path.insert(0, os.getcwd())
     sys.argv = [str(prep.__file__)]
     sys.modules["__main__"] = prep
-    _begin_here()
-    _draw_anew()
+    _refresh_process_facts()
+    _reseed()
     Inheritance().leave_after(lambda: prep.main([], warm=True))
 
 
-def _begin_here() -> None:
-    """What libraries noted of the process when they were imported."""
+def _refresh_process_facts() -> None:
+    """Updates facts about the process that libraries stored when they were imported."""
     threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
     processes: ModuleType | None = sys.modules.get("multiprocessing.process")
     if processes is not None:
         processes.ORIGINAL_DIR = os.getcwd()  # type: ignore[attr-defined]  # where spawned processes look for the script
 
 
-def _draw_anew() -> None:
-    """Chance and secrets that libraries drew when they were imported must not be the same in every task.
+def _reseed() -> None:
+    """Seeds random generators, and replaces secrets, that libraries made when they were imported: they must not be the
+    same in every task.
 
-    The random module sees to itself; of torch's generators only the CPU's begins anywhere.
+    The module `random` reseeds itself after a fork; of torch's generators only the CPU's exists before a GPU is used.
     """
     numpy_random: ModuleType | None = sys.modules.get("numpy.random")
     if numpy_random is not None:
@@ -269,9 +272,10 @@ def _draw_anew() -> None:
 
 
 def _show_as(command: Sequence[str]) -> None:
-    """For `ps`, and for whoever looks for a task's processes: its command line and its environment.
+    """Overwrites the process's command line and environment as the kernel shows them, for `ps` and for programs that
+    look for a task's processes.
 
-    The environment has been set anew before: nothing refers to the strings that are overwritten here.
+    The environment was set anew before, so no pointer refers to the strings that are overwritten.
     """
     arguments, variables = _rooms()
     _write(arguments, (os.fsencode(word) for word in command))
@@ -289,7 +293,7 @@ def _rooms() -> tuple[range, range]:
 
 
 def _write(room: range, strings: Iterable[bytes]) -> None:
-    """As many as fit, whole, and nothing behind them."""
+    """Writes as many of the strings as fit, and fills the rest with zeros."""
     text = b""
     for string in strings:
         if len(text) + len(string) < len(room):

@@ -1,4 +1,4 @@
-"""What stands on a launcher's command line: words for the framework before `--`, and a trial class or a script."""
+"""Parses a launcher's command line: flags of the framework before `--`, then a trial class or a script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 
 
 class Job(NamedTuple):
-    """What every worker runs. `overrides` are the framework's own words; `flags` the launcher's."""
+    """What every worker runs. `overrides`: flags of the framework; `flags`: flags of the launcher."""
 
     overrides: tuple[str, ...]
     trial: str | None
@@ -24,7 +24,7 @@ class Job(NamedTuple):
 
 
 def parse(name: str, words: Sequence[str], flags: Sequence[str] = ()) -> Job:
-    """`flags`: those that only this launcher has. Ends the process, having said why, where nothing would run."""
+    """`flags`: those that only this launcher has. Prints the problem and raises SystemExit for a line that is wrong."""
     overrides, words = split(list(words))
     usage = f"%(prog)s [[{name.upper()}_OVERRIDES...] --] {''.join(f'[{flag}] ' for flag in flags)}"
     parser = argparse.ArgumentParser(prog=name, usage=usage + "(--trial TRIAL)|(SCRIPT...)")
@@ -42,7 +42,7 @@ def parse(name: str, words: Sequence[str], flags: Sequence[str] = ()) -> Job:
 
 
 def split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Before and after the first `--`. A script that comes before any `--` keeps that one for itself."""
+    """The words before and after the first `--`. A `--` after the script belongs to the script."""
     if "--" not in words or (words[0] != "--" and not words[0].startswith("-")) or words[0].startswith("--trial"):
         return [], words
     at = words.index("--")

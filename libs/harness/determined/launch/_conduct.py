@@ -1,7 +1,7 @@
-"""Keeps a gang together from the start of its workers to their end: all of them end well, or all are ended at once.
+"""Runs the workers of a gang from their start to their end: all of them end well, or all are ended at once.
 
-Every launcher tells the chief's how its ranks end. The chief decides what has happened and tells all others, so that
-each ends with the same code and the same last line. A launcher that the chief is lost to decides for itself.
+Every launcher reports to the chief's launcher how its ranks end. The chief decides on a verdict and sends it to all
+others, so that each ends with the same code and the same last line. A launcher that loses the chief decides for itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from determined.launch._workers import Worker, Workers
 
 ASKED_TO_END = 128 + signal.SIGTERM
 STOP_S = 20.0
-"""How long ranks may take to end that were asked to from outside; the agent's own patience is shorter."""
+"""How long ranks may take to end after the cluster has stopped the task. The agent kills the task before that."""
 
 
 class Case:
-    """What the chief knows of how its gang is doing."""
+    """The reports that the chief has of its gang, and the verdict that follows from them. Times are of `monotonic`."""
 
     def __init__(self, containers: int) -> None:
         self._containers = containers
@@ -43,11 +43,11 @@ class Case:
             self._first_heard_at = now
 
     def running(self, container: int, ranks: int) -> None:
-        """So many of its ranks have begun and have not ended."""
+        """`ranks`: how many ranks of the container have begun and not ended."""
         self._running[container] = ranks
 
     def done(self, container: int) -> None:
-        """All of its ranks have ended well."""
+        """All ranks of the container have ended well."""
         self._done.add(container)
 
     def lost(self, container: int, place: str, why: str, now: float) -> None:
@@ -58,9 +58,9 @@ class Case:
         self._stopped_by = self._stopped_by or place
 
     def verdict(self, now: float) -> Verdict | None:
-        """None while it is open."""
+        """The verdict; None while it is open."""
         if self._stopped_by and any(not one.is_echo for one in self._failures):
-            return verdict(self._failures)  # that is why the cluster stops the rest of them
+            return verdict(self._failures)  # the cluster stops the others because of that failure
         if self._stopped_by:
             return Verdict(ASKED_TO_END, f"INFO: the workers end, as the launcher on {self._stopped_by} was asked to")
         if self._first_heard_at is not None:
@@ -81,7 +81,7 @@ class Chief:
         self._case = Case(len(gang.places))
         self._links = dict(gang.links)
         for container, link in self._links.items():
-            link.heard_at = time.monotonic()  # nobody has sent beats before
+            link.heard_at = time.monotonic()  # beats are sent only from now on
             for message in link.left_over():
                 self._note(container, message, time.monotonic())
 
@@ -173,7 +173,7 @@ class Member:
             if message["kind"] == "verdict":
                 self._verdict = Verdict(*message["verdict"])
 
-    def _tell(self, message: dict[str, Any], now: float) -> None:
+    def _send(self, message: dict[str, Any], now: float) -> None:
         try:
             self._link.send(message)
         except LinkClosed as problem:
@@ -184,23 +184,23 @@ class Member:
         self._verdict = self._verdict or verdict(self._failures)
 
     def beat(self, now: float) -> None:
-        self._tell({"kind": "beat"}, now)
+        self._send({"kind": "beat"}, now)
         if now - self._link.heard_at > SILENCE_S:
             self._lose(f"has not been heard of for {SILENCE_S:.0f} s: its host is gone, or the network between", now)
 
     def failed(self, failure: Failure, now: float) -> None:
         self._failures.append(failure)
-        self._tell({"kind": "failed", "failure": failure.as_message(now)}, now)
+        self._send({"kind": "failed", "failure": failure.as_message(now)}, now)
 
     def running(self, ranks: int, now: float) -> None:
-        self._tell({"kind": "running", "ranks": ranks}, now)
+        self._send({"kind": "running", "ranks": ranks}, now)
 
     def done(self) -> None:
-        self._tell({"kind": "done"}, time.monotonic())
+        self._send({"kind": "done"}, time.monotonic())
 
     def stopped(self) -> None:
-        self._tell({"kind": "stopped"}, time.monotonic())
-        if not any(not one.is_echo for one in self._failures):  # otherwise the chief knows why
+        self._send({"kind": "stopped"}, time.monotonic())
+        if not any(not one.is_echo for one in self._failures):  # otherwise the chief sends the verdict
             line = "INFO: the workers end, as this launcher was asked to"
             self._verdict = self._verdict or Verdict(ASKED_TO_END, line)
 
@@ -212,7 +212,7 @@ class Member:
 
 
 def conduct(gang: Gang, workers: Iterable[Worker]) -> Verdict:
-    """Start this container's workers and see the gang through; none of them is left afterwards."""
+    """Starts this container's workers, and returns the verdict when none of them is left."""
     crew = Workers(gang.here.name)
     role = Chief(gang) if gang.is_chief else Member(gang)
     with _signals() as asked:
@@ -240,7 +240,7 @@ def _watch(crew: Workers, role: Chief | Member, asked: int) -> Verdict:
         for failure in crew.failures[reported:]:
             role.failed(failure, now)
         reported = len(crew.failures)
-        if crew.running != running:  # after the failures: the case may be closed once no rank runs
+        if crew.running != running:  # after the failures: once no rank runs, the verdict may be decided
             running = crew.running
             role.running(running, now)
         if crew.over and not done and not reported:

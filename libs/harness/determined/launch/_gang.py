@@ -1,6 +1,7 @@
-"""The gang of a trial: the launchers of all its containers, one of which, the chief's, decides for all.
+"""The gang of a trial: the launchers of all its containers. The chief's launcher decides for all.
 
-They meet through the gateway, find out at which addresses they reach one another, and then keep a line of their own.
+The launchers exchange their addresses through the gateway, test which of them they can reach, and then keep connections
+to the chief.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from determined._handshake import Stranger, secret_of
+from determined._handshake import HandshakeFailed, secret_of
 from determined._info import ClusterInfo
 from determined.common.api import Session
 from determined.common.api._session import segment
@@ -25,15 +26,15 @@ from determined.launch._preflight import CannotTalk, Peer
 THREADS = "OMP_NUM_THREADS"
 JOIN_S = 60.0
 AGREE_S = 300.0
-"""How long to wait for the others' launchers to import what they need."""
+"""How long to wait for the other launchers, which import their frameworks meanwhile."""
 
 
 class Refused(Exception):
-    """The gang cannot run, and another try would fail too; the message says why, and what would help."""
+    """The gang cannot run, and another try would fail too. The message says why, and what would help."""
 
 
-class Unlucky(Exception):
-    """The gang cannot run this time."""
+class GangFailed(Exception):
+    """The gang cannot run this time. Another try may succeed."""
 
 
 class Place(NamedTuple):
@@ -49,7 +50,8 @@ class Place(NamedTuple):
 
 
 class Gang:
-    """`links` by container: to every other at the chief, to the chief elsewhere."""
+    """The gang as one launcher sees it. `me`: the number of its container; 0 is the chief. `links` by container: on the
+    chief to every other launcher, elsewhere to the chief."""
 
     def __init__(self, me: int, places: Sequence[Place], links: dict[int, Link], info: ClusterInfo) -> None:
         self.me, self.places, self.links, self.info = me, tuple(places), links, info
@@ -76,8 +78,8 @@ class Gang:
         return _layout.of_container([place.slots for place in self.places], self.me)
 
     def hold_port(self) -> int:
-        """A port of this container's address that is free, and stays so for the workers: a socket that is bound, and
-        never listens, keeps others from being given it, and does not stand in the way of a server that shares it."""
+        """Reserves a free port of this container's address for the workers: a socket that is bound but never listens.
+        The kernel gives the port to no other process, and a server with SO_REUSEADDR can still listen there."""
         held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind((self.here.address, 0))
@@ -86,7 +88,8 @@ class Gang:
         return port
 
     def agree(self, mine: dict[str, Any], refusal: str | None = None) -> dict[str, Any]:
-        """What the chief brought, once everybody came. Raises Refused on all when one of them refuses."""
+        """Waits for all launchers; returns the facts `mine` of the chief. Raises Refused on all launchers when one of
+        them gives a `refusal`, and GangFailed."""
         deadline = time.monotonic() + AGREE_S
         try:
             if not self.is_chief:
@@ -98,7 +101,9 @@ class Gang:
             for link in self.links.values():
                 link.send({"kind": "go", "facts": mine, "refusal": refusal})
         except LinkClosed as problem:
-            raise Unlucky(f"a launcher of this gang went away before the workers were started: {problem}") from problem
+            raise GangFailed(
+                f"a launcher of this gang went away before the workers were started: {problem}"
+            ) from problem
         return self._go(mine, refusal)
 
     def _go(self, facts: dict[str, Any], refusal: str | None) -> dict[str, Any]:
@@ -114,10 +119,10 @@ class Gang:
 
 
 def meet(info: ClusterInfo) -> Gang:
-    """Returns when every launcher is there and reaches the others. Raises Refused, Unlucky."""
+    """Returns when every launcher runs, and they reach each other. Raises Refused and GangFailed."""
     slots = info.container_slot_counts
     if len(slots) == 1:
-        # A trial that asked for no slots is one worker all the same.
+        # A trial without slots has one worker.
         return Gang(0, [Place(info.agent_id, max(1, slots[0]), "lo", "127.0.0.1")], {}, info)
     me, secret = info.container_rank, secret_of(info.session_token)
     listener = _preflight.Listener(me, len(slots), secret)
@@ -155,7 +160,8 @@ def _introduction(info: ClusterInfo, port: int) -> dict[str, Any]:
 
 
 def _gather(session: Session, info: ClusterInfo, mine: dict[str, Any]) -> list[dict[str, Any]]:
-    """What every launcher brought, by rank. Raises Refused where one of them cannot go on."""
+    """Exchanges `mine` through the gateway; returns the data of every launcher, by rank. Raises Refused when one of
+    them cannot go on."""
     body = {"requestUuid": secrets.token_hex(16), "numPeers": len(info.container_slot_counts), "data": mine}
     answer = session.post(f"/api/v1/allocations/{segment(info.allocation_id)}/all_gather", body)
     brought: list[dict[str, Any]] = sorted(answer["data"], key=lambda one: int(one["rank"]))
@@ -190,7 +196,7 @@ def _joined(listener: _preflight.Listener, size: int) -> dict[int, Link]:
             links[rank] = Link(connection)
         if time.monotonic() > deadline:
             missing = sorted(set(range(1, size)) - set(links))
-            raise Unlucky(f"the launchers of containers {missing} did not join within {JOIN_S:.0f} s")
+            raise GangFailed(f"the launchers of containers {missing} did not join within {JOIN_S:.0f} s")
     return dict(sorted(links.items()))
 
 
@@ -199,15 +205,17 @@ def _join(chief: Peer, address: str, me: int, secret: bytes) -> Link:
     while True:
         try:
             return Link(_preflight.call(chief, address, me, secret, _preflight.JOIN))
-        except (OSError, Stranger) as problem:
+        except (OSError, HandshakeFailed) as problem:
             if time.monotonic() > deadline:
-                raise Unlucky(f"the chief's launcher did not answer at {address}:{chief.port}: {problem}") from problem
+                raise GangFailed(
+                    f"the chief's launcher did not answer at {address}:{chief.port}: {problem}"
+                ) from problem
         time.sleep(0.05)
 
 
 def variables(gang: Gang, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What every framework's workers find: over which interface to talk, and with how many threads to work. What the
-    user has set stays."""
+    """Variables for the workers of every framework: the network interface, and the number of threads. Variables that
+    the user has set are not changed."""
     around = os.environ if environ is None else environ
     settings = {"GLOO_SOCKET_IFNAME": gang.here.interface}
     if gang.spans_hosts:
@@ -217,7 +225,8 @@ def variables(gang: Gang, environ: Mapping[str, str] | None = None) -> dict[str,
 
 
 def _threads(gang: Gang, around: Mapping[str, str]) -> dict[str, str]:
-    """The agent gave this container a number of threads, which its ranks share; what the user chose is for each."""
+    """The number of threads that the agent gave to the container is divided among its ranks. A number that the user
+    chose is for each rank."""
     environment = gang.info.trial._config.get("environment") or {}
     by_device = environment.get("environment_variables") or {}
     lists = by_device.values() if isinstance(by_device, Mapping) else [by_device]
@@ -230,7 +239,7 @@ _PORTS = {"comm_port_1": "INTER_TRAIN_PROCESS_COMM_PORT_1", "comm_port_2": "INTE
 
 
 def ports(gang: Gang) -> dict[str, int]:
-    """For the workers' own collectives: found free by the chief, where its rank 0 will listen."""
+    """Ports for the collectives of the workers, reserved by the chief, in whose container rank 0 will listen."""
     return {name: gang.hold_port() for name in _PORTS}
 
 

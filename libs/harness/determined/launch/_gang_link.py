@@ -16,8 +16,8 @@ from typing import Any
 
 BEAT_S = 1.0
 SILENCE_S = 15.0
-"""After so long without a message a launcher counts as gone, or its host, or the network. The time is long enough that
-a network which pauses for a moment, or a host that swaps, does not end a run."""
+"""After this time without a message a launcher counts as lost, with its host or the network. It is long enough that a
+short pause of the network, or a host that swaps, does not end a run."""
 SEND_S = 2.0
 MESSAGE_BYTES_MAX = 1 << 20
 
@@ -40,14 +40,15 @@ class Link:
         return self.connection.fileno()
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Raises HungUp."""
+        """Raises LinkClosed."""
         try:
             self.connection.sendall(json.dumps(message).encode() + b"\n")
         except OSError as problem:
             raise LinkClosed(str(problem)) from problem
 
     def receive(self) -> list[dict[str, Any]]:
-        """What has come, for a link that has something to read; perhaps no whole message yet. Raises HungUp."""
+        """The messages that have arrived, for a link with data to read; none while a message is incomplete. Raises
+        LinkClosed."""
         try:
             data = self.connection.recv(1 << 16)
         except OSError as problem:
@@ -61,7 +62,7 @@ class Link:
         return [json.loads(line) for line in lines]
 
     def wait_for(self, kind: str, deadline: float) -> dict[str, Any]:
-        """The next message of this kind; others before it are dropped. Raises HungUp, also at the deadline."""
+        """The next message of this kind; messages before it are dropped. Raises LinkClosed, also at the deadline."""
         while (left := deadline - time.monotonic()) > 0:
             if select.select([self.connection], [], [], left)[0]:
                 messages = self.receive()
@@ -69,10 +70,10 @@ class Link:
                     if message["kind"] == kind:
                         self._left_over = messages[at + 1 :]
                         return message
-        raise LinkClosed("it said nothing in time")
+        raise LinkClosed("no message came in time")
 
     def left_over(self) -> list[dict[str, Any]]:
-        """The messages that came together with the one that was waited for. A second call returns none of them."""
+        """The messages that came together with the one of `wait_for`. A second call returns none."""
         messages, self._left_over = self._left_over, []
         return messages
 

@@ -1,4 +1,4 @@
-"""The variables of Horovod's workers, as far as they can be computed without Horovod."""
+"""The variables of Horovod's workers that can be computed without importing Horovod."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from determined.launch._layout import Rank
 
 TIMEOUT_S = "300"
-"""Ranks import what they need at different speeds, and Horovod's own 30 s are short for that on a busy host. A rank
-that is gone is noticed by the launchers."""
+"""How long ranks wait for each other. They import packages at different speeds, and Horovod's default of 30 s is too
+short on a busy host. A rank that has ended is noticed by the launchers."""
 TUNED = frozenset({"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"})
-"""What Horovod does not tune where it is set."""
+"""Variables that keep Horovod from tuning a value automatically."""
 REMEDY = "use an image that has it, or start the workers with determined.launch.torch_distributed"
 
 
 def why_not_here() -> str | None:
-    """What keeps Horovod from being used by this interpreter; None where it can be."""
+    """Why this interpreter cannot use Horovod; None when it can."""
     if find_spec("horovod") is None:
         return f"Horovod is not installed for {sys.executable}: {REMEDY}"
     try:
@@ -45,7 +45,7 @@ def _has_library(folder: str) -> bool:
 
 
 def words_of(optimizations: Mapping[str, Any]) -> list[str]:
-    """The configuration's tuning as the flags of `horovodrun`; flags on the command line come later, and hold."""
+    """The settings of the configuration as flags of `horovodrun`. Flags on the command line override them."""
     if optimizations.get("auto_tune_tensor_fusion"):
         return ["--autotune"]
     words: list[str] = []
@@ -57,7 +57,7 @@ def words_of(optimizations: Mapping[str, Any]) -> list[str]:
 
 
 def merged(defaults: Mapping[str, str], chosen: Mapping[str, str], around: Mapping[str, str]) -> dict[str, str]:
-    """What the command line has chosen, and of the `defaults` what the environment does not say otherwise."""
+    """The variables of the command line (`chosen`), and those of `defaults` that the environment does not set."""
     found = {"HOROVOD_GLOO_TIMEOUT_SECONDS": TIMEOUT_S, **defaults}
     if "HOROVOD_AUTOTUNE" in chosen:
         found = {name: value for name, value in found.items() if name not in TUNED}
@@ -65,7 +65,7 @@ def merged(defaults: Mapping[str, str], chosen: Mapping[str, str], around: Mappi
 
 
 def decided_by_the_cluster(parsed: Mapping[str, Any], size: int) -> Sequence[str]:
-    """Flags among those given that say where workers run."""
+    """The given flags that say where workers run, which the cluster decides."""
     names = {
         "hosts": "-H",
         "hostfile": "--hostfile",
@@ -80,12 +80,12 @@ def decided_by_the_cluster(parsed: Mapping[str, Any], size: int) -> Sequence[str
 
 
 def host(container: int) -> str:
-    """A name for Horovod to tell containers apart by; it is never looked up."""
+    """The name of a container for Horovod, which only compares such names and never resolves them."""
     return f"container-{container}"
 
 
 def variables(rank: Rank) -> dict[str, str]:
-    """Who a worker is."""
+    """The variables with the rank of a worker."""
     return {
         "HOROVOD_HOSTNAME": host(rank.container),
         "HOROVOD_RANK": str(rank.rank),

@@ -1,4 +1,4 @@
-"""This container's network interfaces and their IPv4 addresses, and in which order peers should try them."""
+"""This container's network interfaces with their IPv4 addresses, in the order in which peers should try them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Candidate(NamedTuple):
 
 
 class NoSuchInterface(Exception):
-    """The configuration names interfaces of which this container has none; the message says which it has."""
+    """This container has none of the interfaces that the configuration names. The message lists those it has."""
 
 
 def here() -> list[Candidate]:
-    """As the kernel lists them; Linux only. Interfaces without an IPv4 address are left out."""
+    """The interfaces in the kernel's order, without those that have no IPv4 address. Linux only (netdevice(7))."""
     room = array.array("B", bytes(_IFREQ_BYTES * 256))
     place, length = room.buffer_info()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -41,8 +41,8 @@ def _candidate(entry: bytes) -> Candidate:
 
 
 def in_order(found: Sequence[Candidate], reported: str, configured: str | None) -> list[Candidate]:
-    """The ones that `configured` names (interfaces, separated by commas) where it names any. Otherwise first the
-    `reported` address, at which the agent thinks this container is reached, and loopback last.
+    """The addresses of the interfaces in `configured` (names, separated by commas), if it names any. Otherwise all: the
+    `reported` address, which the agent has for this container, comes first, and loopback last.
 
     Raises NoSuchInterface.
     """

@@ -1,4 +1,4 @@
-"""Which rank runs where: worked out alike by every launcher of a gang, from the slots of its containers alone."""
+"""Which rank runs in which container. Every launcher of a gang computes the same layout from the numbers of slots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Rank(NamedTuple):
-    """One worker among all. `cross_rank` counts the containers that have a worker of this `local_rank` too."""
+    """A worker. `cross_rank`: how many containers before this one have a worker with the same `local_rank`."""
 
     rank: int
     size: int
@@ -19,7 +19,7 @@ class Rank(NamedTuple):
 
 
 def ranks(slots: Sequence[int]) -> list[Rank]:
-    """All workers in order of rank: container by container, one for each slot, however unevenly they are spread."""
+    """All workers in the order of ranks: container by container, one for each slot. Containers may differ in slots."""
     found: list[Rank] = []
     for container, local_size in enumerate(slots):
         for local_rank in range(local_size):

@@ -1,8 +1,8 @@
-"""The address that a host's own name stands for.
+"""The address to which a host's own name resolves.
 
-Horovod connects its process sets, of which one is made of all ranks, at that address, whatever interface it is told
-(0.28.1: `GlooContext::InitializeForProcessSet` asks for no interface, and gloo then looks the name up). Where the name
-stands for another address than the one the gang has found to be reached, the ranks would wait for each other in vain.
+Horovod connects its process sets, one of which has all ranks, at that address, whatever interface is configured
+(0.28.1: `GlooContext::InitializeForProcessSet` passes no interface, and gloo then resolves the name). When the name
+resolves to another address than the one that the gang has tested, the ranks would wait for each other in vain.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ MOUNTS = pathlib.Path("/proc/self/mountinfo")
 
 
 class Unreachable(Exception):
-    """The name stands for an address that no other host can reach, and cannot be changed from here."""
+    """The name resolves to an address that no other host can reach, and this process cannot change that."""
 
 
-def let_it_stand_for(address: str, hosts: pathlib.Path = HOSTS, mounts: pathlib.Path = MOUNTS) -> str | None:
-    """See to it that this host's name stands for `address`; what to warn of where that cannot be had.
+def resolve_own_name_to(address: str, hosts: pathlib.Path = HOSTS, mounts: pathlib.Path = MOUNTS) -> str | None:
+    """Makes this host's name resolve to `address`. Returns a warning when that is not possible but may work without.
 
-    Only a container's own table of hosts is changed, never that of a machine. Raises Unreachable.
+    Changes /etc/hosts of a container only, never that of a machine. Raises Unreachable.
     """
     name = socket.gethostname()
-    known = _stands_for(name)
-    if known == address or _is_loopback(address):  # who meets at loopback is on one machine
+    known = _resolved(name)
+    if known == address or _is_loopback(address):  # with a loopback address all ranks are on one machine
         return None
     if _is_a_containers_own(hosts, mounts) and _first_line(hosts, f"{address}\t{name}"):
         return None
     remedy = f"have /etc/hosts say that {name} is {address}"
     if known is None or _is_loopback(known):
-        raise Unreachable(f"this host's own name, {name}, stands for {known or 'no address'}; {remedy}")
+        raise Unreachable(f"this host's own name, {name}, resolves to {known or 'no address'}; {remedy}")
     return f"Horovod may try to reach this host at {known}, and others reach it at {address}; if it hangs, {remedy}"
 
 
-def _stands_for(name: str) -> str | None:
+def _resolved(name: str) -> str | None:
     try:
         found = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
     except OSError:
@@ -48,14 +48,14 @@ def _is_loopback(address: str) -> bool:
 
 
 def _is_a_containers_own(hosts: pathlib.Path, mounts: pathlib.Path) -> bool:
-    """Container engines mount a file of the container's own over the image's."""
+    """Whether the file belongs to a container: container engines mount a file over that of the image."""
     return any(line.split()[4] == str(hosts) for line in mounts.read_text().splitlines())
 
 
 def _first_line(hosts: pathlib.Path, line: str) -> bool:
-    """Whether it could be put before all others, where it is the one that holds."""
+    """Writes `line` before all others, where it takes precedence. Returns whether that was possible."""
     try:
-        # In place: what is mounted cannot be replaced by another file.
+        # In place: a mounted file cannot be replaced by renaming another one.
         hosts.write_text(f"{line}\n{hosts.read_text()}")
     except OSError:
         return False

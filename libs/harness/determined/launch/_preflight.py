@@ -1,8 +1,8 @@
-"""Before anything else starts: which containers of a gang reach one another, and at which of their addresses.
+"""Tests, before any worker starts, which containers of a gang reach one another, and at which of their addresses.
 
-Each container listens on a port of its own and calls every address of every other. Whoever answers proves which
-container it is: the same private address may well stand for another machine elsewhere. What was reached is exchanged
-through the gateway, and from that table all launchers read the same choice, or the same complaint.
+Each container listens on a port of its own and calls every address of every other container. The process that answers
+proves which container it is, because a private address may belong to another machine in another network. The results
+are exchanged through the gateway, and all launchers compute from them the same choice, or the same error.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from determined._handshake import HANDSHAKE_S, Stranger, introduce, welcome
+from determined._handshake import HANDSHAKE_S, HandshakeFailed, introduce, welcome
 from determined.launch._interfaces import Candidate
 
 PATIENCE_S = 10.0
-"""How long to try a container that answers nowhere: a packet may be lost, a host may be busy."""
+"""How long to try a container that does not answer at any address: a packet may be lost, a host may be busy."""
 AFTERTHOUGHT_S = 1.0
-"""How long to wait for further addresses once one is known for each: for those that drop what they are sent."""
+"""How long to wait for further addresses once each container is reached at one. A firewall may drop packets
+silently."""
 PROBE, JOIN = b"?", b"!"
 
 
 class Peer(NamedTuple):
-    """A container of the gang as it introduced itself. `candidates` are in its own order of preference."""
+    """A container of the gang. `candidates`: its addresses, in its own order of preference."""
 
     rank: int
     name: str
@@ -36,11 +37,11 @@ class Peer(NamedTuple):
 
 
 Reached = Mapping[int, Mapping[int, Sequence[str]]]
-"""Which container reached which other one, and at which addresses."""
+"""By container, then by the container that it called: the addresses at which that one answered."""
 
 
 class CannotTalk(Exception):
-    """Some of the containers cannot reach one another; the message says which, and where it was tried."""
+    """Some containers cannot reach one another. The message says which, and at which addresses that was tried."""
 
 
 def choose(peers: Sequence[Peer], reached: Reached) -> list[Candidate]:
@@ -64,18 +65,19 @@ def choose(peers: Sequence[Peer], reached: Reached) -> list[Candidate]:
 
 def _complaints(peer: Peer, others: Sequence[Peer], reached: Reached) -> list[str]:
     tried = ", ".join(f"{one.address} ({one.interface})" for one in peer.candidates) or "no address at all"
-    deaf = [other.name for other in others if not reached[other.rank].get(peer.rank)]
-    if deaf:
-        return [f"{name} cannot reach {peer.name} on port {peer.port} at {tried}" for name in deaf]
+    cut_off = [other.name for other in others if not reached[other.rank].get(peer.rank)]
+    if cut_off:
+        return [f"{name} cannot reach {peer.name} on port {peer.port} at {tried}" for name in cut_off]
     return [f"{peer.name} has no address that all others reach: its port {peer.port} was tried at {tried}"]
 
 
 class Listener:
-    """Answers peers: a probe with proof of who this is; whoever joins is kept in `joined`, by rank."""
+    """Answers the calls of peers on a port of its own, until `close`. The connection of a peer that joins goes into
+    `joined`, with its rank; a probe only gets the proof of the handshake."""
 
     def __init__(self, rank: int, size: int, secret: bytes) -> None:
         self._rank, self._size, self._secret = rank, size, secret
-        # On every address, because it is not known yet which one the others can reach. A stranger gets only a nonce.
+        # On every address, because it is not known yet which one the others can reach. Other callers get only a nonce.
         self._socket = socket.create_server(("", 0), backlog=128)
         self.port: int = self._socket.getsockname()[1]
         self.joined: queue.Queue[tuple[int, socket.socket]] = queue.Queue()
@@ -95,8 +97,8 @@ class Listener:
                 link.settimeout(None)
                 self.joined.put((caller, link))
                 return
-        except (OSError, Stranger):
-            pass  # not one of us, or one that changed its mind: it is not let in
+        except (OSError, HandshakeFailed):
+            pass  # not a member of the gang, or it closed the connection
         link.close()
 
     def close(self) -> None:
@@ -105,13 +107,14 @@ class Listener:
         self._socket.close()
 
 
-def call(peer: Peer, address: str, me: int, secret: bytes, wish: bytes) -> socket.socket:
-    """Raises OSError where no process answers, Stranger where another one than that container does."""
+def call(peer: Peer, address: str, me: int, secret: bytes, purpose: bytes) -> socket.socket:
+    """A connection to `peer` for PROBE or JOIN. Raises OSError when no process answers, and HandshakeFailed when
+    another process than that container's launcher does."""
     link = socket.create_connection((address, peer.port), timeout=HANDSHAKE_S)
     try:
         introduce(link, secret, _purpose(peer.rank), me)
-        link.sendall(wish)
-    except (OSError, Stranger):
+        link.sendall(purpose)
+    except (OSError, HandshakeFailed):
         link.close()
         raise
     return link
@@ -122,7 +125,7 @@ def _purpose(listener: int) -> bytes:
 
 
 class Probe:
-    """Tries every address of every other container at once, each until it answers or patience is at its end."""
+    """Calls every address of every other container at once, again and again until one answers or PATIENCE_S is over."""
 
     def __init__(self, me: int, peers: Sequence[Peer], secret: bytes) -> None:
         self._me, self._secret = me, secret
@@ -158,6 +161,6 @@ class Probe:
     def _answers(self, peer: Peer, address: str) -> bool:
         try:
             call(peer, address, self._me, self._secret, PROBE).close()
-        except (OSError, Stranger):
+        except (OSError, HandshakeFailed):
             return False
         return True

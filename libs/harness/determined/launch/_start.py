@@ -1,4 +1,4 @@
-"""The frame around every launcher: from its command line to its exit code. What differs is how workers are started."""
+"""What all launchers have in common, from the command line to the exit code. They differ in how workers are started."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from determined.exec import _entrypoint, _hopeless
 from determined.launch import _command_line
 from determined.launch._command_line import Job
 from determined.launch._conduct import conduct
-from determined.launch._gang import Gang, Refused, Unlucky, meet
+from determined.launch._gang import Gang, GangFailed, Refused, meet
 from determined.launch._workers import Worker
 
 Facts = dict[str, Any]
 
 
 class Framework(NamedTuple):
-    """`prepare` runs at every launcher once all have met, and may refuse; every launcher gets the chief's facts.
-    `workers` are then those of this container."""
+    """What differs between launchers. `prepare` runs in every launcher once all of them are connected, and may raise
+    Refused; every launcher gets the facts that the chief's returned. `workers` returns the workers of this
+    container."""
 
     name: str
     prepare: Callable[[Gang, Job], Facts]
@@ -33,13 +34,13 @@ class Framework(NamedTuple):
 
 
 def start(framework: Framework, words: Sequence[str] | None = None) -> int:
-    """The exit code of the gang: 0, or that of the rank that failed first."""
+    """Runs the launcher; returns the exit code of the gang: 0, or that of the rank that failed first."""
     info = get_cluster_info()
     try:
         job = _command_line.parse(framework.name, sys.argv[1:] if words is None else words, framework.flags)
     except SystemExit as ended:
         if ended.code and info is not None:
-            _hopeless.tell(info)
+            _hopeless.report(info)
         raise
     if info is None or info.task_type != "TRIAL":
         raise SystemExit(f"determined.launch.{framework.name} starts the workers of a trial on a cluster")
@@ -49,7 +50,7 @@ def start(framework: Framework, words: Sequence[str] | None = None) -> int:
         return _together(framework, job, info)
     except Refused as reason:
         return give_up(info, str(reason))
-    except (Unlucky, BadRequestException, BadResponseException) as reason:
+    except (GangFailed, BadRequestException, BadResponseException) as reason:
         print(f"ERROR: {reason}", file=sys.stderr, flush=True)
         return 1
 
@@ -65,18 +66,18 @@ def _together(framework: Framework, job: Job, info: ClusterInfo) -> int:
         except Refused as reason:
             refusal = f"{reason} (on {gang.here.name})"
         found = conduct(gang, framework.workers(gang, job, gang.agree(facts, refusal)))
-        # In the log view a line belongs to a rank: here to the first of this container's.
+        # In the log view every line has a rank: here the first one of this container.
         line = found.line and f"[rank={gang.ranks_here[0].rank}] {found.line}"
     if found.hopeless:
-        _hopeless.tell(info)
+        _hopeless.report(info)
     if line:
         print(line, file=sys.stderr, flush=True)
     return found.code
 
 
 def give_up(info: ClusterInfo, reason: str) -> int:
-    """Say why this trial cannot run, here and to the cluster, which then does not try again; the exit code."""
-    _hopeless.tell(info)
+    """Prints why this trial cannot run, and reports to the cluster that it never can. Returns the exit code."""
+    _hopeless.report(info)
     print(f"ERROR: {reason}", file=sys.stderr, flush=True)
     return 1
 

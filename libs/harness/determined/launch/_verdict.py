@@ -1,4 +1,5 @@
-"""Why a gang ends: of all that fails when one rank fails, which was the first, and when enough is known to say so."""
+"""Why a gang ends: which rank failed first, when others fail as a consequence, and when enough reports are known to
+decide that."""
 
 from __future__ import annotations
 
@@ -8,16 +9,17 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 SETTLE_S = 0.3
-"""How long to listen on after the first failure: news of an earlier one may still be under way."""
+"""How long to wait after the first report of a failure: a report of an earlier failure may still be under way."""
 ECHO_S = 15.0
-"""The same while all failures known are of ranks that only saw others go, and some rank has yet to end: the one that
-they saw go may be slow to end, for it prints its traceback and runs its exit functions after it has hung up."""
+"""The same, while all known failures are *echoes* (of ranks that lost their connection to another rank) and some rank
+still runs. The rank that failed first may end last: it prints its traceback and runs its exit functions after it has
+closed its connections."""
 
 GOT_OVER_S = 10.0
-"""A traceback that is older than this when the program ends is not why it ended."""
+"""A traceback that was printed earlier than this before the program's end is not the reason for its end."""
 WORDS_MAX = 2000
 LOST = -1
-"""The exit code for a container that is gone: it is not known how its ranks ended."""
+"""The code for a container that is lost: it is not known how its ranks ended."""
 
 _ECHO = re.compile(
     r"HorovodInternalError|Horovod has been shut down|Connection (reset|closed) by peer|Broken pipe|rank \d+ has gone"
@@ -28,7 +30,8 @@ _ASKED_TO_END = frozenset(128 + number for number in (signal.SIGTERM, signal.SIG
 
 
 class Failure(NamedTuple):
-    """`at` is a time of this process's clock. A message to another launcher has the age of the failure instead."""
+    """A rank or container that failed. `at`: by the monotonic clock of this process; a message to another launcher has
+    the age of the failure instead, since each host has its own clock."""
 
     who: str
     where: str
@@ -39,7 +42,7 @@ class Failure(NamedTuple):
 
     @property
     def is_echo(self) -> bool:
-        """Whether it looks like the consequence of another rank's end."""
+        """Whether the failure looks like a consequence of another rank's end."""
         return self.code in _ASKED_TO_END or _ECHO.search(self.words) is not None
 
     def as_message(self, now: float) -> dict[str, Any]:
@@ -52,7 +55,7 @@ def failure_of(message: dict[str, Any], now: float) -> Failure:
 
 
 class Verdict(NamedTuple):
-    """How every launcher of the gang ends. `line` is the last it prints; `hopeless`: trying again would not help."""
+    """How every launcher of the gang ends. `line`: the last line that it prints; `hopeless`: another try would fail."""
 
     code: int
     line: str
@@ -63,13 +66,13 @@ WELL = Verdict(0, "")
 
 
 def decide_at(failures: Collection[Failure], running: int, first_known_at: float) -> float:
-    """When the case is closed of a gang in which so many ranks still run."""
+    """When to decide, by the clock of `first_known_at`. `running`: how many ranks still run."""
     only_echoes = all(one.is_echo for one in failures)
     return first_known_at + (ECHO_S if only_echoes and running else SETTLE_S)
 
 
 def verdict(failures: Iterable[Failure]) -> Verdict:
-    """The first to fail by itself; the first of all where every failure looks like an echo."""
+    """The verdict by the first failure that is not an echo, or by the first of all when every failure is one."""
     first = min(failures, key=lambda one: (one.is_echo, one.at))
     return Verdict(1 if first.code == LOST else first.code, sentence(first), first.hopeless)
 
@@ -106,7 +109,7 @@ class LastError:
             self._last = line.strip()
 
     def at_end(self, now: float) -> tuple[str, float]:
-        """The text, and when the end began: with a traceback, unless the program had recovered from that one."""
+        """The text, and when the end began: at the traceback, unless that is so old that the program had recovered."""
         if self._since is not None and now - self._since < GOT_OVER_S:
             return self._error[:WORDS_MAX], self._since
         return self._last[:WORDS_MAX], now

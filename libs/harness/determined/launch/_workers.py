@@ -1,8 +1,8 @@
-"""The processes that one launcher starts, and what it hears of its ranks from the `wrap_rank` around each.
+"""The processes that one launcher starts, and the reports of the `wrap_rank` around each rank.
 
-Every `wrap_rank`, whoever started it, calls the launcher at a Unix socket whose name it has from its environment. It
-says when its rank begins and how it ends. The launcher sends it the number of a signal to pass on to the rank. When the
-connection breaks, `wrap_rank` ends its rank: no rank outlives its launcher.
+Every `wrap_rank`, whichever process started it, connects to the launcher at a Unix socket, whose name is in its
+environment. It reports when its rank begins and how it ends. The launcher sends it the number of a signal to pass on to
+the rank. When the connection breaks, `wrap_rank` ends its rank: no rank outlives its launcher.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from typing import Any, NamedTuple
 
 from determined.launch._verdict import Failure
 
-LINE = "DET_LAUNCHER_LINE"
+SOCKET_VARIABLE = "DET_LAUNCHER_LINE"
 AT_ONCE = "DET_LAUNCHER_SIGNALS_AT_ONCE"
 """Set for the ranks of a worker that restarts them: `wrap_rank` then passes every signal on at once."""
 GRACE_S = 4.0
-"""How long `wrap_rank` gives a rank between SIGTERM and SIGKILL; a little longer for itself."""
+"""How long `wrap_rank` waits between SIGTERM and SIGKILL for a rank. The launcher waits a little longer for
+`wrap_rank`."""
 _MESSAGE_BYTES_MAX = 1 << 16
-"""More than words can come to (`WORDS_MAX`), of which JSON makes up to twelve bytes each: a longer one would be cut."""
+"""Longer than any message: its text has at most `WORDS_MAX` characters, each at most twelve bytes in JSON. A longer
+message would be cut off."""
 
 
 class Worker(NamedTuple):
@@ -40,16 +42,17 @@ class Worker(NamedTuple):
     variables: Mapping[str, str]
     starts_ranks: bool = False
     restarts_ranks: bool = False
-    """A rank that fails is this process's own concern, until it fails itself."""
+    """Whether this process restarts ranks that fail. Then only its own failure counts."""
 
 
 def wrapped(rank: str, argv: Sequence[str]) -> tuple[str, ...]:
-    """The program of one rank, or of the rank that the variable `rank` names by then."""
+    """The command of one rank. `rank`: its number, or the name of the variable that will have it."""
     return (sys.executable, "-m", "determined.launch.wrap_rank", rank, *argv)
 
 
 class Workers:
-    """Started by `start`; `failures` fills as ranks fail; `over` once none of the processes is left."""
+    """The processes of one launcher, and their ranks. `failures` grows as ranks fail; `over` once no process is
+    left."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -58,7 +61,7 @@ class Workers:
         self._running: set[int] = set()
         self._pardoned: list[Failure] = []
         self._processes: dict[int, tuple[Worker, subprocess.Popen[bytes]]] = {}
-        # An abstract name: it leaves no file behind, and who connects is asked for its user below.
+        # An abstract name (unix(7)) leaves no file behind. `_admit` checks the user of each process that connects.
         self._name = f"\0determined-{secrets.token_hex(16)}"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self._name)
@@ -67,10 +70,10 @@ class Workers:
         self._hanging_up = self._stopping = False
 
     def start(self, workers: Iterable[Worker]) -> None:
-        line = {LINE: self._name[1:]}
+        launcher = {SOCKET_VARIABLE: self._name[1:]}
         for worker in workers:
             at_once = {AT_ONCE: "1"} if worker.restarts_ranks else {}
-            process = subprocess.Popen(worker.argv, env={**os.environ, **line, **at_once, **worker.variables})
+            process = subprocess.Popen(worker.argv, env={**os.environ, **launcher, **at_once, **worker.variables})
             self._processes[os.pidfd_open(process.pid)] = (worker, process)
 
     @property
@@ -86,11 +89,11 @@ class Workers:
         return 0 if self.over else len(self._running)
 
     def sources(self) -> list[int]:
-        """Descriptors that are readable when there is news."""
+        """The descriptors to wait for: one is readable when there is something to `receive`."""
         return [self._listener.fileno(), *(one.fileno() for one in self._wrappers), *self._processes]
 
     def receive(self, ready: Iterable[int]) -> None:
-        """Take note of what the readable ones among `sources` have to say."""
+        """Reads from those of `sources` that are readable."""
         found = set(ready)
         for wrapper in [one for one in self._wrappers if one.fileno() in found]:
             self._hear_wrapper(wrapper)
@@ -133,7 +136,7 @@ class Workers:
             (self._pardoned if restarts else self.failures).append(failure)
 
     def _reap(self, pidfd: int) -> None:
-        # What its wrappers had to say came before it ended, and says more.
+        # The reports of its ranks came before its end, and say more than its exit code.
         while ready := select.select(list(self._wrappers), [], [], 0)[0]:
             for wrapper in ready:
                 self._hear_wrapper(wrapper)
@@ -141,14 +144,14 @@ class Workers:
         os.close(pidfd)
         code = process.wait()
         if code != 0 and not self.failures:
-            # Of ranks that were restarted, what it gave up on is the last one's failure.
+            # For a process that restarts ranks, the last failure of a rank is the reason why it gave up.
             unexplained = self._unexplained(worker, code if code > 0 else 128 - code)
             self.failures.append(next(filter(_is_a_reason, reversed(self._pardoned)), unexplained))
 
     def _unexplained(self, worker: Worker, code: int) -> Failure:
-        """A process that failed before, or without, any of its ranks."""
+        """The failure of a process that ended before any of its ranks failed."""
         words = "" if self.begun else "it started no rank; what it printed says why"
-        # argparse ends with 2: flags that are not understood now will not be understood next time.
+        # argparse ends with code 2 for wrong flags, which would be wrong at the next try as well.
         return Failure(worker.name, self._where, code, words, time.monotonic(), code == 2 and not self.begun)
 
     def stop(self, patience_s: float) -> None:
@@ -169,9 +172,9 @@ class Workers:
             self.receive(select.select(self.sources(), [], [], min(left, 0.2))[0])
 
     def end(self) -> None:
-        """All of them, whatever it takes; returns when none is left."""
+        """Ends all processes and ranks, by SIGKILL if necessary; returns when none is left."""
         self._hanging_up = True
-        # A framework's launcher would find that its ranks fail now, and say so at length, after the one that did.
+        # Stopped, because a framework's launcher would print long errors about the ranks that are ended now.
         self._signal(signal.SIGSTOP, [worker for worker, _ in self._processes.values() if worker.starts_ranks])
         for wrapper in self._wrappers:
             _hang_up(wrapper)
@@ -183,7 +186,7 @@ class Workers:
         self._listener.close()
 
     def _alive(self) -> bool:
-        """Whether there are ranks, or may yet be."""
+        """Whether there are ranks, or processes that may still start some."""
         return bool(self._wrappers) or any(not worker.starts_ranks for worker, _ in self._processes.values())
 
     def _signal(self, number: int, only: Collection[Worker] | None = None) -> None:
@@ -198,11 +201,12 @@ def _is_a_reason(failure: Failure) -> bool:
 
 def _pass_on(wrapper: socket.socket, number: int) -> None:
     """Have `wrap_rank` send this signal to its rank."""
-    with contextlib.suppress(OSError):  # it is gone
+    with contextlib.suppress(OSError):  # `wrap_rank` has ended
         wrapper.send(bytes([number]))
 
 
 def _hang_up(wrapper: socket.socket) -> None:
-    """Tells the wrapper to end its rank. When it has, the wrapper closes the connection from its side."""
-    with contextlib.suppress(OSError):  # it is gone
+    """Makes `wrap_rank` end its rank, by closing this side of the connection. It closes its side when the rank
+    ended."""
+    with contextlib.suppress(OSError):  # `wrap_rank` has ended
         wrapper.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""Starts one DeepSpeed worker per slot, in every container its own: neither pdsh nor ssh.
+"""Starts one DeepSpeed worker per slot. The launcher of each container starts its own workers, without pdsh or ssh.
 
     python3 -m determined.launch.deepspeed [DEEPSPEED_OVERRIDES... --] (--trial module:Class | SCRIPT...)
 
@@ -33,8 +33,8 @@ def prepare(gang: Gang, job: Job) -> Facts:
 
 
 def options(overrides: Sequence[str]) -> argparse.Namespace:
-    """Those of DeepSpeed's flags that say something about each worker. Raises Refused for others: where workers run is
-    for the cluster to say, which starts them itself."""
+    """DeepSpeed's flags that concern each single worker. Raises Refused for others: the cluster starts the workers, and
+    decides where."""
     parser = argparse.ArgumentParser(prog="deepspeed", add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--module", action="store_true", help="the script is a Python module")
     parser.add_argument("--no_python", action="store_true", help="as it is anyway: the script is a program")
@@ -68,7 +68,7 @@ def workers(gang: Gang, job: Job, facts: Facts) -> Sequence[Worker]:
 
 
 def variables(rank: Rank) -> dict[str, str]:
-    """Who a worker is."""
+    """The variables with the rank of a worker."""
     return {
         "RANK": str(rank.rank),
         "WORLD_SIZE": str(rank.size),

@@ -1,4 +1,5 @@
-"""Starts one Horovod worker per slot, in every container its own, without ssh and without Horovod's own launcher.
+"""Starts one Horovod worker per slot. The launcher of each container starts its own workers, without ssh and without
+Horovod's own launcher.
 
     python3 -m determined.launch.horovod [HOROVOD_OVERRIDES... --] [--autohorovod] (--trial module:Class | SCRIPT...)
 
@@ -45,7 +46,7 @@ def prepare(gang: Gang, job: Job) -> Facts:
 
 def _name_this_host(address: str) -> None:
     try:
-        warning = _own_name.let_it_stand_for(address)
+        warning = _own_name.resolve_own_name_to(address)
     except _own_name.Unreachable as problem:
         raise Refused(f"the ranks on other hosts could not reach those here: {problem}") from problem
     if warning:
@@ -69,7 +70,8 @@ def _variables(words: Sequence[str], size: int) -> dict[str, str]:
 
 
 def _parsed(words: Sequence[str], size: int) -> argparse.Namespace:
-    """As `horovodrun` reads them. Raises Refused with what it has to say, and for what only the cluster decides."""
+    """The flags as `horovodrun` parses them. Raises Refused with its error message, and for flags about hosts and
+    numbers of workers, which the cluster decides."""
     from horovod.runner.launch import parse_args
 
     said = io.StringIO()
@@ -92,8 +94,8 @@ def _parsed(words: Sequence[str], size: int) -> argparse.Namespace:
 
 
 def _serve(gang: Gang) -> int:
-    """Horovod's rendezvous, for as long as this process lives. It asks nobody who they are: only the address that the
-    gang meets at hears it."""
+    """Starts Horovod's rendezvous server, which runs as long as this process. Returns its port. It has no
+    authentication, so it listens only at the address by which the gang is connected."""
     from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
     from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
 
@@ -127,7 +129,9 @@ def _run_variables(gang: Gang, port: int) -> Mapping[str, str]:
     from horovod.runner.gloo_run import create_run_env_vars
 
     found: Mapping[str, str] = create_run_env_vars(gang.chief_address, [gang.here.interface], port)
-    return {name: str(value) for name, value in found.items() if name != "NCCL_SOCKET_IFNAME"}  # the gang's say so
+    return {
+        name: str(value) for name, value in found.items() if name != "NCCL_SOCKET_IFNAME"
+    }  # `_gang.variables` sets it
 
 
 if __name__ == "__main__":

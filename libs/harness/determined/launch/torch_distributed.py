@@ -36,7 +36,7 @@ def prepare(gang: Gang, job: Job) -> Facts:
 
 
 def _chosen_number(overrides: Sequence[str], flag: str) -> int | None:
-    """What the user's own words say for `flag`, whichever way it is written."""
+    """The value that the user gives for `flag`, as `--flag value` or `--flag=value`, with dashes or underscores."""
     pairs = [word.replace("_", "-").partition("=")[::2] for word in overrides]
     for at, (name, value) in enumerate(pairs):
         if name == flag:
@@ -65,7 +65,8 @@ def workers(gang: Gang, job: Job, facts: Facts) -> Sequence[Worker]:
 
 
 def torch_run(gang: Gang, port: int, overrides: Sequence[str]) -> tuple[str, ...]:
-    """torch's launcher for this container's share of the workers; of equal flags the later one, the user's, holds."""
+    """The command of torch's launcher for this container's workers. Flags of the user come last, and so take
+    precedence."""
     return (
         *(sys.executable, "-m", LAUNCHER),
         f"--nnodes={len(gang.places)}",

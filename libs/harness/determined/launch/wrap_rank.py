@@ -1,9 +1,9 @@
-"""Runs a program and begins each line it prints with its rank, as the log view expects.
+"""Runs a program, and puts its rank before each line that it prints, as the log view expects.
 
 python -m determined.launch.wrap_rank RANK python3 train.py
 
-Under one of our launchers, `wrap_rank` also reports to the launcher how the program ends, passes on the signals that
-the launcher sends, and ends the program when the launcher is gone.
+Under a launcher of `determined.launch`, `wrap_rank` also reports to the launcher how the program ends, passes on the
+signals that the launcher sends, and ends the program when the launcher has ended.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from collections.abc import Callable, Sequence
 from typing import IO, BinaryIO, Protocol
 
 from determined.launch._verdict import ECHO_S, LastError
-from determined.launch._workers import AT_ONCE, GRACE_S, LINE
+from determined.launch._workers import AT_ONCE, GRACE_S, SOCKET_VARIABLE
 
 DRAIN_S = 1.0
-"""How long to copy on after the program's end while a process that it left behind holds its output open."""
+"""How long output is still copied after the program's end, when a process that it left behind holds the output open."""
 HOLD_S = 120.0
-"""How long the last lines of both outputs may wait, after the program's end, for this process's own output to be read:
-the agent reads nothing while the disk is full."""
+"""How long the last lines of both outputs may wait, after the program's end, until this process's own output is read.
+The shim reads nothing while the disk is full."""
 _LOOK_S = 0.02
 _CHUNK_BYTES = 1 << 14
 _PR_SET_PDEATHSIG = 1
@@ -51,7 +51,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def rank_of(text: str) -> str:
-    """The number itself, or the value of the first variable named that is set."""
+    """The number itself, or the value of the first of the named variables that is set. Raises SystemExit."""
     if text.isdigit():
         return text
     for name in text.split(","):
@@ -61,13 +61,13 @@ def rank_of(text: str) -> str:
 
 
 def run(rank: str, script: list[str]) -> int:
-    """The exit code of the script, 128 + signal where one ended it."""
-    line = _launcher()
-    _tell(line, rank=int(rank))
+    """Runs the script; returns its exit code, 128 + n for a signal n."""
+    launcher = _connect()
+    _report(launcher, rank=int(rank))
     last_error = LastError()
     program = Program()
     at_once = os.environ.pop(AT_ONCE, None) is not None
-    pass_on = program.signal if line is None or at_once else program.signal_later
+    pass_on = program.signal if launcher is None or at_once else program.signal_later
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, lambda number, _: pass_on(number))
     try:
@@ -75,18 +75,18 @@ def run(rank: str, script: list[str]) -> int:
     except OSError as problem:
         words = f"cannot run {script[0]!r}: {problem.strerror}"
         print(f"[rank={rank}] ERROR: {words}", file=sys.stderr, flush=True)
-        _tell(line, rank=int(rank), code=127, words=words, age_s=0.0)
+        _report(launcher, rank=int(rank), code=127, words=words, age_s=0.0)
         return 127
-    if line is not None:
-        threading.Thread(target=_obey, args=(line, program), daemon=True).start()
+    if launcher is not None:
+        threading.Thread(target=_follow_launcher, args=(launcher, program), daemon=True).start()
     code = program.follow(f"[rank={rank}] ".encode(), last_error)
     said, began_at = last_error.at_end(time.monotonic())
-    _tell(line, rank=int(rank), code=code, words=said, age_s=time.monotonic() - began_at)
+    _report(launcher, rank=int(rank), code=code, words=said, age_s=time.monotonic() - began_at)
     return code
 
 
 class Program:
-    """In a process group of its own, so that it ends with all that it started."""
+    """The program of the rank, in a process group of its own, so that signals reach all processes that it starts."""
 
     _process: subprocess.Popen[bytes] | None = None
 
@@ -94,7 +94,7 @@ class Program:
         self._asked: set[int] = set()
 
     def start(self, script: list[str]) -> None:
-        """Raises OSError. A signal that came before is passed on now."""
+        """Starts the program, and passes on the signals that came before. Raises OSError."""
         libc = ctypes.CDLL(None)
         self._process = subprocess.Popen(
             script,
@@ -107,7 +107,7 @@ class Program:
             self._send(number)
 
     def follow(self, prefix: bytes, last_error: LastError) -> int:
-        """Copy its output until it ends; its exit code."""
+        """Copies the output of the program until it ends; returns its exit code."""
         assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -122,7 +122,7 @@ class Program:
         return code if code >= 0 else 128 - code
 
     def signal(self, number: int) -> None:
-        """Pass a signal on, once each: the agent signals this process, and so may the process that started it."""
+        """Passes a signal on, each only once: the agent and the process that started this one may both send it."""
         if number not in self._asked:
             self._asked.add(number)
             self._send(number)
@@ -151,7 +151,7 @@ class Program:
 
 
 class Copy(threading.Thread):
-    """Copies one output of the program, with a prefix before each line, until nothing holds that output open."""
+    """Copies one output of the program, with a prefix before each line, until no process holds that output open."""
 
     def __init__(self, source: IO[bytes], target: BinaryIO, prefix: bytes, hear: Callable[[str], None]) -> None:
         super().__init__(daemon=True)
@@ -179,22 +179,22 @@ class Copy(threading.Thread):
         self._hear(line)
 
     def note_end(self) -> None:
-        """The program has ended: what it printed is what was read and what the pipe still holds."""
+        """Called when the program has ended: it has printed the bytes read so far, and those still in the pipe."""
         held = array.array("i", [0])
         with self._counting:
             fcntl.ioctl(self._source, termios.FIONREAD, held)
             self._printed_bytes = self._read_bytes + held[0]
 
     def is_behind(self) -> bool:
-        """Whether it has yet to copy something that the program itself printed, or has copied no line since the last
-        call of this because nothing reads this process's own output."""
+        """Whether bytes that the program itself printed are not copied yet, or no line was copied since the last call
+        because this process's own output is not read."""
         before, self._seen_lines = self._seen_lines, self._lines
         stuck = self._writes and self._lines == before
         return self.is_alive() and (stuck or self._copied_bytes < self._printed_bytes)
 
 
 class Copying(Protocol):
-    """What `finish` needs of a `Copy`."""
+    """The part of `Copy` that `finish` uses."""
 
     def note_end(self) -> None: ...
 
@@ -206,10 +206,10 @@ class Copying(Protocol):
 
 
 def finish(copies: Sequence[Copying], clock: Callable[[], float] = time.monotonic) -> None:
-    """Return once all that the program printed is copied, but after HOLD_S at the latest, whatever the reason.
+    """Returns when all that the program printed is copied, and after HOLD_S in any case.
 
-    A process that the program left behind may hold an output open, or print without pause. It is waited for DRAIN_S;
-    the time in which a copy is behind does not count.
+    A process that the program left behind may hold an output open, or print without pause. The copies go on for DRAIN_S
+    because of it; the time in which a copy is behind does not count.
     """
     for copy in copies:
         copy.note_end()
@@ -222,29 +222,31 @@ def finish(copies: Sequence[Copying], clock: Callable[[], float] = time.monotoni
             left_s -= _LOOK_S
 
 
-def _launcher() -> socket.socket | None:
-    """The line to the launcher, where one of ours started this."""
-    name = os.environ.pop(LINE, None)  # of no use to the program, and to programs that start others
+def _connect() -> socket.socket | None:
+    """The connection to the launcher; None when no launcher of `determined.launch` started this rank. Raises
+    SystemExit when the launcher has ended."""
+    name = os.environ.pop(SOCKET_VARIABLE, None)  # removed: a `wrap_rank` that the program starts must not use it
     if name is None:
         return None
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    launcher = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        line.connect(f"\0{name}")
+        launcher.connect(f"\0{name}")
     except OSError as problem:
         raise SystemExit(f"wrap_rank: the launcher of this rank is gone: {problem.strerror}") from problem
-    return line
+    return launcher
 
 
-def _tell(line: socket.socket | None, **facts: object) -> None:
-    if line is not None:
-        with contextlib.suppress(OSError):  # the launcher is gone: `_obey` sees to that
-            line.send(json.dumps(facts).encode())
+def _report(launcher: socket.socket | None, **facts: object) -> None:
+    if launcher is not None:
+        with contextlib.suppress(OSError):  # the launcher has ended: `_follow_launcher` ends the program
+            launcher.send(json.dumps(facts).encode())
 
 
-def _obey(line: socket.socket, program: Program) -> None:
-    """Pass on each signal whose number the launcher sends. End the program once the launcher hangs up, or is gone."""
+def _follow_launcher(launcher: socket.socket, program: Program) -> None:
+    """Passes on each signal whose number the launcher sends. Ends the program when the launcher closes the connection,
+    or has ended."""
     with contextlib.suppress(OSError):
-        while number := line.recv(1):
+        while number := launcher.recv(1):
             program.signal(number[0])
     program.end()
 
@@ -254,13 +256,13 @@ def _ignore(line: str) -> None:
 
 
 class Source(Protocol):
-    """What has more to read, perhaps later; nothing at its end."""
+    """Something to read from: `read1` waits for bytes, and returns none at the end."""
 
     def read1(self) -> bytes: ...
 
 
 def prefix_lines(source: Source, target: BinaryIO, prefix: bytes, hear: Callable[[str], None] = _ignore) -> None:
-    """Copy `source`, putting `prefix` before each line; lines end in a newline or a carriage return."""
+    """Copies `source` to `target` with `prefix` before each line. Lines end with a newline or a carriage return."""
     line = bytearray()
     while chunk := source.read1():
         for piece in chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").splitlines(keepends=True):

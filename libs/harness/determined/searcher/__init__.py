@@ -1,7 +1,7 @@
-"""Searching hyperparameters by a method of one's own, from one's own process: `searcher.name: custom`.
+"""Custom search methods, which run in the user's own process: `searcher.name: custom`.
 
-Write a `SearchMethod`, give it to a `LocalSearchRunner`, and `run` it. The method hears what happened and answers what
-to do next; whatever dies meanwhile, running it again goes on where it was.
+Write a `SearchMethod`, pass it to a `LocalSearchRunner`, and `run` it. The method gets events and returns operations.
+After a crash of any part, running it again continues the same search.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A folder of code as it travels with a submission: every file in it, without what Python compiled."""
+"""A folder of code in the form of a submission: every file in it, without compiled Python files."""
 
 from __future__ import annotations
 

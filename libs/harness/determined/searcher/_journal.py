@@ -1,4 +1,4 @@
-"""What a runner remembers on disk: its experiment, and where the search stood after each event it answered."""
+"""What a runner keeps on disk: its experiment, and the state of the search after the latest event that it answered."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _BEGUN = "begun.json"
 
 
 class Journal:
-    """A folder. The step that `current.json` names is whole: it is written before it is named."""
+    """The journal in a folder. A step is written completely before `current.json` names it, so a crash in between
+    leaves the step before."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def submission(self) -> dict[str, Any]:
-        """The key under which the experiment is submitted, the same one every time; and its number, once known."""
+        """The idempotency key with which the experiment is submitted, always the same, and its number once it is
+        known."""
         try:
             found: dict[str, Any] = json.loads((self._folder / _BEGUN).read_text())
         except FileNotFoundError:
@@ -34,7 +36,7 @@ class Journal:
         self._write(_BEGUN, {**self.submission(), "experiment_id": experiment_id})
 
     def latest(self) -> tuple[dict[str, Any], pathlib.Path] | None:
-        """The newest step, and the folder of the method's own state."""
+        """The latest step, and the folder with the state of the search method."""
         try:
             step = json.loads((self._folder / _CURRENT).read_text())["step"]
         except FileNotFoundError:
@@ -45,7 +47,7 @@ class Journal:
     def write(self, event_id: int, step: dict[str, Any], save_method: Callable[[pathlib.Path], None]) -> None:
         name = f"event-{event_id}"
         folder = self._folder / name
-        shutil.rmtree(folder, ignore_errors=True)  # of one who was killed in the midst of this
+        shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed while it wrote this step
         (folder / "method").mkdir(parents=True)
         save_method(folder / "method")
         (folder / "step.json").write_text(json.dumps(step))

@@ -20,12 +20,12 @@ class ExitedReason(enum.Enum):
 
 
 class Operation:
-    """Something to be done in the search."""
+    """An operation of a search method."""
 
 
 @dataclass(frozen=True)
 class Create(Operation):
-    """A new trial, under a name of the method's own (`uuid.uuid4()`)."""
+    """Create a trial. `request_id`: a name that the method chooses (`uuid.uuid4()`)."""
 
     request_id: uuid.UUID
     hparams: dict[str, Any]
@@ -33,7 +33,7 @@ class Create(Operation):
 
 @dataclass(frozen=True)
 class ValidateAfter(Operation):
-    """The trial trains until it has trained `length` in all, in the unit of the configuration, and validates."""
+    """Train the trial until it has trained `length` in all, in the unit of the configuration, then validate."""
 
     request_id: uuid.UUID
     length: int
@@ -41,21 +41,21 @@ class ValidateAfter(Operation):
 
 @dataclass(frozen=True)
 class Close(Operation):
-    """The trial is done, once it has done what was asked of it before."""
+    """Close the trial after its earlier operations."""
 
     request_id: uuid.UUID
 
 
 @dataclass(frozen=True)
 class Progress(Operation):
-    """How much of the search is done, from 0 to 1."""
+    """Report the progress of the search, from 0 to 1."""
 
     progress: float
 
 
 @dataclass(frozen=True)
 class Shutdown(Operation):
-    """The search is over; what else is asked for beside it is not done."""
+    """End the search. Other operations that are returned together with this one are ignored."""
 
     cancel: bool = False
     failure: bool = False
@@ -63,12 +63,12 @@ class Shutdown(Operation):
 
 @dataclass
 class SearcherState:
-    """What the runner keeps of the search, for methods to read."""
+    """The state of the search that the runner keeps, for methods to read."""
 
     trials_created: set[uuid.UUID] = field(default_factory=set)
     trials_closed: set[uuid.UUID] = field(default_factory=set)
     failures: set[uuid.UUID] = field(default_factory=set)
-    """Trials that exited early; they count as closed, too."""
+    """Trials that exited early. They are in `trials_closed` as well."""
     last_event_id: int = 0
     experiment_completed: bool = False
     experiment_failed: bool = False
@@ -87,7 +87,7 @@ class SearchMethod(abc.ABC):
     def on_validation_completed(
         self, searcher_state: SearcherState, request_id: uuid.UUID, metric: Any, train_length: int
     ) -> list[Operation]:
-        """`metric` is a float, NaN where the trial reported that."""
+        """`metric` is a float, which may be NaN."""
         ...
 
     @abc.abstractmethod

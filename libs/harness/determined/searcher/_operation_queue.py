@@ -13,13 +13,15 @@ Wire = dict[str, Any]
 
 
 class OperationQueue:
+    """The operations of one search that wait until their trial has finished an earlier one."""
+
     def __init__(self) -> None:
         self._waiting: dict[str, list[Wire]] = {}
         self._busy: set[str] = set()
         """Trials with an operation that was sent and is not done yet."""
 
     def send(self, operations: Sequence[Operation], progress: float) -> list[Wire]:
-        """The operations of `operations` that can be sent now; a shutdown is sent alone."""
+        """Queues `operations`; returns those that can be sent now, with the progress. A shutdown is sent alone."""
         for operation in operations:
             if isinstance(operation, Shutdown):
                 return [{"shutDown": {"cancel": operation.cancel, "failure": operation.failure}}]

@@ -1,7 +1,7 @@
-"""Runs a search method here, against a cluster: events come, the method answers, and both are written down between.
+"""Runs a search method in this process: gets events from the cluster, and posts the operations that the method returns.
 
-An answer is written to disk before it is posted, and posted again by the next run when this one dies in between. The
-cluster knows an answer by the event that it answers, and does nothing twice.
+The operations for an event are written to disk before they are posted. When the process dies in between, the next run
+posts them again. The cluster identifies them by the number of the event, so posting them twice has no further effect.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ POLL_S = 60
 
 
 class LocalSearchRunner:
-    """`searcher_dir` is where the search is remembered: the same folder goes on with the same search.
+    """Runs one search. `searcher_dir` has its journal: a runner with the same folder continues the same search.
 
-    Without a `session`, DET_MASTER, DET_USER and DET_PASS say where the cluster is and who asks.
+    Without a `session`, the address and the user are taken from DET_MASTER, DET_USER and DET_PASS.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class LocalSearchRunner:
         exp_config: Mapping[str, Any] | str | os.PathLike[str],
         model_dir: str | os.PathLike[str] | None = None,
     ) -> int:
-        """Submit the experiment, or go on with it, until it has ended; the answer is its number.
+        """Submit the experiment, or continue it, and return its number when it has ended.
 
-        `exp_config` is a configuration, or a file with one. All of `model_dir` travels with it.
+        `exp_config` is a configuration, or the path of a file with one. All files of `model_dir` are submitted with it.
         """
         session = self._session or login()
         experiment_id = self._submitted(session, exp_config, model_dir)
@@ -79,8 +79,8 @@ class LocalSearchRunner:
     # ---------------------------------------------------------------- one event
 
     def _answer(self, session: Session, path: str, event: Mapping[str, Any]) -> None:
-        released = self._heard(event)
-        operations = self._told(event)
+        released = self._note_event(event)
+        operations = self._operations_after(event)
         posted = [*released, *self._operations.send(operations, self.search_method.progress(self.state))]
         self.state.last_event_id = int(event["id"])
         inactive = "experimentInactive" in event
@@ -89,8 +89,8 @@ class LocalSearchRunner:
         if not inactive:
             self._post(session, path, posted)
 
-    def _heard(self, event: Mapping[str, Any]) -> list[Wire]:
-        """What had to wait for the event. The runner's own account of the search is brought up to it."""
+    def _note_event(self, event: Mapping[str, Any]) -> list[Wire]:
+        """Updates `state` by the event. Returns the operations that waited for it."""
         state, operations = self.state, self._operations
         match event:
             case {"trialCreated": {"requestId": name}}:
@@ -110,7 +110,8 @@ class LocalSearchRunner:
                 state.experiment_failed = ended == "STATE_ERROR"
         return []
 
-    def _told(self, event: Mapping[str, Any]) -> list[Operation]:
+    def _operations_after(self, event: Mapping[str, Any]) -> list[Operation]:
+        """The operations that the search method returns for the event."""
         method, state = self.search_method, self.state
         match event:
             case {"initialOperations": _}:
@@ -151,7 +152,7 @@ class LocalSearchRunner:
 
 
 def login() -> Session:
-    """A session as DET_USER (determined), with DET_PASS, at DET_MASTER (http://localhost:8080)."""
+    """A session at DET_MASTER (default http://localhost:8080), as DET_USER (default determined) with DET_PASS."""
     master = os.environ.get("DET_MASTER", "http://localhost:8080")
     user, password = os.environ.get("DET_USER", "determined"), os.environ.get("DET_PASS", "")
     body = {"username": user, "password": password, "isHashed": False}

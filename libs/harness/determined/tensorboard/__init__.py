@@ -1,4 +1,4 @@
-"""Event files for TensorBoard: written with the standard library alone, kept beside the checkpoints."""
+"""Event files for TensorBoard: written with the standard library only, and stored beside the checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), and the rotated form in which TFRecord files carry it."""
+"""CRC-32C (Castagnoli), and its masked form for TFRecord files."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def crc32c(data: bytes) -> int:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Rotated and shifted, so that a checksum over data that holds checksums stays meaningful."""
+    """The checksum as TFRecord stores it. It is masked, because the CRC of data that contains a CRC is a poor check."""
     crc = crc32c(data)
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Bringing event files from the task's own folder to where TensorBoard finds them: beside the checkpoints."""
+"""Copies event files from the task's own folder to the checkpoint storage, where TensorBoard finds them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ Mangler = Callable[[pathlib.Path, int], pathlib.Path]
 
 
 def storage_folder(cluster_id: str, experiment_id: int, trial_id: int) -> str:
-    """Relative to the root of the checkpoint storage."""
+    """The folder of a trial's event files, relative to the root of the checkpoint storage."""
     return f"{storage.event_files(cluster_id, experiment_id)}/trial/{trial_id}"
 
 
 def with_rank(path: pathlib.Path, rank: int) -> pathlib.Path:
-    """The name under which a rank's file is kept: those above 0 carry the rank, so that none overwrites."""
+    """The name under which a rank's file is stored. Ranks above 0 add their number, so that no rank overwrites files of
+    another."""
     return path if rank == 0 else path.with_name(f"{path.name}#{rank}")
 
 
 class TensorboardManager:
-    """Copies what changed in `base_path` to `target`, now and then on a thread of its own and at the end."""
+    """Copies changed files from `base_path` to `target`: on a thread, every SYNC_S, and at the end."""
 
     def __init__(
         self, base_path: pathlib.Path, storage_manager: storage.StorageManager, target: str, rank: int = 0
@@ -51,7 +52,7 @@ class TensorboardManager:
         self._thread.start()
 
     def nudge(self) -> None:
-        """Have the thread look soon; returns at once."""
+        """Make the thread copy now; returns at once."""
         self._wake.set()
 
     def sync(
@@ -59,7 +60,8 @@ class TensorboardManager:
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Mangler = with_rank,
     ) -> None:
-        """Copy every changed file that `selector` wants, named by `mangler`; both get relative paths."""
+        """Copy every changed file for which `selector` is true, under the name that `mangler` returns. Both get the
+        path relative to `base_path`. Raises OSError."""
         if self.before_sync is not None:
             self.before_sync()
         with self._lock:
@@ -88,7 +90,7 @@ class TensorboardManager:
                 logger.warning("event files could not be stored, will try again: %s", problem)
 
     def close(self) -> None:
-        """Stop the thread; what is there is copied a last time. Without a thread there is nothing to do."""
+        """Copy a last time, and stop the thread. Has no effect when the thread was not started."""
         if self._thread is not None:
             self._closing = True
             self._wake.set()

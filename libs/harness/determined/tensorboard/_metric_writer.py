@@ -10,7 +10,7 @@ from determined.tensorboard._writer import EventFileWriter
 
 
 class BatchMetricWriter:
-    """Writes the numbers among reported metrics; text, lists and other things have no curve."""
+    """Writes the metrics that are numbers; text, lists and other values have no curve."""
 
     def __init__(self, writer: EventFileWriter) -> None:
         self._writer = writer
@@ -32,7 +32,8 @@ class BatchMetricWriter:
 
 
 def tag(group: str, name: str) -> str:
-    """Training metrics keep their names, validation metrics start with `val`, other groups stand before."""
+    """The tag of a metric: training metrics keep their names, validation metrics start with `val`, and metrics of other
+    groups start with the name of the group."""
     match group:
         case "training":
             return name
