@@ -10,6 +10,7 @@ import { SignIn } from "./pages/sign_in.js";
 const PAGES = {
   home: async () => (await import("./pages/home.js")).Home,
   experiments: async () => (await import("./pages/experiments.js")).Experiments,
+  compare: async () => (await import("./pages/compare.js")).Compare,
   experiment: async () => (await import("./pages/experiment.js")).Experiment,
   trial: async () => (await import("./pages/trial.js")).Trial,
   cluster: async () => (await import("./pages/cluster.js")).Cluster,

@@ -11,6 +11,7 @@ const PATTERNS = [
   ["login", "signIn"],
   ["logout", "signOut"],
   ["design", "design"],
+  ["compare", "compare"],
   ["experiments", "experiments"],
   ["projects/:project", "experiments"],
   ["projects/:project/:tab", "experiments"],

@@ -166,6 +166,7 @@ function Bulk({ chosen, table }) {
       const ids = [...chosen].filter((id) => { const one = known.get(id); return one ? action.fits(one) : true; });
       return html`<${Button} key=${action.word} kind=${action.danger ? "danger" : ""} disabled=${ids.length === 0} onClick=${() => begin(action, ids)}>${action.text}${ids.length && ids.length !== chosen.size ? ` ${ids.length}` : ""}<//>`;
     })}
+    <a class="button" href=${`/det/compare?sel=${encodeURIComponent(written(chosen))}`}>Compare</a>
     <${Button} kind="quiet" onClick=${() => ask({ sel: "" })}>Choose none<//></div>`;
 }
 

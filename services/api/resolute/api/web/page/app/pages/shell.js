@@ -8,7 +8,7 @@ import { Button, Confirmation, Message, Select, Toasts } from "../components/par
 /** @type {[string, string, string[]][]} */
 const PLACES = [
   ["Home", "/det/", ["home"]],
-  ["Experiments", "/det/experiments", ["experiments", "experiment", "trial"]],
+  ["Experiments", "/det/experiments", ["experiments", "experiment", "trial", "compare"]],
   ["Cluster", "/det/clusters", ["cluster"]],
 ];
 
