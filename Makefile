@@ -12,7 +12,7 @@ WORKERS ?= 3
 SIDE_BY_SIDE := $(if $(filter-out 1,$(WORKERS)),--numprocesses $(WORKERS) --dist loadscope --no-loadscope-reorder)
 DEV := .resolute/dev
 
-.PHONY: help web-check venv demo gang-demo dev check format test coverage sim shrink torture attack storm integration interop bench clean \
+.PHONY: help web-check browser venv demo gang-demo dev check format test coverage sim shrink torture attack storm integration interop bench clean \
 	docker horovod deepspeed images
 
 help:                   ## this list
@@ -83,6 +83,9 @@ storm: venv             ## gateways of two versions, killed and started at rando
 
 integration: venv       ## real Postgres, real NATS, real processes, stopped at unkind moments
 	$(BIN)/pytest tests/integration
+
+browser: venv           ## the web UI in a real Chromium, on a real cluster; pictures in .resolute/browser
+	$(BIN)/pytest tests/browser
 
 interop: venv           ## the public client drives our cluster
 	$(BIN)/pytest tests/interop

@@ -1,6 +1,7 @@
 """What some tests need and not every machine has: marks that skip without it, or fail where it was promised.
 
-`RESOLUTE_REQUIRE=docker,horovod,deepspeed,history` promises: CI sets it, so that nothing goes untested there unnoticed.
+`RESOLUTE_REQUIRE=docker,horovod,deepspeed,chromium,history` promises: CI sets it, so that nothing goes untested there
+unnoticed.
 """
 
 from __future__ import annotations
@@ -46,4 +47,6 @@ COMPOSE = _compose()
 compose = _need("docker", bool(COMPOSE), "Docker Compose comes with Docker, or as the package docker-compose")
 horovod = _need("horovod", find_spec("horovod") is not None, "`make horovod` builds it, in 2 to 4 minutes")
 deepspeed = _need("deepspeed", find_spec("deepspeed") is not None, "`make deepspeed` builds it, in 2 to 4 minutes")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
+chromium = _need("chromium", bool(CHROMIUM), "on Debian or Ubuntu: apt-get install chromium")
 history = _need("history", in_history(), "the clone is shallow: `git fetch --unshallow` brings the last release")

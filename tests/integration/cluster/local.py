@@ -91,7 +91,7 @@ class LocalCluster:
     def create(self, config: dict[str, Any], context: Path, *flags: str) -> int:
         """Submit an experiment; its id."""
         file = self.home / "config.json"
-        file.write_text(json.dumps(config))  # JSON is YAML
+        file.write_text(json.dumps(config, ensure_ascii=False))  # JSON is YAML, but for escapes of two halves
         said = self.det("experiment", "create", str(file), str(context), *flags)
         return int(said.split("Created experiment ")[1].split()[0])
 
