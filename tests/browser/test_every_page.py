@@ -27,7 +27,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 def settled(visitor: Visitor) -> None:
     visitor.page.wait_for_load_state("networkidle", timeout=PATIENCE_MS)
     visitor.page.locator("h1").first.wait_for()
-    visitor.page.wait_for_function("document.querySelectorAll('[aria-busy=true]').length === 0")
+    visitor.page.wait_for_function("document.querySelectorAll('.busy-line, [aria-busy=true]').length === 0")
 
 
 def violations(visitor: Visitor, axe: str) -> list[str]:

@@ -28,7 +28,7 @@ function Page({ name }) {
     if (!find || loaded.has(name)) return;
     find().then((page) => { loaded.set(name, page); state.value = { name, page }; }, (error) => (state.value = { name, error }));
   }, [name]);
-  if (!PAGES[name]) return html`<${Empty} title="There is no page at this address">The address may be of something that was deleted, or be misspelt. <a href="/det/">Go home</a><//>`;
+  if (!PAGES[name]) return html`<${Empty} whole title="There is no page at this address">The address may be of something that was deleted, or be misspelt. <a href="/det/">Go home</a><//>`;
   const shown = loaded.get(name);
   if (shown) return html`<${shown} key=${JSON.stringify(here.value.params)} />`;
   if (state.value?.name === name && state.value.error) return html`<${Message} tone="warn">This page was replaced by a newer release. <a href=${location.href} target="_self">Load it again</a><//>`;

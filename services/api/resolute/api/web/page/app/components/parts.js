@@ -48,17 +48,19 @@ export function Select({ label, value, options, onChange, hideLabel }) {
 /** @param {{tone?: "" | "bad" | "warn", children?: Children}} props */
 export const Message = ({ tone = "", children }) => html`<div class=${`message ${tone}`} role=${tone === "bad" ? "alert" : "status"}><div class="grow">${children}</div></div>`;
 
-/** What went wrong, and a way to try again. @param {{error: unknown, retry?: () => void}} props */
-export function Failed({ error, retry }) {
+/** What went wrong, and a way to try again. `heading`: the page's, where nothing else of it can be shown.
+ * @param {{error: unknown, retry?: () => void, heading?: string}} props */
+export function Failed({ error, retry, heading }) {
   const text = error instanceof Error ? error.message : String(error);
-  return html`<div class="message bad" role="alert"><div class="grow">${text}</div>${retry ? html`<${Button} onClick=${retry}>Try again<//>` : null}</div>`;
+  return html`${heading ? html`<h1>${heading}</h1>` : null}<div class="message bad" role="alert"><div class="grow">${text}</div>${retry ? html`<${Button} onClick=${retry}>Try again<//>` : null}</div>`;
 }
 
 /** @param {{what: string}} props */
 export const Busy = ({ what }) => html`<div class="busy-line" role="status"><span class="spinner" aria-hidden="true"></span>${what}</div>`;
 
-/** Where there is nothing yet: what would be here, and the command that begins. @param {{title: string, children?: Children, command?: string}} props */
-export const Empty = ({ title, children, command }) => html`<div class="empty"><h2>${title}</h2>${children ? html`<p class="muted">${children}</p>` : null}${command ? html`<${Command} text=${command} />` : null}</div>`;
+/** Where there is nothing yet: what would be here, and the command that begins. `whole`: the page is nothing else.
+ * @param {{title: string, children?: Children, command?: string, whole?: boolean}} props */
+export const Empty = ({ title, children, command, whole }) => html`<div class="empty">${whole ? html`<h1>${title}</h1>` : html`<h2>${title}</h2>`}${children ? html`<p class="muted">${children}</p>` : null}${command ? html`<${Command} text=${command} />` : null}</div>`;
 
 /** A command with a button that copies it. @param {{text: string}} props */
 export function Command({ text }) {

@@ -55,7 +55,7 @@ export function Cluster() {
   const wanted = params.tab ?? (name === "cluster" && location.pathname.endsWith("/jobs") ? "queue" : "pools");
   const tab = TABS.some(([key]) => key === wanted) ? wanted : (OLD[wanted] ?? "pools");
   const pool = params.pool ?? query.value.get("pool") ?? "";
-  if (!value) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<h1>Cluster</h1><${Busy} what="Reading the cluster" />`;
+  if (!value) return error ? html`<${Failed} heading=${"Cluster"} error=${error} retry=${again} />` : html`<h1>Cluster</h1><${Busy} what="Reading the cluster" />`;
   const within = (/** @type {string} */ of) => !pool || of === pool;
   const to = (/** @type {string} */ key) => `/det/clusters/${key}${pool ? `?pool=${encodeURIComponent(pool)}` : ""}`;
   return html`<div class="row apart"><h1>Cluster</h1><${Select} label="Pool" value=${pool} options=${[["", "all pools"], ...value.pools.map((one) => [one.name, one.name])]} onChange=${(/** @type {string} */ next) => ask({ pool: next })} /></div>

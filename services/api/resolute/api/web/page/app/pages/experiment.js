@@ -48,7 +48,7 @@ export function Experiment() {
   useEffect(() => {
     document.title = `${value?.experiment.name ?? "Experiment"} #${id} · Resolute`;
   }, [value?.experiment.name, id]);
-  if (!value) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<h1>Experiment ${id}</h1><${Busy} what="Reading it" />`;
+  if (!value) return error ? html`<${Failed} heading=${`Experiment ${id}`} error=${error} retry=${again} />` : html`<h1>Experiment ${id}</h1><${Busy} what="Reading it" />`;
   const { experiment, explained } = value;
   const to = (/** @type {string} */ key) => `/det/experiments/${id}${key === "overview" ? "" : `/${key}`}`;
   return html`<div class="page-head">

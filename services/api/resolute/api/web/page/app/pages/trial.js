@@ -26,7 +26,7 @@ export function Trial() {
   useEffect(() => {
     document.title = `Trial ${id} · Resolute`;
   }, [id]);
-  if (!trial) return error ? html`<${Failed} error=${error} retry=${again} />` : html`<h1>Trial ${id}</h1><${Busy} what="Reading it" />`;
+  if (!trial) return error ? html`<${Failed} heading=${`Trial ${id}`} error=${error} retry=${again} />` : html`<h1>Trial ${id}</h1><${Busy} what="Reading it" />`;
   const experiment = trial.experimentId;
   const to = (/** @type {string} */ key) => `/det/experiments/${experiment}/trials/${id}${key === "metrics" ? "" : `/${key}`}`;
   const ended = hasEnded(trial.state);
