@@ -149,3 +149,36 @@ async def test_a_form_of_another_page_that_reaches_the_gateway_lacks_what_must_b
             answer = await cluster.nobody.call("POST", "/api/v1/users/setting", SETTING, headers=wrong)
             assert (answer.status, TOKEN_HEADER in answer.error) == (403, True)
         assert (await cluster.nobody.call("POST", "/api/v1/users/setting", SETTING, headers=page)).status == 200
+
+
+async def test_a_cookie_whose_session_has_expired_opens_nothing_and_is_no_hindrance_to_signing_in(
+    postgres_dsn: str,
+) -> None:
+    async with running(postgres_dsn) as cluster:
+        _, page = await signed_in(cluster.nobody)
+        await cluster.gateway.pool.execute("UPDATE api.sessions SET expires_at = now() - interval '1 second'")
+        cluster.gateway.sessions.forget()
+        assert (await cluster.nobody.call("GET", "/api/v1/me", headers=page)).status == 401
+        assert (await cluster.nobody.call("POST", "/api/v1/users/setting", SETTING, headers=page)).status == 401
+        found = await cluster.nobody.call("GET", SESSION, headers=page)
+        assert (found.status, found.body["user"]) == (200, None)
+        reloaded = {"Cookie": page["Cookie"], TOKEN_HEADER: found.headers[TOKEN_HEADER]}
+        again = await cluster.nobody.call("POST", SESSION, CREDENTIALS, headers=reloaded)
+        assert (again.status, again.body["user"]["username"]) == (200, "determined")
+
+
+async def test_the_page_is_shown_in_no_frame(postgres_dsn: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        for path in ("/det/", "/det/login", SESSION):
+            answer = await cluster.nobody.call("GET", path)
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"], path
+            assert answer.headers["X-Frame-Options"] == "DENY", path
+
+
+@pytest.mark.parametrize("path", ["/det/" + "x" * 100_000, "/det/" + "a/" * 20_000, "/det/%00", "/det/%ff%fe"])
+async def test_an_address_that_nobody_would_type_does_no_harm(postgres_dsn: str, path: str) -> None:
+    async with running(postgres_dsn) as cluster:
+        answer = await cluster.nobody.call("GET", path)
+        assert answer.status in (200, 400, 404, 414), answer.body
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        assert (await cluster.nobody.call("GET", "/det/")).status == 200

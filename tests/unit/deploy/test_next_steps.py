@@ -38,3 +38,8 @@ def test_a_cluster_elsewhere_is_named_in_what_is_typed() -> None:
     assert words[0] == ["export", "DET_MASTER=http://127.0.0.1:9000"]
     assert words[-1] == ["det", "deploy", "local", "status", "--data-dir", "/a b/data"]
     assert typed(next_steps(HERE, ClusterUp("other")))[-1][-2:] == ["--cluster-name", "other"]
+
+
+def test_it_says_where_the_web_ui_is() -> None:
+    assert "http://127.0.0.1:8080/det/ " in next_steps(HERE, ClusterUp()).splitlines()[0]
+    assert "http://[::1]:9000/det/ " in next_steps(Cluster("other", port=9000, host="::"), ClusterUp()).splitlines()[0]

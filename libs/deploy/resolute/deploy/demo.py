@@ -23,6 +23,7 @@ from rich.table import Table
 from resolute.cli.session import Session
 from resolute.deploy import checks, cluster, commands, processes
 from resolute.deploy.args import ClusterDown, ClusterUp
+from resolute.deploy.next_steps import PAGE
 from resolute.deploy.paths import ClusterPaths
 from resolute.proto.errors import ResoluteError
 
@@ -190,7 +191,8 @@ def where_next(trained: Trained, url: str, cluster_name: str, data_dir: Path) ->
         f"resolute log show experiment-{experiment_id} --data-dir {data_dir}": "every decision, and why",
         f"det deploy local cluster-down --cluster-name {cluster_name} --data-dir {data_dir}": "when you are done",
     }
-    print(f"The cluster stays up at {url}. Where to look next:")
+    print(f"The cluster stays up. Look at the experiment in a browser: {url}{PAGE}experiments/{experiment_id}")
+    print(f"Sign in there as {USER}, without a password. Or type:")
     print(f"  export DET_MASTER={url} {_path()}".rstrip())
     for command, what in words.items():
         print(f"  {command}   # {what}")

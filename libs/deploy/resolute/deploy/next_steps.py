@@ -1,4 +1,5 @@
-"""What a person does first with a cluster that has just come up: three commands, and what `det` must know for them."""
+"""What a person does first with a cluster that has just come up: a page to open, or three commands and what `det` must
+know for them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ from resolute.deploy.cluster import Cluster
 USUAL_ADDRESSES = ("http://127.0.0.1:8080", "http://localhost:8080")
 """Where `det` looks for a master when no other address is given."""
 
+PAGE = "/det/"
+"""Where the gateway has its web UI."""
+
 
 def next_steps(cluster: Cluster, asked: ClusterUp) -> str:
     which = _which(asked)
@@ -21,7 +25,8 @@ def next_steps(cluster: Cluster, asked: ClusterUp) -> str:
     )
     width = max(len(command) for command, _ in commands)
     lines = [f"  {command:<{width}}  # {what}" for command, what in commands]
-    return "\n".join(["What to do next:", *(f"  export {one}" for one in _exports(cluster)), *lines])
+    first = f"What to do next: sign in as determined at {cluster.url}{PAGE} in a browser, or type"
+    return "\n".join([first, *(f"  export {one}" for one in _exports(cluster)), *lines])
 
 
 def _which(asked: ClusterUp) -> str:
