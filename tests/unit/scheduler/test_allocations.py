@@ -144,7 +144,7 @@ def test_past_its_deadline_it_is_killed_and_counts_as_having_yielded() -> None:
 
 
 def test_acknowledging_what_nobody_asked_for_is_refused_and_says_so() -> None:
-    with pytest.raises(Refused, match="running and nobody has asked for its slots"):
+    with pytest.raises(Refused, match="running and no preemption was requested"):
         running().when(ACKNOWLEDGE)
 
 

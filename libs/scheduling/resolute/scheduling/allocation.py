@@ -195,8 +195,11 @@ def _with_exit(allocation: Allocation, event: ResourcesExited) -> Allocation:
 
 
 def exit_of(allocation: Allocation) -> AllocationExited:
-    """How it ended, once all of its shares are gone: what happened first tells. But who loses a peer fails before
-    anybody else notices that the peer's host has gone, and that is nobody's failure."""
+    """The end of an allocation whose shares have all exited, by the share that failed first.
+
+    A lost host is an exception: the task on another host fails first, because it loses its peer before the scheduler
+    notices that the host is lost. That must not count as a failure of the task.
+    """
     code = _worst_code(allocation)
     if (trouble := allocation.trouble) is not None:
         lost = next((share for share in allocation.shares.values() if share.exited and share.exit_code is None), None)

@@ -307,7 +307,7 @@ def _acknowledge(draft: PoolDraft, allocation: Allocation) -> None:
     elif allocation.state in PREEMPTIBLE or allocation.state is State.WAITING:
         raise refuse(
             f"acknowledge a preemption of allocation {allocation.id}",
-            f"it is {allocation.state.value} and nobody has asked for its slots",
+            f"it is {allocation.state.value} and no preemption was requested",
         )
 
 

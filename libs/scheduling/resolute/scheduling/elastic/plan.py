@@ -1,8 +1,8 @@
-"""What to do about the instances of an elastic pool: state, settings and what the provider says in, events out.
+"""Decides about the instances of an elastic pool: a pure function of the state, the settings and the provider's list.
 
-Starting and stopping are decided here and done elsewhere (`shell`). Whoever does them may die at any point: what has
-been requested and not yet been seen is asked for again under the same name, and what runs without having been
-requested is ended.
+Instances are started and stopped elsewhere (`resolute.scheduler.provisioner.shell`), by a process that may die at any
+point. So an instance that was requested and does not run is requested again under the same name, and one that runs
+without having been requested is ended.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Provision:
         return self.settings.provider
 
 
-def plan(pool: Pool, wish: Provision, now: datetime) -> list[Event]:
-    """Every event is folded into a draft before the next thought is thought."""
-    provider = wish.provider
+def plan(pool: Pool, request: Provision, now: datetime) -> list[Event]:
+    """The events, in steps. Those of one step are folded into a draft, which the next step sees."""
+    provider = request.provider
     draft, events = pool.draft(), list[Event]()
     for note in (_take_note, _fail_the_late, _give_up_the_lost, _note_idleness):
-        _fold(draft, events, note(draft, provider, wish.observed, now))
+        _fold(draft, events, note(draft, provider, request.observed, now))
     room = provider.max_instances - len(draft.fleet.instances)
-    ahead = forecast(draft, wish.settings, max(0, room))
-    _fold(draft, events, _start(draft, wish.settings, ahead, now))
+    ahead = forecast(draft, request.settings, max(0, room))
+    _fold(draft, events, _start(draft, request.settings, ahead, now))
     _fold(draft, events, _stop_the_idle(draft, provider, ahead, now))
     _fold(draft, events, _drain_the_surplus(draft, provider))
     _fold(draft, events, _stop_the_drained(draft, now))

@@ -113,14 +113,18 @@ class FairShare:
     def standing(self, pool: Pool, allocation: Allocation) -> str:
         shares, name = self.shares(pool), self.group(pool, allocation)
         group = shares.groups.get(name)
-        return self._told(name, group, shares.level(pool.slots)) if group is not None else f"{self._who(name)} is new"
+        return (
+            self._share_of_group(name, group, shares.level(pool.slots))
+            if group is not None
+            else f"{self._who(name)} is new"
+        )
 
     def claims(self, pool: Pool, allocation: Allocation) -> str:
         shares, name = self.shares(pool), self.group(pool, allocation)
         group, level = shares.groups[name], shares.level(pool.slots)
         if group.committed < group.share(level) - NEARLY:
             return f"{self._who(name)} holds less than its share at weight {group.weight / WEIGHT_UNIT:g}"
-        return self._told(name, group, level)
+        return self._share_of_group(name, group, level)
 
     def has_its_share(self, pool: Pool, allocation: Allocation) -> bool:
         shares = self.shares(pool)
@@ -131,7 +135,7 @@ class FairShare:
         shares, name = self.shares(pool), self.group(pool, allocation)
         group = shares.groups.get(name)
         if group is None:
-            return 0, []  # its own limit leaves it nothing: nobody is before it
+            return 0, []  # the limit of its own job holds the allocation, so no other one is ahead of it
         mine, count, first = (group.rate, group.turn), 0, list[Rated]()
         for head in firsts(shares.below):
             stop = (*kind_in(head), *mine)
@@ -155,7 +159,7 @@ class FairShare:
         assert slots > kind.slots, f"no job of {group} waits for {kind}"
         return None
 
-    def _told(self, name: str, group: Group, level: float) -> str:
+    def _share_of_group(self, name: str, group: Group, level: float) -> str:
         weight = f" at weight {group.weight / WEIGHT_UNIT:g}"
         share = f"a share of {group.share(level):.4g} slots{weight}"
         return f"{self._who(name)} has {group.committed} of {share}"
