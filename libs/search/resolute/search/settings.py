@@ -84,7 +84,7 @@ def _length_batches(searcher: SearcherConfig, config: Mapping[str, Any]) -> int 
         return None
     try:
         return searcher.max_length.to_batches(size, config.get("records_per_epoch"))
-    except (ValueError, TypeError):  # the batch size is itself searched for, or nobody said how long an epoch is
+    except (ValueError, TypeError):  # the batch size is searched for, or the configuration has no records_per_epoch
         return None
 
 

@@ -10,7 +10,7 @@ from resolute.whatif.pools.measures import Measures, Waiting
 from resolute.whatif.pools.question import Answer
 
 GROUPS_MAX = 20
-"""More experiments than this are told one by one to programs only."""
+"""More experiments than this are listed one by one in JSON only."""
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Headers and rows."""
@@ -61,7 +61,7 @@ def caveats(answer: Answer) -> list[str]:
         remarks.append(f"{count} experiments are too many to show one by one: --json has them, --from and --to choose")
     if recording.never_ran:
         remarks.append(
-            f"{recording.never_ran} requests that never had their slots are left out: nobody knows their length"
+            f"{recording.never_ran} requests that never had their slots are left out: their length is not known"
         )
     if recording.unfinished:
         remarks.append(f"{recording.unfinished} that still ran at the end count as if they had ended then")

@@ -35,7 +35,7 @@ from resolute.whatif.pools.recording import Change, Work, capacity_of, group_of
 
 MIDNIGHT = datetime(2000, 1, 1, tzinfo=UTC)
 NEARLY_S = 1e-6
-"""What is left of less than this is done: instants are told in microseconds."""
+"""Work with less than this left counts as done: recorded instants have microseconds."""
 
 
 def agents(count: int, slots: int, pool: str = "default") -> tuple[Change, ...]:
