@@ -438,8 +438,8 @@ def _nothing_half_made(paths: ClusterPaths, first: bool) -> Iterator[None]:
 
 def _clear(paths: ClusterPaths) -> str:
     """Deletes the cluster's files in its directory; returns the names of other files there, which are kept."""
-    ours = (paths.run, paths.secrets, paths.logs, paths.nats, paths.instances, paths.storage)
-    for folder in (*ours, paths.root / "agents"):
+    folders = (paths.run, paths.secrets, paths.logs, paths.nats, paths.instances, paths.storage)
+    for folder in (*folders, paths.root / "agents"):
         shutil.rmtree(folder, ignore_errors=True)
     paths.description.unlink(missing_ok=True)
     try:

@@ -107,7 +107,7 @@ def train(url: str, words: Sequence[str]) -> Trained | None:
 
 
 def submit_and_follow(command: Sequence[str]) -> int | None:
-    """Run `det experiment create … -f`, printing what it prints; the id it told, if it did."""
+    """Runs `det experiment create … -f`, and prints its output. Returns the id of the experiment, if it printed one."""
     print("$ det " + " ".join(command[5:]), flush=True)
     experiment_id: int | None = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:

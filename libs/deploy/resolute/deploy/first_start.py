@@ -53,7 +53,7 @@ DATA = {
     "bus": (NATS_UID, 0o700),
     "agents": (SERVICES_UID, 0o700),
     "sealing": (SERVICES_UID, 0o700),  # the gateways make the first key there, and rotate it
-    "checkpoints": (0, 0o1777),  # trials write there as whoever their image or their agent says
+    "checkpoints": (0, 0o1777),  # trials write there as the user of their image or of their agent
 }
 MEASURED = ("relay", "directory", "searcher", "scheduler", "checkpoint", "api", "agent")
 """The services of the compose file that serve metrics; each name has an address for each replica."""

@@ -1,7 +1,7 @@
-"""PostgreSQL from its wheel: made small, on a Unix socket of its own, as root under a user that is not root.
+"""PostgreSQL from its wheel, with small settings, on a Unix socket of its own. Under root it runs as another user.
 
-The server lets in the user that the cluster runs as and nobody else: the kernel says which user is at the other end of
-the socket (peer authentication), so that there is no password to steal.
+The server accepts only the user that the cluster runs as. The kernel says which user is at the other end of the socket
+(peer authentication), so that there is no password to steal.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ def _make_shared(paths: ClusterPaths) -> None:
 
 
 def _make_own(folder: Path, user: str | None) -> None:
-    """A directory that Postgres' user owns and nobody else enters; where others may write, its own and no link."""
+    """Makes a directory that belongs to Postgres' user, and that no other user may enter. In a folder where other users
+    may write, it must not be a link or another user's directory."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()

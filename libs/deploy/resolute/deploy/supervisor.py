@@ -3,7 +3,7 @@
 `python -m resolute.deploy.supervisor <plan> <status> <lock>`. SIGTERM stops everything, SIGHUP reads the plan again:
 what is new in it is started, what is gone from it stopped. It sleeps until a child ends or a signal comes.
 
-It is small and imports next to nothing: it is the one process that nobody starts again.
+It is small and imports very little, because it is the only process that is not started again when it dies.
 """
 
 from __future__ import annotations

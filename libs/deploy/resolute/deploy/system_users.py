@@ -9,7 +9,8 @@ import time
 from resolute.proto.errors import Refused
 
 ATTEMPTS, PAUSE_S = 10, 0.2
-"""Only one program at a time may change the system's users; the others are told so, and try again."""
+"""How often, and after which pause, a change of the system's users is tried: only one program at a time may make
+one."""
 
 
 def ensure(name: str) -> pwd.struct_passwd:
