@@ -135,7 +135,7 @@ def to_model_definition(files: Iterable[ContextFile]) -> list[dict[str, Any]]:
 
 
 def _ignore_rules(root: Path) -> GitIgnoreSpec:
-    """Ours that a person may overrule, then theirs, then those that always hold."""
+    """The patterns of ignored files: defaults, which a .detignore may overrule, then that file, then fixed ones."""
     from pathspec import GitIgnoreSpec
 
     own = root / ".detignore"

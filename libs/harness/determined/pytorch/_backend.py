@@ -1,6 +1,6 @@
-"""What the ranks of a trial do together with tensors: one small interface, by torch.distributed or by Horovod.
+"""The collective work of a trial's ranks on tensors: one small interface, with torch.distributed or Horovod behind it.
 
-The launcher says in the environment which of them it is. Horovod is imported only where it was the launcher.
+The launcher's environment variables say which one to use. Horovod is imported only when its launcher started the trial.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Truth = frozenset({"1", "true", "yes"})
 
 
 class Backend:
-    """One process without others. Back ends for several processes override what they do differently."""
+    """The back end of a single process. Those for several processes override the methods."""
 
     def __init__(self, distributed: core.DistributedContext) -> None:
         self._distributed = distributed
 
     def wrap_model(self, model: torch.nn.Module, device: torch.device, *, compress: bool) -> torch.nn.Module:
-        """The model to train with; its gradients may be averaged over the ranks as they come."""
+        """The model to train with. Its gradients may be averaged over the ranks during the backward pass."""
         return model
 
     def wrap_optimizer(
@@ -37,26 +37,26 @@ class Backend:
         return optimizer
 
     def adding_up(self, models: Sequence[torch.nn.Module]) -> AbstractContextManager[Any]:
-        """Around a batch whose gradients are only added up: nothing needs to travel."""
+        """Encloses a batch whose gradients are only accumulated: the ranks need not exchange them."""
         return contextlib.nullcontext()
 
     def bring_together(self, optimizer: torch.optim.Optimizer) -> None:
-        """Before gradients are clipped: from here on they are the means over all ranks."""
+        """Called before gradients are clipped. Afterwards the gradients are the means over all ranks."""
 
     def stepping(self, optimizer: torch.optim.Optimizer) -> AbstractContextManager[Any]:
-        """Around optimizer.step(), once gradients were brought together."""
+        """Encloses optimizer.step(), after `bring_together`."""
         return contextlib.nullcontext()
 
     def expect(self, optimizer: torch.optim.Optimizer, passes: int) -> None:
-        """The next step comes after `passes` backward passes, as gradients of an earlier run are added to."""
+        """The next step comes after `passes` backward passes: a resumed run continues with accumulated gradients."""
 
     def begin(self, models: Sequence[torch.nn.Module], optimizers: Sequence[torch.optim.Optimizer]) -> None:
-        """Once before training: every rank goes on with what rank 0 has."""
+        """Called once before training: every rank gets the models and optimizers of rank 0."""
 
     def share(self, tensor: torch.Tensor) -> None:
         """Rank 0's values, in place. Every rank calls it."""
         if tensor.numel():
-            # As bytes, which travel whatever the type is.
+            # As bytes: not every type of tensor can be broadcast.
             flat = tensor.detach().contiguous().view(-1)
             self._broadcast(flat.view(torch.uint8))
             tensor.detach().copy_(flat.view(tensor.shape))
@@ -70,9 +70,9 @@ class Backend:
 
     @contextlib.contextmanager
     def validating(self, models: Sequence[torch.nn.Module]) -> Iterator[None]:
-        """Around a validation, in which ranks may run their models differently often.
+        """Encloses a validation, in which the ranks may run their models different numbers of times.
 
-        Running statistics and other buffers are rank 0's in it, as they are in a checkpoint.
+        Running statistics and other buffers are those of rank 0 in it, as they are in a checkpoint.
         """
         if self._distributed.size > 1:
             for model in models:
@@ -186,7 +186,7 @@ class HorovodBackend(Backend):
 
 
 def launched_by_horovod() -> bool:
-    """Whether ours or Horovod's own launcher started this process as one of several."""
+    """Whether a Horovod launcher, Horovod's own or `determined.launch.horovod`, started this process as a rank."""
     return os.environ.get("USE_HOROVOD", "").lower() in Truth or "HOROVOD_RANK" in os.environ
 
 

@@ -254,7 +254,7 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         return optimizer
 
     def _named(self, optimizer: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:
-        """The optimizer's parameters, with names that are the same on every rank and nobody else's."""
+        """The optimizer's parameters, with unique names that are the same on every rank."""
         known = {
             id(parameter): f"{position}.{name}"
             for position, model in enumerate(self.models)

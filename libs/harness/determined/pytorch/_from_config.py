@@ -44,8 +44,8 @@ def max_length(config: Mapping[str, Any], context: PyTorchTrialContext) -> Train
         return found
     if time_metric := searcher.get("time_metric"):
         raise errors.InvalidExperimentException(
-            f"searcher.time_metric: a trial class counts batches and epochs by itself, and nobody says how far to "
-            f"train in {time_metric!r}; use one of them, or pytorch.Trainer.fit(max_length=...) in a script"
+            f"searcher.time_metric: a trial class counts only batches and epochs, so it cannot train to a length in "
+            f"{time_metric!r}; use one of these two, or pytorch.Trainer.fit(max_length=...) in a script"
         )
     raise errors.InvalidExperimentException(
         "searcher.max_length: a trial class needs it, for example {batches: 1000}; or use "

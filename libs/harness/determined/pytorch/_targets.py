@@ -14,8 +14,9 @@ from determined.pytorch._units import TrainUnit
 
 @dataclass(frozen=True)
 class Target:
-    """`length` is a cumulative total; `whole`, how far the trial may come in the end, is what progress is told of.
-    `reached` tells the search, where it wants to hear: chief only."""
+    """A length to train to. `length` is a cumulative total. Progress is a fraction of `whole`, the largest length that
+    the trial may be given. `reached`: called with the metric to report the length as reached, on the chief only; None
+    when the search does not need it."""
 
     length: TrainUnit
     whole: TrainUnit

@@ -359,7 +359,7 @@ def _length(loader: data.DataLoader[Any]) -> int | None:
 
 
 def endless(loader: data.DataLoader[Any], skip: int) -> Iterator[Any]:
-    """Batches without end. Ours repeats and skips by itself; torch's own is gone round again and again."""
+    """Batches without end. A loader of this library repeats and skips by itself; torch's own is iterated repeatedly."""
     sampler: Any = loader.batch_sampler
     while hasattr(sampler, "batch_sampler") and not isinstance(sampler, RepeatBatchSampler):
         sampler = sampler.batch_sampler

@@ -75,7 +75,7 @@ def _batch_by_batch(
 
 
 def weight(trial: PyTorchTrial, batch: Any) -> int:
-    """What a batch counts in an average: its records, or 1 where nobody can tell how many these are."""
+    """The weight of a batch in an average: its number of records, or 1 when that is not known."""
     try:
         return trial.get_batch_length(batch) or 1
     except (TypeError, ValueError):

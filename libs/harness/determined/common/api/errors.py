@@ -1,7 +1,7 @@
 """What goes wrong between a program and the cluster.
 
 BadRequestException
-├── MasterNotFoundException      nobody answered
+├── MasterNotFoundException      the master did not answer
 ├── APIException                 the answer was an error
 │   ├── NotFoundException        404
 │   └── DeleteFailedException

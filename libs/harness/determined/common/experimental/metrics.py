@@ -76,16 +76,16 @@ def _reports(session: UserSession, trial_ids: Sequence[int], group: str) -> Iter
 
 
 def _of_report(report: Mapping[str, Any], kind: type[Kind]) -> Kind:
-    group, told = str(report["group"]), report.get("metrics") or {}
+    group, metrics = str(report["group"]), report.get("metrics") or {}
     ended_at = time_of(report["endTime"])
     assert ended_at is not None, "a report says when it was made"
-    values = told.get("validation_metrics") if group == VALIDATION else None
+    values = metrics.get("validation_metrics") if group == VALIDATION else None
     return kind(
         trial_id=report["trialId"],
         trial_run_id=report["trialRunId"],
         steps_completed=report["totalBatches"],
         end_time=ended_at,
-        metrics=told.get("avg_metrics") or {} if values is None else values,
+        metrics=metrics.get("avg_metrics") or {} if values is None else values,
         group=group,
-        batch_metrics=told.get("batch_metrics"),
+        batch_metrics=metrics.get("batch_metrics"),
     )
