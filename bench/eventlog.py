@@ -95,10 +95,10 @@ async def main(rounds: int) -> None:
         log = await PostgresEventLog.open(dsn)
         async with asyncpg.create_pool(dsn, min_size=64, max_size=64) as pool:
             await pool.execute(_BARE_TABLE)
-            bare, ours = Bare(pool), Log(log)
+            bare, batched = Bare(pool), Log(log)
             for warming_up in (1, 64):
-                await compare(bare, ours, warming_up, 640, rounds=1)
-            found = {n: await compare(bare, ours, n, 400 if n == 1 else 6400, rounds) for n in WRITERS}
+                await compare(bare, batched, warming_up, 640, rounds=1)
+            found = {n: await compare(bare, batched, n, 400 if n == 1 else 6400, rounds) for n in WRITERS}
         await log.close()
     finally:
         postgres.close()

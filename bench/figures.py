@@ -40,5 +40,5 @@ def tell(name: str, figures: Sequence[Figure]) -> None:
     print(f"\n{name}")
     for figure in figures:
         print(figure, flush=True)
-    told = [{**asdict(figure), "met": figure.met} for figure in figures]
-    save(name, {"figures": told, "load_average_1min": os.getloadavg()[0]})
+    document = [{**asdict(figure), "met": figure.met} for figure in figures]
+    save(name, {"figures": document, "load_average_1min": os.getloadavg()[0]})

@@ -43,7 +43,7 @@ def percentile(figures: Sequence[float], percent: float) -> float:
 
 
 def machine() -> str:
-    """The machine in a few words, for whoever compares figures."""
+    """The machine in a few words, for readers who compare figures."""
     model = "unknown processor"
     if (cpuinfo := Path("/proc/cpuinfo")).exists():
         names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
@@ -54,5 +54,5 @@ def machine() -> str:
 def save(name: str, figures: Mapping[str, Any]) -> None:
     """Keep the outcome in `bench/results/<name>.json`, with the machine and the moment."""
     RESULTS.mkdir(exist_ok=True)
-    told = {"bench": name, "machine": machine(), "measured_at": datetime.now(UTC).isoformat(timespec="seconds")}
-    (RESULTS / f"{name}.json").write_text(json.dumps({**told, **figures}, indent=2) + "\n")
+    document = {"bench": name, "machine": machine(), "measured_at": datetime.now(UTC).isoformat(timespec="seconds")}
+    (RESULTS / f"{name}.json").write_text(json.dumps({**document, **figures}, indent=2) + "\n")

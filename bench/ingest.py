@@ -65,7 +65,7 @@ def batches(trials: list[Trial], client: int) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
+class Measured:
     single: Load
     points: Load
     batch: Load
@@ -73,7 +73,7 @@ class Ours:
     """The gateway's processor time for a single report, in microseconds."""
 
 
-async def ours(postgres: Postgres, nats_url: str, connections: int, seconds: float) -> Ours:
+async def resolute(postgres: Postgres, nats_url: str, connections: int, seconds: float) -> Measured:
     dsn = postgres.fresh_database()
     log = await PostgresEventLog.open(dsn)
     trials = await tell_of_trials(log, 3 * connections)
@@ -87,11 +87,11 @@ async def ours(postgres: Postgres, nats_url: str, connections: int, seconds: flo
         cpu_us = 1e6 * (sum(process.cpu_times()[:2]) - before_s) / single.asked
         points, batch = await at(partial(singles, wide, 100)), await at(partial(batches, many))
     await _check_kept(dsn, [single, points, batch])
-    return Ours(single, points, batch, cpu_us)
+    return Measured(single, points, batch, cpu_us)
 
 
 async def _check_kept(dsn: str, loads: list[Load]) -> None:
-    """Nobody was cut off, and nothing that was acknowledged is missing."""
+    """Asserts that no connection was cut off, and that nothing that was acknowledged is missing."""
     assert not any(one.lost for one in loads), "the gateway closed connections that it should have answered"
     connection = await asyncpg.connect(dsn)
     kept = await connection.fetchval("SELECT count(*) FROM measures.metrics")
@@ -101,7 +101,7 @@ async def _check_kept(dsn: str, loads: list[Load]) -> None:
     assert kept >= acknowledged, f"{acknowledged} reports were acknowledged, and {kept} are stored"
 
 
-async def theirs(postgres: Postgres, programs: Path, seconds: float) -> tuple[Load, Load]:
+async def mlflow(postgres: Postgres, programs: Path, seconds: float) -> tuple[Load, Load]:
     with mlflow_peer.server(programs, postgres.fresh_database()) as (port, _):
         runs = await mlflow_peer.runs(port, 2 * PEER_CLIENTS)
         at = partial(load, "127.0.0.1", port, connections=PEER_CLIENTS, seconds=2 * seconds, warm_s=5.0)
@@ -112,7 +112,7 @@ async def theirs(postgres: Postgres, programs: Path, seconds: float) -> tuple[Lo
 
 async def measure(connections: int, seconds: float, peer: bool = True) -> list[Figure]:
     with servers() as (postgres, nats):
-        found = await ours(postgres, nats.url, connections, seconds)
+        found = await resolute(postgres, nats.url, connections, seconds)
         single, points, batch = found.single, found.points, found.batch
         figures = [
             Figure(f"single reports, {connections} clients", single.per_s, "reports/s", 3000),
@@ -125,7 +125,7 @@ async def measure(connections: int, seconds: float, peer: bool = True) -> list[F
         programs = mlflow_peer.installed() if peer else None
         if programs is None:
             return figures
-        their_single, their_batch = await theirs(postgres, programs, seconds)
+        their_single, their_batch = await mlflow(postgres, programs, seconds)
         name = f"MLflow {mlflow_peer.version(programs)}"
         return [
             *figures,

@@ -1,5 +1,5 @@
-"""One gateway, as `resolute.api` runs on a cluster, and in its process the directory, without which nobody can sign in;
-settings come by environment."""
+"""One gateway, as `resolute.api` runs on a cluster, with the directory in the same process, which signing in needs.
+Settings come from the environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Optuna's successive halving as a peer: the same learning curves, the same seeds, random sampling in both.
 
-It runs in a process of its own with Optuna's packages before ours, and is no dependency of anything: without a
-package index there is no peer, and the bench says so. Optuna's SuccessiveHalvingPruner is asynchronous as well: a
+It runs in a process of its own, with Optuna's packages first in its path. No other code needs it: without a package
+index the bench runs without this peer, and says so. Optuna's SuccessiveHalvingPruner is asynchronous as well: a
 trial is pruned at a rung unless it is among the best 1/reduction_factor of those that got there so far.
 """
 
@@ -37,8 +37,8 @@ def searches(wanted: Mapping[str, Any]) -> list[list[tuple[int, float]]]:
     """For each seed the better and better metrics found: (work until then, metric)."""
     path = os.pathsep.join([str(HOME), *sys.path])
     command = [sys.executable, "-m", "bench.optuna_peer", json.dumps(dict(wanted))]
-    told = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
-    found: list[list[tuple[int, float]]] = json.loads(told.stdout.splitlines()[-1])
+    result = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    found: list[list[tuple[int, float]]] = json.loads(result.stdout.splitlines()[-1])
     return found
 
 

@@ -81,7 +81,7 @@ DDP = TRAIN.format(
 class Peer:
     name: str
     script: str
-    ours: str
+    entrypoint: str
     bare: Sequence[str]
     bare_name: str
 
@@ -108,14 +108,14 @@ def variables(rate: Path, seconds: float) -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1", "RATE": str(rate), "SECONDS_EACH": str(seconds)}
 
 
-async def under_us(cluster: Embedded, token: str, peer: Peer, rate: Path, seconds: float) -> float:
-    told = variables(rate, seconds)
+async def under_resolute(cluster: Embedded, token: str, peer: Peer, rate: Path, seconds: float) -> float:
+    chosen = variables(rate, seconds)
     config = {
         "name": f"overhead of {peer.name}",
-        "entrypoint": peer.ours,
+        "entrypoint": peer.entrypoint,
         "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 1}},
         "resources": {"slots_per_trial": RANKS},
-        "environment": {"environment_variables": [f"{name}={value}" for name, value in told.items()]},
+        "environment": {"environment_variables": [f"{name}={value}" for name, value in chosen.items()]},
         "max_restarts": 0,
     }
     script = {"path": "train.py", "type": 48, "mode": 420, "content": base64.b64encode(peer.script.encode()).decode()}
@@ -148,9 +148,9 @@ async def bare(peer: Peer, folder: Path, rate: Path, seconds: float) -> float:
 
 def _read(rate: Path) -> float:
     """What the run wrote; it is gone then, so that a run that fails is not taken for the one before."""
-    told = float(rate.read_text())
+    written = float(rate.read_text())
     rate.unlink()
-    return told
+    return written
 
 
 async def compare(cluster: Embedded, token: str, peer: Peer, rounds: int, seconds: float) -> list[Figure]:
@@ -161,15 +161,15 @@ async def compare(cluster: Embedded, token: str, peer: Peer, rounds: int, second
             rounds,
             {
                 "bare": lambda: bare(peer, folder, rate, seconds),
-                "ours": lambda: under_us(cluster, token, peer, rate, seconds),
+                "launched": lambda: under_resolute(cluster, token, peer, rate, seconds),
             },
         )
-    ratios = [100 * ours / alone for ours, alone in zip(found["ours"], found["bare"], strict=True)]
+    ratios = [100 * launched / alone for launched, alone in zip(found["launched"], found["bare"], strict=True)]
     print(f"{peer.name}: each pair, % of bare: {', '.join(f'{ratio:.1f}' for ratio in ratios)}")
     return [
         Figure(f"{peer.name}: {RANKS} ranks under {peer.bare_name}", median(found["bare"]), "samples/s"),
-        Figure(f"{peer.name}: the same under our launcher", median(found["ours"]), "samples/s"),
-        Figure(f"{peer.name}: ours, of bare, median of {rounds} pairs", median(ratios), "%", 99),
+        Figure(f"{peer.name}: the same under the launcher of Resolute", median(found["launched"]), "samples/s"),
+        Figure(f"{peer.name}: launched, of bare, median of {rounds} pairs", median(ratios), "%", 99),
     ]
 
 

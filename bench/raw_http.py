@@ -102,8 +102,8 @@ async def load(
     seconds: float,
     warm_s: float = 1.0,
 ) -> Load:
-    """Ask as fast as `connections` clients get answers. `requests(n)` are those of client n, told before they are
-    needed; what is asked in the first `warm_s` is not counted. Anything but 200 stops the run."""
+    """Sends requests as fast as `connections` clients get answers. `requests(n)` are those of client n, made before
+    they are needed. Requests in the first `warm_s` are not counted. Any status but 200 stops the run."""
     made = Load()
     began = time.perf_counter()
     ends = began + warm_s + seconds

@@ -18,7 +18,7 @@ HOME = Path(tempfile.gettempdir()) / "resolute-bench-ray"
 SCRIPT = Path(__file__).with_name("ray_trials.py")
 
 WORKS = {"no-op": ("no-op", 256), "asha, 20 ms steps": ("asha", 64)}
-"""What it is asked to do for a work of ours."""
+"""By name of a work of the bench: what Ray Tune runs for it, and how many trials."""
 
 
 def installed() -> Path | None:
@@ -39,7 +39,7 @@ def installed() -> Path | None:
 
 def figures(works: Collection[str]) -> list[Figure]:
     python = installed()
-    told: list[Figure] = []
+    result: list[Figure] = []
     for work in works if python is not None else ():
         if work not in WORKS:
             continue
@@ -47,8 +47,8 @@ def figures(works: Collection[str]) -> list[Figure]:
         for reuse in (False, True):
             found = _run(str(python), what, trials, reuse)
             how = "actors reused" if reuse else "an actor a trial"
-            told.append(Figure(f"Ray Tune {found['version']}: {work}, {how}", trials / found["seconds"], "trials/s"))
-    return told
+            result.append(Figure(f"Ray Tune {found['version']}: {work}, {how}", trials / found["seconds"], "trials/s"))
+    return result
 
 
 def _run(python: str, what: str, trials: int, reuse: bool) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """REST reads on a cluster that has seen 10,000 experiments: lists, filters, detail, metrics, with four readers at once.
 
-The experiments are told to the log as the services would have told it, and the gateway grows its read model from
-there; metrics are put into their store directly. How fast the read model grew is a figure of its own.
+Events of the experiments are appended to the log as the services would append them, and the gateway makes its read
+model from the log; metrics are put into their store directly. How fast the read model grew is a figure of its own.
 
 With `--rbac` the gateway has `security.authz.type: rbac`, and the readers are a user who holds the role Editor in the
 one workspace that has the experiments: each read is limited to what this role shows.

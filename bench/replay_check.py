@@ -47,7 +47,7 @@ async def show_everything(log: PostgresEventLog, settings: ApiSettings) -> None:
         await pool.close()
 
 
-async def told(dsn: str, events: int) -> int:
+async def fill(dsn: str, events: int) -> int:
     log = await PostgresEventLog.open(dsn)
     try:
         await Directory(log).seed()
@@ -62,7 +62,7 @@ def measure(events: int, check: Callable[[str, Steps], int]) -> list[Figure]:
     postgres = Postgres()
     try:
         dsn = postgres.fresh_database()
-        head = uvloop.run(told(dsn, events))
+        head = uvloop.run(fill(dsn, events))
         steps, began = Steps(), time.perf_counter()
         assert check(dsn, steps) == 0
         took_s = time.perf_counter() - began

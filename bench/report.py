@@ -17,12 +17,14 @@ PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 MARKED = re.compile(r"<!-- bench: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
-def table(told: dict[str, Any]) -> str:
+def table(result: dict[str, Any]) -> str:
     """A bench's figures as a table, with the bar beside each."""
-    rows = [f"| {one['what'].strip()} | {shown(one['value'], one['unit'])} | {_bar(one)} |" for one in told["figures"]]
-    load = told.get("load_average_1min")
+    rows = [
+        f"| {one['what'].strip()} | {shown(one['value'], one['unit'])} | {_bar(one)} |" for one in result["figures"]
+    ]
+    load = result.get("load_average_1min")
     busy = "" if load is None else f"; load average {load:.1f}"
-    said = f"`python -m bench.{told['bench']}`, {told['measured_at'][:10]}, {told['machine']}{busy}"
+    said = f"`python -m bench.{result['bench']}`, {result['measured_at'][:10]}, {result['machine']}{busy}"
     return "\n".join([said, "", "| | measured | bar |", "|---|---|---|", *rows])
 
 

@@ -1,7 +1,7 @@
 """Searching runs on a cluster that has seen 10,000 experiments with 100,000 runs: pages with two filters and an order.
 
-The experiments are told to the log as the services would have told it; the reports are put into their store, and
-counted into the summaries. One reader asks, as one browser does.
+Events of the experiments are appended to the log as the services would append them; the reports are put into their
+store, and counted into the summaries. One reader asks, as one browser does.
 """
 
 from __future__ import annotations

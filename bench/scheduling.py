@@ -53,7 +53,7 @@ def request(number: int, chance: Random, sizes: list[int]) -> RequestAllocation:
     )
 
 
-class Told:
+class TimedPool:
     """A pool, and the time spent on deciding about it."""
 
     def __init__(self, policy: Policy) -> None:
@@ -78,24 +78,24 @@ class Told:
         return events
 
 
-def full(policy: Policy, queued: int) -> Told:
+def full(policy: Policy, queued: int) -> TimedPool:
     """All slots are held, by one job each, and `queued` jobs more wait."""
-    told, chance = Told(policy), Random(7)
+    timed, chance = TimedPool(policy), Random(7)
     for hello in hellos(AGENTS):
-        told.when(hello)
+        timed.when(hello)
     for number in range(AGENTS * SLOTS):
-        told.when(request(number, chance, [1]))
+        timed.when(request(number, chance, [1]))
     for number in range(AGENTS * SLOTS, AGENTS * SLOTS + queued):
-        told.when(request(number, chance, SIZES))
-    return told
+        timed.when(request(number, chance, SIZES))
+    return timed
 
 
 def incremental_ms(policy: Policy, looks: int) -> list[float]:
-    told, found = full(policy, QUEUED), list[float]()
+    timed, found = full(policy, QUEUED), list[float]()
     for number in range(looks):
-        before = told.decided_s
-        told.exits(f"trial-{number * 7}.1")
-        found.append((told.decided_s - before) * 1000)
+        before = timed.decided_s
+        timed.exits(f"trial-{number * 7}.1")
+        found.append((timed.decided_s - before) * 1000)
     return found
 
 
@@ -115,9 +115,9 @@ def cold(policy: Policy) -> tuple[float, float]:
 
 def admission(jobs: int) -> tuple[float, float, float]:
     """(seconds spent deciding, simulated hours, mean seconds that a job waited)."""
-    told, chance = Told(FairShare()), Random(11)
+    timed, chance = TimedPool(FairShare()), Random(11)
     for hello in hellos(AGENTS // 10):
-        told.when(hello)
+        timed.when(hello)
     coming = [(number * 1.5, number) for number in range(jobs)]
     ends: list[tuple[float, str]] = []
     asked_s: dict[str, float] = {}
@@ -136,14 +136,14 @@ def admission(jobs: int) -> tuple[float, float, float]:
     for at_s, number in [*coming, (float("inf"), -1)]:
         while ends and ends[0][0] <= at_s:
             now_s, allocation_id = heapq.heappop(ends)
-            told.now = NOON + timedelta(seconds=now_s)
-            take(told.exits(allocation_id), now_s)
+            timed.now = NOON + timedelta(seconds=now_s)
+            take(timed.exits(allocation_id), now_s)
         if number >= 0:
             now_s = at_s
-            told.now = NOON + timedelta(seconds=now_s)
-            take(told.when(request(number, chance, [1])), now_s)
+            timed.now = NOON + timedelta(seconds=now_s)
+            take(timed.when(request(number, chance, [1])), now_s)
     assert len(waited_s) == jobs, "every job has had its turn"
-    return told.decided_s, now_s / 3600, sum(waited_s) / jobs
+    return timed.decided_s, now_s / 3600, sum(waited_s) / jobs
 
 
 def main(looks: int, jobs: int) -> None:

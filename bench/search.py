@@ -53,7 +53,7 @@ def merged(searcher: Mapping[str, Any], trials: int) -> dict[str, Any]:
     return parse_experiment(given, ClusterDefaults(checkpoint_storage=storage, name="bench"), managed=False).merged
 
 
-def ours(searcher: Mapping[str, Any], seeds: Sequence[int], trials: int) -> list[Played]:
+def resolute(searcher: Mapping[str, Any], seeds: Sequence[int], trials: int) -> list[Played]:
     config, space = merged(searcher, trials), parse_space(SPACE)
     return [play(config, seed, LearningCurves(space, seed).loss, slots=1) for seed in seeds]
 
@@ -90,7 +90,7 @@ def main() -> None:
     found = {}
     for name, searcher in METHODS.items():
         trials = max(BUDGETS) if searcher["name"] == "random" else TRIALS
-        found[name] = ours(searcher, seeds, trials)
+        found[name] = resolute(searcher, seeds, trials)
     if optuna_peer.installed():
         found["Optuna's successive halving"] = optunas(seeds)
     figures = [

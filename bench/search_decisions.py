@@ -49,7 +49,7 @@ class Cluster:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     running: list[int] = field(default_factory=list)
     taken_s: list[float] = field(default_factory=list)
-    """What each report took to decide, and to be remembered: of the processor, whoever else wants it."""
+    """By report, the processor time of deciding and folding, in seconds: other processes do not change it."""
     messages: int = 0
 
     def happens(self, events: list[Event]) -> None:
@@ -59,11 +59,11 @@ class Cluster:
                 case TrialRunRequested(trial_id=trial_id):
                     self.running.append(trial_id)
                 case TrialStopRequested(trial_id=trial_id, allocation_id=""):
-                    self.told(CloseTrial(trial_id))
+                    self.carry_out(CloseTrial(trial_id))
                 case TrialStopRequested(trial_id=trial_id, allocation_id=allocation):
-                    self.told(_yielded(trial_id, allocation))
+                    self.carry_out(_yielded(trial_id, allocation))
 
-    def told(self, message: Notification | ReportValidation) -> None:
+    def carry_out(self, message: Notification | ReportValidation) -> None:
         self.messages += 1
         self.happens(decide(message, self.experiment, self.ids))
 
@@ -83,7 +83,8 @@ class Cluster:
         self.follow(one.trial_id, events)
 
     def follow(self, trial_id: int, events: list[Event]) -> None:
-        """The reporter goes on unless it was told to stop; what others were asked for is done."""
+        """The trial that reported goes on, unless it has to stop; requests to other services are carried out at
+        once."""
         if not any(isinstance(event, TrialStopRequested) and event.trial_id == trial_id for event in events):
             self.running.append(trial_id)
         for event in events:
@@ -91,9 +92,9 @@ class Cluster:
                 case TrialRunRequested():
                     self.running.append(event.trial_id)
                 case TrialStopRequested(allocation_id=allocation) if allocation:
-                    self.told(_yielded(event.trial_id, allocation))
+                    self.carry_out(_yielded(event.trial_id, allocation))
                 case TrialStopRequested():
-                    self.told(CloseTrial(event.trial_id))
+                    self.carry_out(CloseTrial(event.trial_id))
 
 
 def _yielded(trial_id: int, allocation: str) -> AllocationExited:

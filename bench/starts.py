@@ -85,14 +85,14 @@ async def container() -> list[Figure]:
     with embedded() as cluster:
         cluster.up("--runtime", "docker")
         token = await login(cluster.port)
-        ours, bare = [], []
+        contained, bare = [], []
         for _ in range(ROUNDS):
-            ours.append(await _contained(cluster, token))
+            contained.append(await _contained(cluster, token))
             bare.append(_bare_container())
     return [
-        Figure("container: slots given -> first line of user code", median(ours), "ms"),
+        Figure("container: slots given -> first line of user code", median(contained), "ms"),
         Figure("beside: bare docker run -> first line, same image", median(bare), "ms"),
-        Figure("container start against bare docker run", median(ours) / median(bare), "x"),
+        Figure("container start against bare docker run", median(contained) / median(bare), "x"),
     ]
 
 
@@ -129,13 +129,13 @@ async def _story(cluster: Embedded, experiment_id: int) -> Story:
 
 
 async def restart() -> list[Figure]:
-    """Twice with us: what the cluster starts anew is a whole gang, from the checkpoint, wherever there is room."""
+    """Twice with Resolute, which restarts the whole gang from the checkpoint, wherever there is room."""
     with tempfile.TemporaryDirectory() as folder:
         steps = Path(folder) / "steps"
-        ours = [await _killed_under_us(steps) for _ in range(2)]
+        restarted = [await _killed_under_us(steps) for _ in range(2)]
         bare = [_killed_under_torchrun(Path(folder), steps) for _ in range(2)]
     return [
-        Figure("a killed rank -> training again", median(ours), "s"),
+        Figure("a killed rank -> training again", median(restarted), "s"),
         Figure("beside: bare torchrun in a loop, one machine", median(bare), "s"),
     ]
 

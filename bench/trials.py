@@ -144,11 +144,11 @@ def _complaint(cluster: Embedded, story: Story) -> str:
 
 def figures(work: Work, story: Story, seconds: float) -> list[Figure]:
     first_line = story.median_ms(*trial_story.FIRST_LINE)
-    told = [
+    result = [
         Figure(f"{work.name}: {work.trials} trials", work.trials / seconds, "trials/s", work.bar),
         Figure(f"{work.name}: slots given -> first line of user code", first_line, "ms", 50, at_most=True),
     ]
-    return told + [Figure(f"{work.name}: {what}", story.median_ms(a, b), "ms") for what, a, b in trial_story.HOPS]
+    return result + [Figure(f"{work.name}: {what}", story.median_ms(a, b), "ms") for what, a, b in trial_story.HOPS]
 
 
 async def measure(works: Sequence[Work], peer: bool) -> list[Figure]:
