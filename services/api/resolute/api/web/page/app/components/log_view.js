@@ -1,6 +1,6 @@
 // The log of a trial: any number of lines, read in windows, followed at the end, filtered by the gateway.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from "../core/dom.js";
-import { address, get, lines as streamed } from "../core/client.js";
+import { address, AGAIN_MS, get, lines as streamed, passes } from "../core/client.js";
 import { pieces } from "../core/ansi.js";
 import { beside, Lines } from "../core/log_lines.js";
 import { ask, query } from "../core/place.js";
@@ -49,7 +49,10 @@ class Reader {
       await work();
       this.error = null;
     } catch (error) {
-      if (!this.gone.signal.aborted) this.error = error;
+      if (!this.gone.signal.aborted) {
+        this.error = error;
+        if (passes(error)) setTimeout(() => void this.#turn(work), AGAIN_MS);
+      }
     }
     this.asking = false;
     this.first = false;
@@ -224,7 +227,7 @@ export function LogView({ trial }) {
     ${state?.error ? html`<${Failed} error=${state.error} retry=${() => void state.end()} />` : null}
     <div class="log" ref=${box} tabindex="0" role="log" aria-live="off" aria-label=${`Log of trial ${trial}`} onScroll=${onScroll}>
       <div class="l-body" style=${{ height: `${held.length * ROW}px` }}>${held.slice(first, last).map((line, index) => html`<${LogLine} key=${line.id} line=${line} top=${(first + index) * ROW} marked=${line.id === marked} />`)}</div></div>
-    <p class="small muted numbers" role="status">${state?.first ? "Reading…" : held.length === 0 ? (text || level || rank || source ? "No line fits." : "Nothing was printed yet: lines appear as they are printed.") : `${held.length.toLocaleString("en")} lines${state?.held.atStart ? "" : "; more above"}${state?.held.atEnd ? "" : "; more below"}`}</p>`;
+    <p class="small muted numbers" role="status">${state?.error ? "" : state?.first ? "Reading…" : held.length === 0 ? (text || level || rank || source ? "No line fits." : "Nothing was printed yet: lines appear as they are printed.") : `${held.length.toLocaleString("en")} lines${state?.held.atStart ? "" : "; more above"}${state?.held.atEnd ? "" : "; more below"}`}</p>`;
 }
 
 /** @param {{line: Line, top: number, marked: boolean}} props */

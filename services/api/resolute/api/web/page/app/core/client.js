@@ -12,6 +12,13 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the same request may succeed a little later: the gateway is away, or waits for something that is.
+ * @param {unknown} error */
+export const passes = (error) => error instanceof ApiError && [0, 502, 503, 504].includes(error.status);
+
+/** Until a request that failed so is made again. */
+export const AGAIN_MS = 2000;
+
 /** Called with 401: the session has ended. @type {{run: () => void}} */
 export const whenSignedOut = { run: () => {} };
 

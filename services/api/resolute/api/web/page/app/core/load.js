@@ -1,4 +1,5 @@
 // Something that is read once, shown meanwhile as being read, and read again when asked.
+import { AGAIN_MS, passes } from "./client.js";
 import { useEffect, useRef, useSignal } from "./dom.js";
 
 /** @template T @typedef {{value: T | undefined, error: unknown, again: () => void}} Loaded */
@@ -18,17 +19,23 @@ export function useLoaded(read, of) {
   const due = useRef(false);
   useEffect(() => {
     const gone = new AbortController();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let later;
     busy.current = true;
     due.current = false;
     run.current(gone.signal).then(
       (value) => { if (!gone.signal.aborted) state.value = { value, error: null }; },
-      (error) => { if (!gone.signal.aborted) state.value = { value: state.peek().value, error }; },
+      (error) => {
+        if (gone.signal.aborted) return;
+        state.value = { value: state.peek().value, error };
+        if (passes(error)) later = setTimeout(() => (turn.value += 1), AGAIN_MS);
+      },
     ).finally(() => {
       if (gone.signal.aborted) return;
       busy.current = false;
       if (due.current) turn.value += 1;
     });
-    return () => gone.abort();
+    return () => { gone.abort(); clearTimeout(later); };
   }, [...of, turn.value]);
   const again = () => {
     if (busy.current) due.current = true;

@@ -1,10 +1,17 @@
 // The live connection of the page: one WebSocket, opened again by itself, which goes on where it was cut.
 import { signal } from "../core/dom.js";
+import { get, whenSignedOut } from "../core/client.js";
 import { Known, pauseMs, subscription, understood } from "./following.js";
 
 /** @typedef {import("./following.js").Kind} Kind */
 /** @typedef {import("./following.js").Wanted} Wanted */
 /** @typedef {import("./following.js").Change} Change */
+
+/** A connection may be refused because the session has ended, which its code does not say. */
+async function stillSignedIn() {
+  const session = await get("/det/session").catch(() => null);
+  if (session && !session.user) whenSignedOut.run();
+}
 
 /** @typedef {"broken" | "joining" | "live"} Standing */
 
@@ -94,6 +101,7 @@ export function listen(wanted, { changed, ready, refused, has = {} }) {
         return;
       }
       stands(whose, "broken");
+      void stillSignedIn();
       timer = setTimeout(open, pauseMs(attempt++, Math.random()));
     };
   };

@@ -8,6 +8,7 @@ import { appended } from "../core/series.js";
 import { listen } from "../live/stream.js";
 import { master } from "../state/session.js";
 import { ACTIONS, begin } from "../components/actions.js";
+import { EditExperiment } from "../components/edit_experiment.js";
 import { Chart } from "../components/chart.js";
 import { ChartBar, shown } from "../components/chart_bar.js";
 import { TrialCharts } from "../components/trial_charts.js";
@@ -32,6 +33,7 @@ export function Experiment() {
     const explained = bareState(answer.experiment.state) === "QUEUED" ? await get(`/api/v1/jobs/${answer.experiment.jobId}/explain`, {}, aborted).catch(() => null) : null;
     return { experiment: answer.experiment, explained: /** @type {any} */ (explained) };
   }, [id]);
+  const editing = useSignal(false);
   /** Raised when a trial or a checkpoint of it changes. */
   const version = useSignal(0);
   useEffect(() => {
@@ -53,7 +55,7 @@ export function Experiment() {
   const to = (/** @type {string} */ key) => `/det/experiments/${id}${key === "overview" ? "" : `/${key}`}`;
   return html`<div class="page-head">
       <nav class="crumbs" aria-label="Where this is"><a href="/det/experiments">Experiments</a> / <a href=${`/det/projects/${experiment.projectId}`}>${experiment.projectName}</a></nav>
-      <div class="row apart"><h1>${experiment.name} <span class="muted numbers">#${id}</span></h1><div class="row">${ACTIONS.filter((action) => action.fits(experiment)).map(
+      <div class="row apart"><h1>${experiment.name} <span class="muted numbers">#${id}</span></h1><div class="row"><${Button} onClick=${() => (editing.value = true)}>Edit<//>${ACTIONS.filter((action) => action.fits(experiment)).map(
         (action) => html`<${Button} key=${action.word} kind=${action.danger ? "danger" : ""} onClick=${() => begin(action, [id])}>${action.text}<//>`)}</div></div>
       <div class="row"><${State} state=${experiment.state} />${experiment.archived ? html`<span class="label">archived</span>` : null}${(experiment.labels ?? []).map((label) => html`<span class="label" key=${label}>${label}</span>`)}<span class="muted">${experiment.username}, <${Ago} at=${experiment.startTime} />, ${between(experiment.startTime, experiment.endTime, nowOf(experiment.state))}</span></div>
       ${experiment.description ? html`<p class="muted wrap">${experiment.description}</p>` : null}
@@ -62,6 +64,7 @@ export function Experiment() {
     ${explained ? html`<${Message} tone="warn"><strong>Why it waits: </strong><${Why} explained=${explained} />${waitsFor(explained)}<//>` : null}
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
     <${Tabs} label="About this experiment" at=${tab} tabs=${TABS.map(([key, text]) => [key, key === "trials" ? `${text} ${experiment.numTrials}` : text, to(key)])} />
+    ${editing.value ? html`<${EditExperiment} experiment=${experiment} onClose=${() => (editing.value = false)} onDone=${again} />` : null}
     ${tab === "overview" ? html`<${Overview} experiment=${experiment} version=${version.value} />` : null}
     ${tab === "trials" ? html`<${Trials} experiment=${experiment} version=${version.value} />` : null}
     ${tab === "configuration" ? html`<${Configuration} experiment=${experiment} />` : null}
@@ -91,6 +94,7 @@ function Overview({ experiment, version }) {
         <dt>Checkpoints</dt><dd class="numbers">${experiment.checkpointCount} (${bytes(experiment.checkpointSize)})</dd>${experiment.forkedFrom ? html`<dt>Forked from</dt><dd><a href=${`/det/experiments/${experiment.forkedFrom}`}>experiment ${experiment.forkedFrom}</a></dd>` : null}</dl></section>
       <section class="card"><h2>Best trial so far</h2>${found ? html`<dl class="facts"><dt>Trial</dt><dd><a href=${`/det/experiments/${experiment.id}/trials/${found.id}`}>${found.id}</a></dd><dt>${experiment.searcherMetric}</dt><dd class="numbers"><strong>${number(found.searcherMetricValue)}</strong></dd>
         ${Object.entries(found.hparams ?? {}).map(([name, one]) => html`<dt key=${name}>${name}</dt><dd class="numbers">${plain(one)}</dd>`)}</dl>` : html`<p class="muted">No trial has reported ${experiment.searcherMetric} yet.</p>`}</section>
+      ${experiment.notes ? html`<section class="card"><h2>Notes</h2><p class="notes">${experiment.notes}</p></section>` : null}
     </div>
     ${experiment.searcherType === "single" && experiment.trialIds?.length === 1 ? html`<${TrialCharts} experiment=${experiment.id} trial=${experiment.trialIds[0]} version=${version} running=${!hasEnded(experiment.state)} />` : html`<${Curves} experiment=${experiment} />`}
   </div>`;

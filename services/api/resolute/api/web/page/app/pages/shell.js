@@ -3,6 +3,7 @@ import { html } from "../core/dom.js";
 import { follow, here } from "../core/place.js";
 import { connection } from "../live/stream.js";
 import { chooseTheme, master, signOut, theme, user, weakPassword } from "../state/session.js";
+import { Palette } from "../components/palette.js";
 import { Button, Confirmation, Message, Select, Toasts } from "../components/parts.js";
 
 /** @type {[string, string, string[]][]} */
@@ -36,6 +37,6 @@ export function Shell({ children }) {
       ${weakPassword.value ? html`<${Message} tone="warn">Your password is empty or easy to guess. Change it with <code>det user change-password</code>. <${Button} kind="quiet" onClick=${() => (weakPassword.value = false)}>Not now<//><//>` : null}
       ${children}
     </main>
-    <${Toasts} /><${Confirmation} />
+    <${Toasts} /><${Confirmation} /><${Palette} />
   </div>`;
 }

@@ -1,5 +1,5 @@
 // The rows of the table of experiments: read in pages as they come into view, and kept current by the stream.
-import { get, change } from "../core/client.js";
+import { AGAIN_MS, change, get, passes } from "../core/client.js";
 import { signal } from "../core/dom.js";
 import { hasEnded } from "../core/format.js";
 import { pagesOf } from "../components/window.js";
@@ -82,6 +82,7 @@ export class Table {
     } catch (error) {
       if (this.gone.signal.aborted) return;
       this.error.value = error;
+      if (passes(error)) setTimeout(() => void this.load(page), AGAIN_MS);
     } finally {
       this.asking.delete(page);
     }
