@@ -54,6 +54,22 @@ def test_signing_out_on_one_tab_and_going_back_shows_nothing(visitor: Visitor) -
     visitor.page.get_by_role("heading", name=re.compile("Sign in")).wait_for()
 
 
+def test_who_signed_in_again_on_another_tab_may_act_on_the_first_one(visitor: Visitor, cluster: Cluster) -> None:
+    visitor.expected = ("403",)
+    visitor.go("/det/experiments")
+    visitor.page.get_by_role("heading", name="Experiments").wait_for()
+    answer = visitor.context.request.get(f"{cluster.url}/det/session")
+    again = visitor.context.request.post(
+        f"{cluster.url}/det/session",
+        headers={"X-CSRF-Token": answer.headers["x-csrf-token"]},
+        data={"username": "determined", "password": ""},
+    )
+    assert again.ok
+    visitor.page.get_by_role("button", name="Sign out").click()
+    visitor.page.get_by_role("heading", name=re.compile("Sign in")).wait_for()
+    until("the new session is over", lambda: not visitor.context.request.get(f"{cluster.url}/api/v1/me").ok)
+
+
 def test_a_session_that_is_ended_elsewhere_leads_to_signing_in(visitor: Visitor, cluster: Cluster) -> None:
     visitor.expected = ("401", "/stream")
     cookie = next(one for one in visitor.context.cookies() if one["name"] == "auth")

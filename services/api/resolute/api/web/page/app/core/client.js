@@ -37,8 +37,12 @@ export function address(path, query = {}) {
 const CSRF = "X-CSRF-Token";
 let csrf = "";
 
-/** @param {string} method @param {string} path @param {{query?: Query, body?: unknown, signal?: AbortSignal}} [rest] */
-export async function send(method, path, { query, body, signal } = {}) {
+/** Asks who is signed in, and so learns what to repeat; whether that is who this page is for.
+ * @type {{run: () => Promise<boolean>}} */
+export const stillTheSame = { run: async () => true };
+
+/** @param {string} method @param {string} path @param {{query?: Query, body?: unknown, signal?: AbortSignal, again?: boolean}} [rest] */
+export async function send(method, path, { query, body, signal, again } = {}) {
   /** @type {Response} */
   let answer;
   try {
@@ -59,6 +63,11 @@ export async function send(method, path, { query, body, signal } = {}) {
   csrf = answer.headers.get(CSRF) ?? csrf;
   if (answer.ok) return answer;
   const message = await said(answer);
+  if (answer.status === 403 && method !== "GET" && message.includes(CSRF) && !again) {
+    // The cookie is of a newer session: somebody has signed in on another tab.
+    if (await stillTheSame.run()) return send(method, path, { query, body, signal, again: true });
+    throw new ApiError(403, "Somebody else has signed in on another tab, so this was not done. Load the page again.");
+  }
   if (answer.status === 401 && !path.startsWith("/det/session")) whenSignedOut.run();
   throw new ApiError(answer.status, message);
 }

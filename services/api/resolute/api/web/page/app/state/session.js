@@ -1,7 +1,7 @@
 // Who is signed in, and what the cluster says of itself.
 import { batch, signal } from "../core/dom.js";
 import { ask, go, path } from "../core/place.js";
-import { change, get, send, whenSignedOut } from "../core/client.js";
+import { change, get, send, stillTheSame, whenSignedOut } from "../core/client.js";
 import { ownAddress } from "../core/routes.js";
 
 /** @typedef {import("../wire").v1User} User */
@@ -28,6 +28,11 @@ export async function load() {
 
 whenSignedOut.run = () => {
   user.value = null;
+};
+
+stillTheSame.run = async () => {
+  const told = /** @type {{user: User | null}} */ (await get("/det/session"));
+  return !user.value || told.user?.id === user.value.id;
 };
 
 /** @param {string} username @param {string} password */
