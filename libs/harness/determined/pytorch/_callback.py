@@ -6,10 +6,10 @@ from typing import Any
 
 
 class PyTorchCallback:
-    """Override what you need. Names given in build_callbacks key the state saved in checkpoints.
+    """Override the methods that you need. The names in build_callbacks are the keys of callbacks' states in
+    checkpoints.
 
-    Every rank's callbacks are called alike, except on_checkpoint_write_end and on_checkpoint_end, which the
-    chief alone sees.
+    Callbacks are called on every rank, except on_checkpoint_write_end and on_checkpoint_end: on the chief only.
     """
 
     def on_trial_startup(self, first_batch_idx: int, checkpoint_uuid: str | None) -> None:
@@ -43,10 +43,10 @@ class PyTorchCallback:
         """After each validation, with the reduced metrics, before they are reported."""
 
     def on_checkpoint_load_start(self, checkpoint: dict[str, Any]) -> None:
-        """With what a checkpoint holds, before any of it is put to use."""
+        """With the contents of a checkpoint, before they are restored."""
 
     def on_checkpoint_save_start(self, checkpoint: dict[str, Any]) -> None:
-        """With what a checkpoint is to hold, before it is written; it may be changed."""
+        """With the contents of a checkpoint, before they are written; they may be changed."""
 
     def on_checkpoint_end(self, checkpoint_dir: str) -> None:
         """The older name of on_checkpoint_write_end."""
@@ -58,8 +58,8 @@ class PyTorchCallback:
         """When the checkpoint is stored and reported."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint should keep of this callback."""
+        """The state of this callback for a checkpoint."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up what state_dict gave, in a run that resumes."""
+        """Restore the state that `state_dict` returned, in a run that resumes."""

@@ -15,14 +15,14 @@ from determined.exec._unpack import unpack
 
 logger = logging.getLogger("determined.pytorch")
 
-# As for a context directory that is submitted; a working directory can be a whole home.
+# The limit of a submitted context directory. A working directory may be a user's home directory.
 SIZE_MAX = 95 << 20
 _NEVER = ("__pycache__", "*.pyc")
 
 
 def copy_code(target: pathlib.Path, on_cluster: bool, leave_out: pathlib.Path | None = None) -> None:
-    """On a cluster the code as it was submitted, elsewhere the working directory without what .detignore
-    names and without `leave_out`, the place of the checkpoints."""
+    """Copies the code to `target`: on a cluster as it was submitted, elsewhere the working directory, without the files
+    that .detignore names and without `leave_out`, the folder of the checkpoints."""
     archive = pathlib.Path(os.environ.get("DET_RUN_DIR") or constants.DEFAULT_RUN_DIR) / constants.CONTEXT_ARCHIVE
     target.mkdir(parents=True, exist_ok=True)
     if on_cluster and archive.exists():
@@ -36,7 +36,7 @@ def copy_code(target: pathlib.Path, on_cluster: bool, leave_out: pathlib.Path | 
     for path, _ in files:
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Programs make and remove files of their own while they train.
+        # The program may remove files of its own meanwhile.
         with contextlib.suppress(FileNotFoundError):
             shutil.copy(path, place)
 
@@ -52,7 +52,7 @@ def _ignored(source: pathlib.Path) -> tuple[str, ...]:
 def _files(
     source: pathlib.Path, ignored: tuple[str, ...], leave_out: pathlib.Path | None
 ) -> list[tuple[pathlib.Path, int]]:
-    """Regular files with their sizes, and no more of them than are needed to see that they are too much."""
+    """The regular files with their sizes. The search stops when they exceed SIZE_MAX."""
     found: list[tuple[pathlib.Path, int]] = []
     total = 0
     for at, folders, names in os.walk(source):
@@ -75,7 +75,7 @@ def _files(
 def _belongs(
     folder: pathlib.Path, source: pathlib.Path, ignored: tuple[str, ...], leave_out: pathlib.Path | None
 ) -> bool:
-    """Hidden folders are tools' caches and histories."""
+    """Whether the folder is copied. Hidden folders are not: tools keep caches and histories there."""
     hidden = folder.name.startswith(".")
     return not hidden and folder != leave_out and not _matches(folder, source, ignored)
 

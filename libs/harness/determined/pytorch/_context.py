@@ -1,4 +1,4 @@
-"""What a trial asks the platform for: wrapped models and optimizers, hyperparameters, batch sizes."""
+"""The context of a PyTorch trial: wraps models and optimizers, has hyperparameters and batch sizes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,8 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         return _shares.is_elastic(self._exp_conf)
 
     def _weight(self) -> float:
-        """What this slot's gradients count in the mean over all slots: as much as its records, 1 for an even share."""
+        """The weight of this slot's gradients in the mean over all slots: proportional to its records, 1 for an even
+        share."""
         if not self._is_elastic():
             return 1.0
         shares = self._shares()
@@ -166,7 +167,8 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         return self._stop_requested
 
     def set_stop_requested(self, stop_requested: bool) -> None:
-        """Stop after this stretch of training, with a checkpoint and without a validation."""
+        """Stop at the next point where a report, a validation or a checkpoint is due, with a checkpoint and without a
+        validation."""
         assert isinstance(stop_requested, bool), f"stop_requested: expected a bool, found {stop_requested!r}"
         self._stop_requested = stop_requested
 
@@ -197,10 +199,10 @@ class PyTorchTrialContext(_PyTorchReducerContext):
     # Wrapping
 
     def wrap_model(self, model: torch.nn.Module) -> torch.nn.Module:
-        """Move a model to the device, make it train in step with the other slots, keep it in checkpoints.
+        """Move a model to the device, synchronize its training with the other slots, and include it in checkpoints.
 
-        A model is wrapped before its own optimizers; optimizers of other models do not matter, so that a generator
-        and a discriminator can be wrapped one after the other, each with its optimizer.
+        A model has to be wrapped before its own optimizers, but not before those of other models: a generator with its
+        optimizer may be wrapped before a discriminator with its optimizer.
         """
         if self._is_optimized(model):
             raise Refused(
@@ -234,8 +236,8 @@ class PyTorchTrialContext(_PyTorchReducerContext):
     ) -> torch.optim.Optimizer:
         """Register an optimizer; use the one returned, and step it with step_optimizer().
 
-        `backward_passes_per_step`, how often a batch calls backward() for it, and `fp16_compression` matter to
-        Horovod alone.
+        `backward_passes_per_step` (how many times a batch calls backward() for this optimizer) and `fp16_compression`
+        are used with Horovod only.
         """
         if not self.models:
             raise Refused("models must be wrapped before optimizers: call wrap_model() first")
@@ -272,7 +274,7 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         step_mode: StepMode,
         frequency: int = 1,
     ) -> torch.optim.lr_scheduler.LRScheduler:
-        """Register a scheduler and say when it is stepped; returns the scheduler given."""
+        """Register a scheduler, and set when it is stepped. Returns the same scheduler."""
         needs_metric = isinstance(lr_scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
         if needs_metric and step_mode is not LRScheduler.StepMode.MANUAL_STEP:
             raise Refused("ReduceLROnPlateau needs a metric, so it can only be stepped with MANUAL_STEP")
@@ -309,7 +311,7 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         retain_graph: bool = False,
         create_graph: bool = False,
     ) -> None:
-        """Instead of loss.backward()."""
+        """Call this in place of loss.backward()."""
         if (weight := self._weight()) != 1:
             loss = loss * weight
         if self._scaler is not None:
@@ -323,9 +325,9 @@ class PyTorchTrialContext(_PyTorchReducerContext):
         auto_zero_grads: bool = True,
         scaler: Any | None = None,
     ) -> None:
-        """Instead of optimizer.step(): averages, clips, steps and zeroes the gradients.
+        """Call this in place of optimizer.step(): averages and clips the gradients, steps, and zeroes the gradients.
 
-        On batches that only add up gradients (aggregation_frequency) it does nothing.
+        Has no effect on batches whose gradients are only accumulated (aggregation_frequency).
         """
         if self._aggregation_frequency > 1 and not auto_zero_grads:
             raise Refused("with aggregation_frequency above 1, step_optimizer() needs auto_zero_grads=True")
@@ -349,11 +351,11 @@ class PyTorchTrialContext(_PyTorchReducerContext):
             optimizer.zero_grad()
 
     def _batch(self) -> AbstractContextManager[Any]:
-        """Around train_batch."""
+        """Encloses train_batch."""
         return contextlib.nullcontext() if self._updates_now() else self._backend.adding_up(self.models)
 
     def _begin(self) -> None:
-        """Once, when whatever there was to restore is restored."""
+        """Called once before training, after a checkpoint was restored."""
         self._backend.begin(self.models, self.optimizers)
         missing = -self._steps_completed % self._aggregation_frequency
         for optimizer in self.optimizers:

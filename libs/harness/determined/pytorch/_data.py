@@ -1,4 +1,4 @@
-"""A data loader that the platform can shard, repeat and wind forward, and moving batches to a device."""
+"""A data loader that can be sharded, repeated and resumed, and functions to move batches to a device."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _Data = Any
 
 
 class DataLoader:
-    """torch's DataLoader arguments, kept until it is known which rank reads from which batch on.
+    """Keeps the arguments of torch's DataLoader until the rank, and the batch at which it begins, are known.
 
-    The order under shuffle=True depends on the seed alone, never on how much randomness training has used,
-    so that a resumed run sees the records that an uninterrupted one would have seen.
+    The order with shuffle=True depends on the seed only, and not on how many random numbers training has drawn. So a
+    resumed run sees the same records as an uninterrupted one.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class DataLoader:
     def get_data_loader(
         self, repeat: bool = False, skip: int = 0, num_replicas: int = 1, rank: int = 0
     ) -> data.DataLoader[Any]:
-        """torch's loader for one of `num_replicas` ranks, `skip` of this rank's batches into the data."""
+        """torch's loader for one of `num_replicas` ranks, without the first `skip` batches of this rank."""
         return self._loader(adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank))
 
     def _dealt_out(self, shares: Sequence[int], rank: int, skip: int) -> data.DataLoader[Any]:
-        """The endless training loader of one of the ranks that take `shares` of each batch: whatever their number,
-        together they see the same records in the same order.
+        """The endless training loader of a rank, which takes `shares[rank]` records of each batch. Together the ranks
+        see the same records in the same order, however many ranks there are.
 
-        Raises InvalidExperimentException for batches that are not of this rank's share.
+        Raises InvalidExperimentException when the batch size is not this rank's share.
         """
         if self.sampler is None or not self._is_of_share(shares, rank):
             raise errors.InvalidExperimentException(
@@ -105,11 +105,12 @@ class DataLoader:
         return self._loader(SkipBatchSampler(part, skip))
 
     def _is_of_share(self, shares: Sequence[int], rank: int) -> bool:
-        """Whether batches are as large as this rank's share, and so may differ from the other ranks'."""
+        """Whether the batch size is this rank's share. Then batches of other ranks may have another size."""
         return self.sampler is not None and self.batch_size == shares[rank]
 
     def _of_one_size(self, shares: Sequence[int]) -> data.BatchSampler:
-        """The batches to validate on where those of each rank would be of its share: of the smallest."""
+        """The batches for validation when the batch size is each rank's share: all of the size of the smallest
+        share."""
         assert self.sampler is not None
         return data.BatchSampler(self.sampler, min(shares), self.drop_last)
 
@@ -171,7 +172,7 @@ def data_length(data: _Data) -> int:
 
 
 def to_device(data: _Data, device: torch.device, warned_types: set[type] | None = None) -> TorchData:
-    """`data` with every tensor and array in it on `device`; other things are left, with one warning a type."""
+    """`data` with all its tensors and arrays on `device`. Other values are not moved; there is one warning per type."""
     if isinstance(data, torch.Tensor):
         return data.to(device, non_blocking=True)
     if isinstance(data, np.ndarray) and data.dtype.kind in "biufc":

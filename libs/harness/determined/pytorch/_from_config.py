@@ -31,8 +31,8 @@ def fit_arguments(config: Mapping[str, Any], context: PyTorchTrialContext) -> di
 
 
 def max_length(config: Mapping[str, Any], context: PyTorchTrialContext) -> TrainUnit:
-    """How far the search may have this trial train: `searcher.max_length`, or `searcher.max_time` of a time that the
-    loop keeps itself; of a custom search, which says so as it goes, the least there is.
+    """The largest length that the search may set for this trial: `searcher.max_length`, or `searcher.max_time` if that
+    counts batches or epochs. For a custom search, which sets lengths as it goes, it is 1 unit.
 
     Raises InvalidExperimentException naming the field.
     """
@@ -54,12 +54,12 @@ def max_length(config: Mapping[str, Any], context: PyTorchTrialContext) -> Train
 
 
 def is_custom(config: Mapping[str, Any]) -> bool:
-    """Whether a client drives the search, and sets targets as it likes."""
+    """Whether a client runs the search, and sets its targets."""
     return (config.get("searcher") or {}).get("name") == "custom"
 
 
 def search_unit(config: Mapping[str, Any]) -> str | None:
-    """What the search counts its targets in; None for one that sets none."""
+    """The unit of the search's targets; None for a search without targets."""
     searcher: Mapping[str, Any] = config.get("searcher") or {}
     match searcher.get("max_length"):
         case int():
@@ -86,8 +86,8 @@ def target(unit: str, config: Mapping[str, Any], context: PyTorchTrialContext, l
 
 
 def checked(asked: TrainUnit | None, config: Mapping[str, Any], context: PyTorchTrialContext) -> TrainUnit:
-    """What a script gives as max_length, or without that the search's own. A search by time compares trials up to
-    its max_time, and a script that stops elsewhere is warned."""
+    """The `max_length` of a script, or that of the search when the script gives none. A search with a time metric
+    compares trials up to its max_time: a script with another length gets a warning."""
     if asked is None:
         return max_length(config, context)
     searcher: Mapping[str, Any] = config.get("searcher") or {}
@@ -103,7 +103,7 @@ def checked(asked: TrainUnit | None, config: Mapping[str, Any], context: PyTorch
 
 
 def _unit(path: str, length: Any, config: Mapping[str, Any], context: PyTorchTrialContext) -> TrainUnit | None:
-    """{batches|records|epochs: n} as a unit; 0 and nothing at all mean never."""
+    """{batches|records|epochs: n} as a unit; None for 0 and for no value, which mean never."""
     match list(length.items()) if isinstance(length, Mapping) else length:
         case None:
             return None
@@ -125,5 +125,5 @@ def _records(number: int, context: PyTorchTrialContext) -> Batch:
 
 
 def _epochs(number: int, records_per_epoch: int | None, context: PyTorchTrialContext) -> TrainUnit:
-    """Epochs are rounds of the loader, unless the configuration says how many records make one."""
+    """Epochs are passes through the loader, unless the configuration has records_per_epoch."""
     return _records(number * records_per_epoch, context) if records_per_epoch else Epoch(number)

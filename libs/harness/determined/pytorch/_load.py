@@ -1,4 +1,4 @@
-"""Building a trial from a checkpoint, outside training: for inference, or to look at a model."""
+"""Builds a trial from a checkpoint without training, for inference or to inspect a model."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def _json_of(file: pathlib.Path) -> dict[str, Any]:
 
 
 def _of_older_release(folder: pathlib.Path) -> dict[str, Any] | None:
-    """What Determined up to 0.17 said in metadata.json, in the words of load_data.json; None for another folder.
+    """The contents of metadata.json of Determined up to 0.17, in the form of load_data.json; None for another folder.
 
-    A checkpoint that was copied, and not downloaded, has no metadata.json: then only its weights are known.
+    A checkpoint whose folder was copied has no metadata.json (a download adds it): then only its weights are known.
     """
     if not _state.has_state(folder):
         return None

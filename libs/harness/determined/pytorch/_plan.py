@@ -1,4 +1,4 @@
-"""What one call of Trainer.fit is to do, checked, as plain data."""
+"""The checked arguments of one call of Trainer.fit, as plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from determined.pytorch._units import TrainUnit, is_due, total_batches
 
 @dataclass(frozen=True)
 class FitPlan:
-    """Periods are None where nothing is to happen by itself."""
+    """What a call of Trainer.fit does. A period is None when nothing is done periodically."""
 
     max_length: TrainUnit
     reporting_period: TrainUnit
@@ -47,7 +47,7 @@ def plan(
     test_mode: bool,
     on_cluster: bool,
 ) -> FitPlan:
-    """Raises ValueError or TypeError naming the argument that makes no sense."""
+    """Checks the arguments. Raises ValueError or TypeError, naming the argument."""
     if max_length is None:
         raise ValueError("max_length: how long to train has to be said, for example pytorch.Batch(1000)")
     if not isinstance(max_length, TrainUnit) or not isinstance(max_length.value, int):
@@ -63,7 +63,7 @@ def plan(
         raise ValueError(f"checkpoint_policy: expected one of {', '.join(POLICIES)}, found {checkpoint_policy!r}")
     if test_mode and on_cluster:
         raise ValueError("test_mode: it is for trying a trial out off the cluster")
-    # Off the cluster no experiment knows what is best.
+    # Off the cluster there is no experiment with a best validation to compare with.
     policy = "all" if checkpoint_policy == "best" and not on_cluster else checkpoint_policy
     return FitPlan(
         max_length=max_length,

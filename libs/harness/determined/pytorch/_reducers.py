@@ -29,11 +29,11 @@ class MetricReducer(abc.ABC):
 
     @abc.abstractmethod
     def per_slot_reduce(self) -> Any:
-        """At the end of it, once on each slot; the result travels, so keep it small."""
+        """At the end, once on each slot. The result is sent to all other slots, so keep it small."""
 
     @abc.abstractmethod
     def cross_slot_reduce(self, per_slot_metrics: list[Any]) -> Any:
-        """Once, over what all slots gave, in rank order: the metric, or a dict of metrics."""
+        """Combines the results of all slots, in the order of ranks, to the metric or a dict of metrics."""
 
 
 class _FunctionReducer(MetricReducer):
@@ -57,7 +57,7 @@ class _FunctionReducer(MetricReducer):
 
 
 def interleave(lists: Sequence[Sequence[Any]]) -> list[Any]:
-    """One from each in turn, which undoes how batches were dealt out to the slots."""
+    """Takes one element of each list in turn. This restores the order of batches that were dealt out to the slots."""
     longest = max((len(one) for one in lists), default=0)
     return [one[position] for position in range(longest) for one in lists if position < len(one)]
 
@@ -134,7 +134,7 @@ def _named(wrapped: _WrappedReducer, value: Any) -> dict[str, Any]:
 
 
 def reduce_values(reducer: Reducer, values: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-    """One value of many; `weights` matter to AVG alone."""
+    """Reduces values to one; `weights` are used by AVG only."""
     stacked = np.asarray(values)
     match reducer:
         case Reducer.AVG:
@@ -150,7 +150,7 @@ def reduce_values(reducer: Reducer, values: Sequence[Any], weights: Sequence[flo
 def reduce_batches(
     batches: Sequence[Mapping[str, Any]], reducers: Mapping[str, Reducer], weights: Sequence[float]
 ) -> dict[str, Any]:
-    """Each metric over all batches of one rank, of which each has the weight of its records.
+    """Each metric over all batches of one rank. `weights`: the number of records of each batch.
 
     Raises ValueError unless all batches have the same names.
     """
@@ -165,18 +165,19 @@ def reduce_batches(
 
 
 def reduce_ranks(ranks: Sequence[tuple[Mapping[str, Any], float]], reducers: Mapping[str, Reducer]) -> dict[str, Any]:
-    """Each metric over all ranks, each with the weight of its records; ranks without any say nothing."""
-    saying = [(metrics, weight) for metrics, weight in ranks if weight]
-    if len(saying) == 1:
-        return dict(saying[0][0])
-    weights = [float(weight) for _, weight in saying]
+    """Each metric over all ranks, weighted by their numbers of records. Ranks without records are left out."""
+    present = [(metrics, weight) for metrics, weight in ranks if weight]
+    if len(present) == 1:
+        return dict(present[0][0])
+    weights = [float(weight) for _, weight in present]
     return {
-        name: reduce_values(reducers[name], [metrics[name] for metrics, _ in saying], weights) for name in saying[0][0]
+        name: reduce_values(reducers[name], [metrics[name] for metrics, _ in present], weights)
+        for name in present[0][0]
     }
 
 
 def averages(batches: Sequence[tuple[Mapping[str, float], float]]) -> dict[str, float]:
-    """Each number's mean over batches of given weights; a batch that lacks it has no say in it."""
+    """The weighted mean of each metric over the batches that have it."""
     names = dict.fromkeys(name for metrics, _ in batches for name in metrics)
     return {
         name: _average([(metrics[name], weight) for metrics, weight in batches if name in metrics]) for name in names

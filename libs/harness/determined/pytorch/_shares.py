@@ -1,7 +1,7 @@
-"""Keeping the global batch size whatever the number of slots: who takes how many records of each batch.
+"""Keeps the global batch size for any number of slots: how many records of each batch every slot takes.
 
-A trial whose `resources.slots_per_trial` is a range may come back on another number of slots. Where these do not divide
-its batch some take one record more; each slot's gradients then count as much as its records do.
+A trial whose `resources.slots_per_trial` is a range may resume on another number of slots. When that number does not
+divide the batch size, some slots take one record more, and gradients are weighted by the numbers of records.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ def is_elastic(exp_conf: Mapping[str, Any] | None) -> bool:
 
 
 def shares(global_batch_size: int, slots: int) -> list[int]:
-    """Records of a batch for each slot: as even as can be, the first slots taking what is over."""
+    """The number of records of a batch for each slot: as even as possible, with the remainder on the first slots."""
     each, over = divmod(global_batch_size, slots)
     return [each + (rank < over) for rank in range(slots)]
 
 
 class ShareSampler(BatchSampler):
-    """One slot's part of every batch, for ever. Batches are whole: the last of a round is filled up from the next.
-
-    Its length is the number of batches that a round comes to.
-    """
+    """One slot's part of every batch, without end. Batches are complete: the last one of an epoch is filled up with
+    records of the next epoch. Its length is the number of batches of an epoch."""
 
     def __init__(self, sampler: Sampler[Any], shares: Sequence[int], rank: int, *, drop_last: bool) -> None:
         records, size = len(sampler), sum(shares)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a checkpoint of a trial holds, and taking it up again."""
+"""The state of a trial in a checkpoint: collecting and restoring it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from determined.pytorch._context import PyTorchTrialContext
 
 STATE_FILE = "state_dict.pth"
 STATE_FILES = (STATE_FILE, "determined/state_dict.pth", "pedl/state_dict.pth", "checkpoint.pt")
-"""Where the state lies in a checkpoint, today's name first; the others are older releases'."""
+"""The file of the state in a checkpoint: the present name first, then those of older releases."""
 PROGRESS_FILE = "trial_state.pkl"
 LOAD_FILE = "load_data.json"
 
@@ -34,7 +34,8 @@ class TrialState:
 
 
 def load_progress(folder: pathlib.Path, trial_id: int) -> TrialState | None:
-    """None when the checkpoint is another trial's: its weights are used, its counts are not."""
+    """The progress in a checkpoint of this trial; None for a checkpoint of another trial, of which only the weights are
+    used."""
     path = folder / PROGRESS_FILE
     if not path.exists():
         return None
@@ -51,7 +52,7 @@ def save_progress(folder: pathlib.Path, state: TrialState) -> None:
 
 
 def collect(context: PyTorchTrialContext) -> dict[str, Any]:
-    """Everything but the callbacks' share."""
+    """The state without that of callbacks. Every rank calls it."""
     state: dict[str, Any] = {
         "models_state_dict": [unwrapped(model).state_dict() for model in context.models],
         "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
@@ -74,7 +75,7 @@ def restore_models(context: PyTorchTrialContext, state: dict[str, Any]) -> None:
 
 
 def restore(context: PyTorchTrialContext, state: dict[str, Any], *, same_trial: bool) -> None:
-    """Put `state` to use; randomness goes on only where the same trial does."""
+    """Restores `state`. Random states and accumulated gradients are restored only for the same trial."""
     restore_models(context, state)
     for optimizer, saved in zip(context.optimizers, _listed(state, "optimizer"), strict=True):
         optimizer.load_state_dict(saved)
@@ -89,14 +90,15 @@ def restore(context: PyTorchTrialContext, state: dict[str, Any], *, same_trial: 
 
 
 def _rng_state_of(rank: int, state: dict[str, Any]) -> dict[str, Any]:
-    """This rank's own; with more ranks than there were, one of theirs, which all are alike unless a trial says so."""
+    """The random state of this rank. When there are more ranks than before, further ranks get the state of an earlier
+    one; all ranks have the same random state, unless the trial seeds them differently."""
     by_rank = state.get("rng_state_by_rank") or [state.get("rng_state") or {}]
     found: dict[str, Any] = by_rank[rank % len(by_rank)]
     return found
 
 
 def _listed(state: dict[str, Any], kind: str) -> list[Any]:
-    """Older checkpoints hold a single state instead of a list."""
+    """The states of all models or optimizers. Older checkpoints have a single state in place of a list."""
     if f"{kind}s_state_dict" in state:
         return list(state[f"{kind}s_state_dict"])
     return [state[f"{kind}_state_dict"]]
@@ -110,10 +112,11 @@ def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def load_state_file(folder: pathlib.Path, device: torch.device, **kwargs: Any) -> dict[str, Any]:
-    """The saved state. The file is trusted as the code beside it is, unless `weights_only` is asked for.
+    """The saved state. Loading it may run code of the file, which is trusted as the code in the checkpoint is; with
+    `weights_only` it runs none.
 
-    Raises FileNotFoundError where there is none, and InvalidCheckpointException where only weights may be loaded, by
-    the caller's wish or by TORCH_FORCE_WEIGHTS_ONLY_LOAD, and the file holds other objects.
+    Raises FileNotFoundError, and InvalidCheckpointException when only weights may be loaded (by `weights_only` or
+    TORCH_FORCE_WEIGHTS_ONLY_LOAD) and the file has other objects.
     """
     for name in STATE_FILES:
         if (folder / name).exists():
@@ -153,7 +156,7 @@ def _plain_numpy_state() -> tuple[Any, ...]:
 
 
 def _numpy_state(saved: tuple[Any, ...]) -> tuple[Any, ...]:
-    """As numpy takes it; checkpoints of other releases hold its array itself."""
+    """The random state for numpy. Checkpoints of other releases have an array in place of the tensor."""
     kind, keys, *rest = saved
     return (kind, np.asarray(keys).astype(np.uint32), *rest)
 
@@ -168,9 +171,9 @@ def restore_rng_state(state: dict[str, Any]) -> None:
 
 
 def _unfinished_gradients(context: PyTorchTrialContext) -> list[list[torch.Tensor | None]] | None:
-    """Gradients that are still adding up, None where the last batch ended with an optimizer step.
+    """Accumulated gradients; None when the last batch ended with an optimizer step.
 
-    They are the ranks' means: then every rank, and any number of them, can go on from what the chief writes.
+    They are the means over the ranks, so that any number of ranks can resume from what the chief writes.
     """
     if context._aggregation_frequency == 1 or context._current_batch_idx is None or context._updates_now():
         return None

@@ -1,4 +1,4 @@
-"""How far to train next: once, to a length of one's own, or target by target as the search sets them."""
+"""The lengths to train to: a single one that the script gives, or the targets that the search sets one by one."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Target:
 
 
 def own(length: TrainUnit) -> Iterator[Target]:
-    """The whole way at once; what the search makes of it, it reads off the validations."""
+    """The whole length as a single target. The search reads the progress from the validations."""
     yield Target(length, length)
 
 
 def of_search(
     searcher: core.SearcherContext, unit: Callable[[int], TrainUnit], whole: TrainUnit | None
 ) -> Iterator[Target]:
-    """Each target of the search, in step on all ranks. `unit` makes a length of one of its numbers."""
+    """The targets of the search, equal on all ranks. `unit` converts a number of the search to a length."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # about what a program of one's own had better do
+        warnings.simplefilter("ignore", FutureWarning)  # it is addressed to user programs
         operations = iter(searcher.operations())
         following = next(operations, None)
     while following is not None:
@@ -43,7 +43,7 @@ def of_search(
 
 
 def up_to(limit: TrainUnit | None, targets: Iterator[Target]) -> Iterator[Target]:
-    """`targets`, of the unit of `limit`, no further than that: one beyond it is not reached."""
+    """`targets` up to `limit`, in the same unit. A target beyond `limit` is cut to it, and not reported as reached."""
     for target in targets:
         if limit is not None and _number(target.length) > _number(limit):
             yield Target(limit, target.whole)
@@ -57,7 +57,7 @@ def _number(length: TrainUnit) -> int:
 
 
 def worth(metrics: Mapping[str, Any], searcher: Mapping[str, Any]) -> float:
-    """The searcher's metric among those of a validation; of an array the mean.
+    """The searcher's metric in the metrics of a validation; for an array its mean.
 
     Raises InvalidExperimentException, naming the metric, where it is missing or not a number.
     """

@@ -1,8 +1,8 @@
-"""The training loop: targets, stretches of batches on the way to each, and what is due between them.
+"""The training loop: trains to each target in stretches of batches, with validations, checkpoints and reports between.
 
-A stretch runs until something is due: the end, a validation, a checkpoint, a report. Then its metrics are
-reported and each due thing happens, in that order; after each the cluster may ask to stop. Whatever happens,
-what a checkpoint holds is enough to go on as if nothing had.
+A stretch ends when something is due: the end of training, a validation, a checkpoint, a report. Then its metrics are
+reported and the due steps are done, in that order. After each of them the trial may be asked to stop. A checkpoint has
+everything that a resumed run needs to continue exactly.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class TrainLoop:
         self._preempted = False
         self._progress_at: int | None = None
         self._validated: dict[str, Any] | None = None
-        """What this run's last validation gave."""
+        """The metrics of this run's last validation."""
 
     def run(self) -> None:
-        """Raises InvalidHP for hyperparameters that the trial finds invalid, which is for the core context to tell."""
+        """Trains. Raises InvalidHP when the trial rejects its hyperparameters; the core context reports that."""
         self._callbacks = self._trial.build_callbacks()
         try:
             self._set_up()
@@ -74,7 +74,7 @@ class TrainLoop:
             try:
                 self._train()
             except InvalidHP:
-                if self._context.distributed.size == 1:  # other ranks may not have found it, and would not store theirs
+                if self._context.distributed.size == 1:  # storing needs all ranks, and others may not have raised it
                     self._checkpoint_unless_current()
                 raise
         finally:
@@ -97,7 +97,7 @@ class TrainLoop:
                 self._restore(_state.load_state_file(folder, self._context.device), resumed is not None)
 
     def _build_loaders(self) -> None:
-        """The training iterator is made before any saved randomness is restored, which it would use up."""
+        """Called before the random states are restored: making the training iterator draws random numbers."""
         training = self._torch_loader(self._trial.build_training_data_loader(), repeat=True)
         self._validation_loader = self._torch_loader(self._trial.build_validation_data_loader())
         length = self._context.distributed.broadcast(_length(training))
@@ -134,7 +134,8 @@ class TrainLoop:
             return loader._dealt_out(shares, rank, self._state.batches_trained)
         if whole:
             return loader.get_data_loader()
-        # Decided together: a size that all give may be the share of some, who would cut other batches than the rest.
+        # Decided by all ranks together: a fixed batch size may by chance be the share of some ranks, and all ranks have
+        # to cut the same batches.
         of_share = all(self._context.distributed.allgather(loader._is_of_share(shares, rank)))
         batches = loader._of_one_size(shares) if of_share else loader.batch_sampler
         return loader._loader(adapt_batch_sampler(batches, num_replicas=size, rank=rank))
@@ -165,7 +166,8 @@ class TrainLoop:
             self._core.preempt.acknowledge_preemption_signal()
 
     def _train_to(self, target: Target) -> bool:
-        """Train, validate and checkpoint; whether the trial was asked to stop before that."""
+        """Trains to the target, validates, and stores a checkpoint. Returns whether the trial was asked to stop before
+        the target."""
         self._plan, self._whole = replace(self._plan, max_length=target.length), target.whole
         stopped = self._train_until_stopped()
         if not stopped and not self._validated_here(target):
@@ -177,7 +179,8 @@ class TrainLoop:
         return stopped
 
     def _validated_here(self, target: Target) -> bool:
-        """An earlier run may have validated here and been cut off before it could say what that gave."""
+        """Whether the trial has validated at this batch. If the search needs the metric, only a validation of this run
+        counts: an earlier run may have been cut off before it reported its metric."""
         here = self._state.last_val == self._state.batches_trained
         return here and (target.reached is None or self._validated is not None)
 
@@ -186,12 +189,12 @@ class TrainLoop:
             return False
         if not self._context._on_cluster() or self._core._session is None:
             return True
-        # Asked once for all: a report that arrives meanwhile would have some ranks validate, and others not.
+        # Only the chief asks, for all ranks: with a report in between, ranks could get different answers.
         trial = self._core._session.get(f"/api/v1/trials/{self._state.trial_id}")["trial"] if self._chief else {}
         return not self._context.distributed.broadcast(trial.get("latestValidation"))
 
     def _train_until_stopped(self) -> bool:
-        """Whether the trial was asked to stop before its end."""
+        """Trains to the end of the plan. Returns whether the trial was asked to stop before that."""
         while not self._at_end():
             self._stretch()
             if self._plan.test_mode:
@@ -206,7 +209,7 @@ class TrainLoop:
         return self._plan.at_end(self._state.batches_trained, self._context._batches_per_epoch)
 
     def _do_what_is_due(self) -> bool:
-        """Each due thing in its order; True as soon as the trial is asked to stop."""
+        """Does the due steps in order. Returns True as soon as the trial is asked to stop."""
         batches, per_epoch = self._state.batches_trained, self._context._batches_per_epoch
         if self._at_end():
             self._report_progress()
@@ -228,7 +231,8 @@ class TrainLoop:
     def _asked_to_stop(self) -> bool:
         if self._core._tensorboard_manager is not None:
             self._core._tensorboard_manager.nudge()
-        # Acknowledged once a checkpoint is stored: a trial that fails before that was not preempted.
+        # Acknowledged only when a checkpoint is stored: a trial that fails before that has failed, and was not
+        # preempted.
         self._preempted = self._core.preempt.should_preempt(auto_ack=False)
         by_trial = any(self._context.distributed.allgather(self._context.get_stop_requested()))
         return self._preempted or by_trial
@@ -258,7 +262,7 @@ class TrainLoop:
         self._report_stretch([_validate.to_numbers(metrics) for metrics in per_batch], weights)
 
     def _train_batch(self) -> tuple[dict[str, Any], int]:
-        """The batch's metrics, and what they count in an average."""
+        """Trains on the next batch. Returns its metrics, and their weight in an average."""
         batch_idx = self._state.batches_trained
         context = self._context
         context._current_batch_idx = batch_idx
@@ -295,10 +299,10 @@ class TrainLoop:
             callback.on_training_workload_end(avg_metrics=reported, batch_metrics=per_batch)  # type: ignore[arg-type]
 
     def _averages(self, per_batch: list[dict[str, Any]], weights: list[int]) -> dict[str, Any]:
-        """Over all batches of all ranks, each with the weight of its records."""
+        """The means over all batches of all ranks, weighted by their numbers of records."""
         numbers = [numbers_of(metrics) for metrics in per_batch]
-        everyone = self._context.distributed.allgather(list(zip(numbers, weights, strict=True)))
-        return averages([one for theirs in everyone for one in theirs])
+        ranks = self._context.distributed.allgather(list(zip(numbers, weights, strict=True)))
+        return averages([batch for batches in ranks for batch in batches])
 
     def _with_counts(self, metrics: dict[str, Any]) -> dict[str, Any]:
         """With the batches and the epochs that were completed, unless the trial reports metrics of these names."""
@@ -325,7 +329,7 @@ class TrainLoop:
         self._state.last_val = self._state.batches_trained
         self._validated = metrics
         worth_keeping = self._is_worth_keeping(metrics, best) if self._chief else False
-        # The checkpoint before any training would hold nothing that a fresh start has not.
+        # A checkpoint before any training would be the same as a fresh start.
         if self._context.distributed.broadcast(worth_keeping) and self._state.batches_trained:
             self._checkpoint_unless_current()
 
@@ -395,7 +399,7 @@ def in_words(metrics: dict[str, Any]) -> str:
 
 
 def numbers_of(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics that stand for a number: of an array or a tensor the mean over its elements."""
+    """The metrics that are numbers; for an array or a tensor the mean of its elements."""
     means = {name: mean_of(value) for name, value in metrics.items()}
     return {name: mean for name, mean in means.items() if mean is not None}
 

@@ -1,4 +1,4 @@
-"""The two calls around a training script: `init` for the context, `Trainer.fit` to train."""
+"""The two calls of a training script: `init` makes the context, `Trainer.fit` trains."""
 
 from __future__ import annotations
 
@@ -55,13 +55,12 @@ class Trainer:
         test_mode: bool = False,
         profiling_enabled: bool = False,
     ) -> None:
-        """Train to `max_length` in all, counting what earlier runs of this trial did. In a search that is as far as
-        a trial may come: the search reads off each validation how far it is, and asks poor trials to stop. Without
-        it, the trial trains from target to target as the search sets them.
+        """Train to `max_length` in all, earlier runs of this trial included. In a search, a trial may be stopped before
+        that: the search reads the progress from each validation, and stops poor trials. Without `max_length`, the trial
+        trains to the targets that the search sets.
 
-        Validates and checkpoints at the end in any case, and after each period given. `checkpoint_policy`
-        says when a validation is followed by a checkpoint: "best", "all" or "none". `latest_checkpoint` is
-        where to resume from.
+        Validates and stores a checkpoint at the end, and after each given period. `checkpoint_policy` says after which
+        validations a checkpoint is stored: "best", "all" or "none". `latest_checkpoint`: the one to resume from.
         """
         context = self._context
         config = context.get_experiment_config() if context._on_cluster() else {}
@@ -90,11 +89,12 @@ class Trainer:
         TrainLoop(self._trial, context, agreed, targets, latest_checkpoint, self._is_trainer).run()
 
     def _targets(self, config: Mapping[str, Any], asked: TrainUnit | None, whole: TrainUnit) -> Iterator[Target]:
-        """As the search sets them, where lengths are its own. A script that says itself how far to train (`asked`) is
-        asked only where validations, which count batches, cannot tell the search how many epochs they were."""
+        """The targets of the search, if it sets lengths; otherwise the whole length. With a `max_length` of the script
+        (`asked`) the search's targets are needed only if it counts epochs and cannot compute them from the batches that
+        validations report."""
         unit = _from_config.search_unit(config)
-        told_by_batches = unit != "epochs" or config.get("records_per_epoch")
-        if unit is None or (asked is not None and (told_by_batches or not isinstance(asked, Epoch))):
+        follows_from_batches = unit != "epochs" or config.get("records_per_epoch")
+        if unit is None or (asked is not None and (follows_from_batches or not isinstance(asked, Epoch))):
             return own(whole)
         of_unit = partial(_from_config.target, unit, config, self._context)
         goes_far = None if _from_config.is_custom(config) else whole
@@ -126,9 +126,9 @@ def init(
 ) -> Iterator[PyTorchTrialContext]:
     """The context for a trial; build the trial and train inside the block.
 
-    In a trial on a cluster, hyperparameters and configuration are the cluster's unless given. Where a launcher
-    started this process as one of several, the ranks are read from its environment unless `distributed` is given,
-    and the ranks' process group is started. Seeds every source of randomness before the block begins.
+    In a trial on a cluster, hyperparameters and configuration are those of the trial unless they are given. If a
+    launcher started this process as one of several, the ranks are read from its environment unless `distributed` is
+    given, and their process group is started. Seeds all random generators before the block begins.
 
     Raises ValueError for a trial of several slots that no launcher started.
     """
@@ -159,7 +159,7 @@ def context_around(
     aggregation_frequency: int = 1,
     enable_tensorboard_logging: bool = True,
 ) -> PyTorchTrialContext:
-    """A trial's context over a core context; seeds every source of randomness."""
+    """The context of a trial with the given core context. Seeds all random generators."""
     info = core_context.info
     trial = info.trial if info is not None and info.task_type == "TRIAL" else None
     if trial is not None:
@@ -182,7 +182,7 @@ def context_around(
 
 
 def _seed_of(info: ClusterInfo | None, exp_conf: dict[str, Any] | None, distributed: core.DistributedContext) -> int:
-    """The trial's seed; off the cluster the configuration's, or one by chance on which all ranks agree."""
+    """The seed of the trial; off the cluster that of the configuration, or a random one that all ranks share."""
     if info is not None and info.task_type == "TRIAL":
         return info.trial.trial_seed
     configured = ((exp_conf or {}).get("reproducibility") or {}).get("experiment_seed")

@@ -18,16 +18,14 @@ AnyLoader = DataLoader | data.DataLoader[Any]
 
 
 class PyTorchTrial(LegacyTrial, abc.ABC):
-    """Wrap models and optimizers in the constructor, train one batch in train_batch.
-
-    Of evaluate_batch and evaluate_full_dataset override exactly one.
-    """
+    """The base class of trials. Wrap models and optimizers in the constructor, train one batch in train_batch, and
+    override exactly one of evaluate_batch and evaluate_full_dataset."""
 
     trial_context_class = PyTorchTrialContext
 
     @abc.abstractmethod
     def __init__(self, context: PyTorchTrialContext) -> None:
-        """Raise determined.InvalidHP to say that the hyperparameters are no good."""
+        """Raise determined.InvalidHP to reject the hyperparameters."""
 
     @abc.abstractmethod
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> torch.Tensor | dict[str, Any]:
@@ -53,11 +51,11 @@ class PyTorchTrial(LegacyTrial, abc.ABC):
         raise NotImplementedError
 
     def evaluation_reducer(self) -> Reducer | dict[str, Reducer]:
-        """How the batches' metrics become one: for all of them, or for each by name."""
+        """How the metrics of the batches are reduced: one reducer for all metrics, or one for each by name."""
         return Reducer.AVG
 
     def evaluate_full_dataset(self, data_loader: data.DataLoader[Any]) -> dict[str, Any]:
-        """Metrics of the whole validation set, worked out on the chief alone."""
+        """Metrics of the whole validation set. Called on the chief only."""
         raise NotImplementedError
 
     def get_batch_length(self, batch: Any) -> int:

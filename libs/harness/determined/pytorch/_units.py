@@ -6,7 +6,7 @@ from collections.abc import Container
 
 
 class TrainUnit:
-    """A number of batches or epochs. A container of numbers is a schedule: due at each count it holds."""
+    """A number of batches or epochs. A container of numbers is a schedule: something is due at each of its numbers."""
 
     def __init__(self, value: int | Container[int]) -> None:
         if isinstance(value, bool) or not isinstance(value, int | Container):
@@ -17,7 +17,7 @@ class TrainUnit:
         return f"{type(self).__name__}({self.value!r})"
 
     def should_stop(self, step_num: int) -> bool:
-        """Whether this is due when `step_num` units are complete; a period below 1 always is."""
+        """Whether this is due when `step_num` units are complete. A period below 1 is always due."""
         if isinstance(self.value, int):
             return self.value < 1 or step_num % self.value == 0
         return step_num in self.value
@@ -28,7 +28,7 @@ class Batch(TrainUnit):
 
 
 class Epoch(TrainUnit):
-    """Counted in epochs: rounds of the chief's training loader."""
+    """Counted in epochs: passes through the chief's training loader."""
 
 
 def is_due(unit: TrainUnit | None, batches: int, batches_per_epoch: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""One validation: every batch through the trial, the batches' metrics reduced over batches and ranks."""
+"""One validation: evaluates every batch, and reduces the metrics over batches and ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def validate(
     *,
     test_mode: bool,
 ) -> dict[str, Any]:
-    """The metrics, on every rank alike. Raises RuntimeError when there is nothing to validate on."""
+    """The metrics, equal on every rank. Raises RuntimeError when the validation data is empty."""
     context.reset_reducers()
     for model in context.models:
         model.eval()
@@ -108,7 +108,7 @@ def _reduce(
 
 
 def to_numbers(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Tensors as numpy arrays; brings them back from a device."""
+    """The metrics with tensors converted to numpy arrays, copied from their device."""
     return {
         name: value.detach().float().cpu().numpy()
         if isinstance(value, torch.Tensor) and value.dtype is torch.bfloat16

@@ -1,7 +1,7 @@
-"""Samplers that repeat, shard, skip and shuffle what other samplers say.
+"""Samplers that repeat, shard, skip and shuffle the output of other samplers.
 
-The order in which they are put around each other matters: shuffle, repeat, shard, skip. Then every rank sees
-its share of one endless order, and skipping the batches a checkpoint has seen continues exactly there.
+They have to be nested in this order: shuffle, repeat, shard, skip. Then every rank gets its share of one endless order,
+and skipping the batches before a checkpoint continues exactly after them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _shard_length(total: int, shards: int, rank: int) -> int:
 
 
 def _round_and_round(rounds: Iterable[_One]) -> Iterator[_One]:
-    """For ever. Raises RuntimeError where that would be for ever without giving anything."""
+    """Repeats `rounds` without end. Raises RuntimeError when a round is empty."""
     while True:
         gave = False
         for one in rounds:
@@ -36,7 +36,7 @@ def _round_and_round(rounds: Iterable[_One]) -> Iterator[_One]:
 
 
 class RepeatSampler(Sampler[Any]):
-    """Goes round for ever. Its length is that of one round."""
+    """Repeats a sampler without end. Its length is that of one round."""
 
     def __init__(self, sampler: Sampler[Any]) -> None:
         self._sampler = sampler
@@ -49,7 +49,7 @@ class RepeatSampler(Sampler[Any]):
 
 
 class RepeatBatchSampler(BatchSampler):
-    """Goes round for ever, in batches; a round may end in a smaller one. Its length is that of one round."""
+    """Repeats batches without end; the last batch of a round may be smaller. Its length is that of one round."""
 
     def __init__(self, batch_sampler: BatchSampler) -> None:
         self.batch_sampler = batch_sampler

@@ -1,4 +1,4 @@
-"""How long to be patient with a master that does not answer: pure arithmetic over attempts."""
+"""How often and how long calls are repeated while the master does not answer: pure arithmetic over attempts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 PATIENCE_S = 600.0
 
 
-# A gateway that does not know a task which had been let in may be one whose tables lag. So long it is asked again; a
-# task whose host went away is given up after the pool's agent_reconnect_wait, 25 s unless it is set.
+# A gateway may answer 401 to a task that was accepted before, because its tables are behind. The call is repeated for
+# this long. (A task whose host is lost is given up after the pool's agent_reconnect_wait, by default 25 s.)
 READMISSION_S = 60.0
 
-# A gateway says by Retry-After when it may answer. No task waits longer for that before it asks again.
+# The longest time that a task waits because of a gateway's Retry-After header.
 RETRY_AFTER_MAX_S = 30.0
 
 
 def seconds_of(retry_after: str | None) -> float:
-    """What a Retry-After header asks for, within bounds; 0 where there is none, or a date."""
+    """The seconds of a Retry-After header, at most RETRY_AFTER_MAX_S; 0 without a header, and for a date."""
     text = (retry_after or "").strip()
     return min(float(text), RETRY_AFTER_MAX_S) if text.isdecimal() and len(text) < 10 else 0.0
 

@@ -1,4 +1,4 @@
-"""A small HTTP session over http.client: connections that are kept, patience, the task's token on every call.
+"""A small HTTP session over http.client: persistent connections, repeated calls, the task's token on every call.
 
 A connection belongs to one thread, so that a long poll in one never delays a report in another.
 """
@@ -34,10 +34,10 @@ Query = Mapping[str, str | int | bool]
 class Session:
     """Calls to one master with one task's token.
 
-    Calls that repeat safely are repeated while the master is away (connection errors, 502, 503, 504) as the
-    policy allows, and no sooner than the master's Retry-After says; any other status is an answer and is raised at
-    once. A 401 is an answer only to a session that was never let in: else the call is repeated for a minute. All
-    methods may be called from any thread.
+    Calls are repeated while the master is away (connection errors, 502, 503, 504), as the policy allows, and not before
+    the time of a Retry-After header. Any other error status is raised at once. A 401 is raised at once only if the
+    session never had an answer before; otherwise the call is repeated for a minute. All methods may be called from any
+    thread.
     """
 
     _readmission_s = READMISSION_S
@@ -52,7 +52,8 @@ class Session:
         retry: RetryPolicy | None = None,
         on_given_up: Callable[[str], None] | None = None,
     ) -> None:
-        """`on_given_up` is called, in whichever thread, with the reason why the cluster gave this task's run up."""
+        """`on_given_up`: called with the reason when the cluster has given up this task's run, in the thread whose call
+        was refused."""
         split = urlsplit(master_url if "://" in master_url else f"http://{master_url}")
         if split.scheme not in ("http", "https") or not split.hostname:
             raise ValueError(f"master address: expected http(s)://host:port, found {master_url!r}")
@@ -93,8 +94,8 @@ class Session:
         retry: RetryPolicy | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """POST `body` as JSON. It is repeated while the master is away, so it must be safe to do twice;
-        give a policy that allows one attempt where it is not, or an Idempotency-Key among `headers`."""
+        """POST `body` as JSON. It is repeated while the master is away, so it must be safe to send twice. If it is not,
+        give a policy with one attempt, or an Idempotency-Key in `headers`."""
         encoded = util.json_bytes({} if body is None else body)
         return self.request("POST", path, encoded, retry=retry, headers=headers)
 
@@ -111,8 +112,8 @@ class Session:
         retry: RetryPolicy | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The decoded JSON answer. Raises MasterNotFoundException once patience is at its end, and the
-        exception of the status for an answer that is an error."""
+        """The decoded JSON answer. Raises MasterNotFoundException when the policy allows no further attempt, and the
+        exception of the status for an error."""
         policy = retry or self._retry
         sent = {**self._headers, **headers} if headers else self._headers
         started = time.monotonic()
@@ -157,7 +158,7 @@ class Session:
             self._drop(connection)
             if not kept or isinstance(problem, TimeoutError) or self._closed.is_set():
                 return None, "", problem, None
-        # The server may simply have closed a connection that lay idle: that is no reason to wait.
+        # The server may have closed an idle connection: try once more at once, with a new one.
         connection, _ = self._connection(timeout_s)
         try:
             return self._exchange(connection, method, path, body, headers)
@@ -204,7 +205,7 @@ class Session:
             self._every.discard(connection)
 
     def close(self) -> None:
-        """Break off every call that is still under way, in whichever thread, and refuse new ones."""
+        """Break off the calls of all threads, and refuse new ones."""
         self._closed.set()
         with self._lock:
             connections, self._every = self._every, set()
@@ -221,7 +222,7 @@ class _Plain(http.client.HTTPConnection):
 
 
 class _Tls(http.client.HTTPConnection):
-    """TLS whose certificate may carry another name than the address dialled."""
+    """A connection with TLS. The name in the certificate may differ from the address."""
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext, name: str, timeout_s: float) -> None:
         super().__init__(host, port, timeout=timeout_s)

@@ -1,4 +1,4 @@
-"""What goes wrong between a program and the cluster.
+"""The exceptions of calls to the cluster.
 
 BadRequestException
 ├── MasterNotFoundException      the master did not answer
@@ -68,7 +68,8 @@ class ForbiddenException(BadRequestException):
 
 
 class RunGivenUpException(BadRequestException):
-    """The cluster lost sight of this run and gave it up: nothing is taken from it any more, and another may follow."""
+    """The cluster has given up this run, because it lost contact with the run's host. It refuses all reports of this
+    run, and may start the next one."""
 
 
 class UnauthenticatedException(BadRequestException):
