@@ -54,8 +54,8 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         experiment(2, "job-2", state="PAUSED", project_id=2, smaller_is_better=False, searcher_metric="accuracy"),
         experiment(3, "job-3", state="STOPPING_KILLED"),
         experiment(4, "job-4"),
-        experiment(5, "job-5", unmanaged=True),
-        experiment(6, "job-6", unmanaged=True, state="PAUSED"),
+        experiment(5, "job-5", unmanaged=True, external_id="mine"),
+        experiment(6, "job-6", unmanaged=True, state="PAUSED", external_id="ours", project_id=2),
     ),
     TRIALS: (
         trial(1, 1, state="COMPLETED", ended_at=at(90), run_id=2, best_metric=0.25, latest_metric=0.5, restarts=1),
@@ -274,3 +274,12 @@ async def test_a_trial_outside_of_the_cluster_runs_from_the_start_of_its_run_to_
     assert list(await queries.running_outside(0, 10)) == [first, second]
     assert list(await queries.running_outside(0, 1)) == [first]
     assert list(await queries.running_outside(10, 10)) == [second]
+
+
+async def test_a_trial_from_outside_is_found_by_the_ids_of_its_creator(queries: TrialQueries) -> None:
+    assert await queries.trial_outside(UNLIMITED, "mine", "r-10") == 10
+    assert await queries.trial_outside(UNLIMITED, "ours", "r-14") == 14
+    assert await queries.trial_outside(UNLIMITED, "ours", "r-10") is None
+    assert await queries.trial_outside(UNLIMITED, "", "r-1") is None
+    assert await queries.trial_outside(Scope(frozenset({7})), "mine", "r-10") == 10
+    assert await queries.trial_outside(Scope(frozenset({7})), "ours", "r-14") is None

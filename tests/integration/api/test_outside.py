@@ -80,6 +80,10 @@ async def test_the_same_external_ids_answer_the_same_experiment_and_the_same_tri
     trial = await trial_of(owner, experiment)
     assert (trial["taskId"], trial["state"], trial["hparams"]) == (f"{experiment}.a", "STATE_PAUSED", {"lr": 0.1})
     assert (await trial_of(owner, experiment))["id"] == trial["id"]
+    found = await owner.get("/api/v1/trials/by-external-id/mine/a")
+    assert found["trial"]["id"] == trial["id"]
+    unknown = await owner.call("GET", "/api/v1/trials/by-external-id/another/a")
+    assert (unknown.status, "external id 'another'" in unknown.error) == (404, True)
     assert (await trial_of(owner, experiment, "b"))["id"] != trial["id"]
 
 

@@ -70,6 +70,7 @@ PATH: Mapping[str, str] = {
     "modelVersionNum": "1",
     "templateName": "new template",
     "externalExperimentId": "new experiment",
+    "externalTrialId": "new trial",
     "projectId": "-1",
     "key": PLANTED,
 }

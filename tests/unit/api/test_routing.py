@@ -56,7 +56,16 @@ ABOUT_ONESELF = {
 WAITING_COUNTS_AS_EDITING = {"AllocationRendezvousInfo", "AllocationPreemptionSignal"}
 """A task's own conversation with the cluster, by GET or POST."""
 
-IDS_OUTSIDE = {"tokenId", "agentId", "slotId", "userId", "groupId", "resourcesId", "externalExperimentId"}
+IDS_OUTSIDE = {
+    "tokenId",
+    "agentId",
+    "slotId",
+    "userId",
+    "groupId",
+    "resourcesId",
+    "externalExperimentId",
+    "externalTrialId",
+}
 """Ids in paths of what lies in no workspace, or of a part of what is named besides."""
 
 ASKING_BY_POST = {

@@ -62,6 +62,15 @@ class MemoryTrials:
         found = [row for trial in self.tables.all(TRIALS) if trial.id > beyond and (row := self._outside(trial))]
         return sorted(found, key=lambda row: row.trial_id)[:most]
 
+    async def trial_outside(self, scope: Scope, experiment: str, trial: str) -> int | None:
+        within = {
+            one.id
+            for one in self.tables.all(EXPERIMENTS)
+            if one.unmanaged and one.external_id == experiment and self._covers(scope, one.id)
+        }
+        found = [one for one in self.tables.all(TRIALS) if one.experiment_id in within and one.request_id == trial]
+        return max(found, key=lambda one: one.experiment_id).id if found else None
+
     def _outside(self, trial: Trial) -> OutsideRow | None:
         experiment = self.tables.get(EXPERIMENTS, trial.experiment_id)
         run = self.tables.get(RUNS, trial.id, trial.run_id)

@@ -15,6 +15,8 @@ from resolute.api.trials.messages import Trial, TrialState
 from resolute.api.trials.outside_messages import (
     CreatedTrialAnswer,
     CreateTrial,
+    FoundTrialAnswer,
+    GetTrialByExternalId,
     NewTrial,
     PatchedTrialAnswer,
     PatchTrial,
@@ -23,9 +25,10 @@ from resolute.api.trials.outside_messages import (
     StartedTrialAnswer,
     StartTrial,
 )
+from resolute.api.trials.queries import QUERIES
 from resolute.api.trials.reading import trial_of
 from resolute.proto import states
-from resolute.proto.errors import Forbidden, InvalidConfig, refuse
+from resolute.proto.errors import Forbidden, InvalidConfig, NotFound, refuse
 from resolute.proto.experiment import CreateUnmanagedTrial, SetUnmanagedTrialState, StartUnmanagedTrial
 
 EXTERNAL_ID = re.compile(r"[A-Za-z0-9._:@+-]+", re.ASCII)
@@ -54,6 +57,15 @@ async def put_trial(call: Call, request: PutTrial) -> PutTrialAnswer:
     if request.body.create_trial_request is None:
         raise InvalidConfig("createTrialRequest: expected an object with experimentId, hparams and unmanaged")
     return PutTrialAnswer(trial=await _created(call, request.body.create_trial_request, name, "createTrialRequest."))
+
+
+async def get_trial_by_external_id(call: Call, request: GetTrialByExternalId) -> FoundTrialAnswer:
+    """A trial that runs outside of the cluster, by the ids that its creator gave to the experiment and to the trial."""
+    experiment, trial = request.external_experiment_id, request.external_trial_id
+    found = await call.gateway.ports.of(QUERIES).trial_outside(call.scope, experiment, trial)
+    if found is None:
+        raise NotFound(f"no trial with the external id {trial!r} in an experiment with the external id {experiment!r}")
+    return FoundTrialAnswer(trial=await trial_of(call, found))
 
 
 async def _created(call: Call, wanted: NewTrial, name: str, where: str = "") -> Trial:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from resolute.api.kernel.common import Id
 from resolute.api.kernel.fields import Flag, JsonObject, Needed, OrAbsent, text
 from resolute.api.kernel.messages import InBody, InPath, Input, Message, Request
 from resolute.api.trials.messages import Trial, TrialState
+
+ExternalId: TypeAlias = Annotated[str, text(200)]
+"""Chosen by a client: letters, digits and `. _ : @ + -`."""
 
 
 class NewTrial(Input, wire_name="v1CreateTrialRequest"):
@@ -28,8 +31,8 @@ class CreatedTrialAnswer(Message, wire_name="v1CreateTrialResponse"):
 
 class NamedTrial(Input, wire_name="v1PutTrialRequest"):
     create_trial_request: NewTrial | None = None
-    external_trial_id: Annotated[str, text(200)] = ""
-    """Unique within the experiment. Letters, digits and `. _ : @ + -`."""
+    external_trial_id: ExternalId = ""
+    """Unique within the experiment."""
 
 
 class PutTrial(Request):
@@ -72,4 +75,13 @@ class PatchTrial(Request):
 
 
 class PatchedTrialAnswer(Message, wire_name="v1PatchTrialResponse"):
+    trial: Trial
+
+
+class GetTrialByExternalId(Request):
+    external_experiment_id: InPath[ExternalId]
+    external_trial_id: InPath[ExternalId]
+
+
+class FoundTrialAnswer(Message, wire_name="v1GetTrialByExternalIDResponse"):
     trial: Trial

@@ -104,6 +104,10 @@ class TrialQueries(Protocol):
     async def running_outside(self, beyond: int, most: int) -> Sequence[OutsideRow]:
         """The trials with an id above `beyond` that run outside of the cluster, the first `most` of them by id."""
 
+    async def trial_outside(self, scope: Scope, experiment: str, trial: str) -> int | None:
+        """The trial that was created from outside of the cluster with these external ids: that of its experiment, and
+        its own. Where several experiments of this id have such a trial, that of the newest."""
+
 
 # ---------------------------------------------------------------- Postgres
 
@@ -152,6 +156,9 @@ FROM read_trials.trials t JOIN read_experiments.experiments e ON e.id = t.experi
 JOIN read_trials.runs r ON r.trial_id = t.id AND r.run_id = t.run_id
 WHERE e.unmanaged AND e.state = '{ExperimentState.ACTIVE}' AND t.id > $1
 AND r.started_at IS NOT NULL AND r.ended_at IS NULL ORDER BY t.id LIMIT $2"""
+
+OUTSIDE = """SELECT t.id FROM read_experiments.experiments e
+JOIN read_trials.trials t ON t.experiment_id = e.id"""
 
 METADATA = "SELECT metadata FROM read_trials.trials WHERE id = $1"
 
@@ -211,6 +218,13 @@ class PostgresTrials:
 
     async def running_outside(self, beyond: int, most: int) -> Sequence[OutsideRow]:
         return [OutsideRow(**row) for row in await self._tables.rows(RUNNING_OUTSIDE, beyond, most)]
+
+    async def trial_outside(self, scope: Scope, experiment: str, trial: str) -> int | None:
+        where = Where(scope, WORKSPACE_OF_PROJECT.format("e.project_id"))
+        where.add("e.unmanaged AND e.external_id = ?", experiment)
+        where.add("t.request_id = ?", trial)
+        found: int | None = await self._tables.value(f"{OUTSIDE}{where.sql} ORDER BY e.id DESC LIMIT 1", *where.args)
+        return found
 
 
 def _trial(row: asyncpg.Record) -> TrialRow:

@@ -67,6 +67,16 @@ ROUTES = (
         tag="Internal",
     ),
     operation(
+        "GetTrialByExternalID",
+        "GET",
+        f"{API}/trials/by-external-id/{{externalExperimentId}}/{{externalTrialId}}",
+        outside.get_trial_by_external_id,
+        VIEW.over_scope(),
+        request=o.GetTrialByExternalId,
+        response=o.FoundTrialAnswer,
+        tag="Internal",
+    ),
+    operation(
         "StartTrial",
         "POST",
         f"{API}/trials/{{trialId}}/start",
