@@ -14,6 +14,7 @@ from resolute.directory import (
     cluster_message,
     groups,
     models,
+    pool_bindings,
     projects,
     sessions,
     templates,
@@ -42,6 +43,11 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Projects", "`services/directory/resolute/directory/projects.py`", projects.FLOW),
     ("Models", "`services/directory/resolute/directory/models.py`", models.FLOW),
     ("Templates", "`services/directory/resolute/directory/templates.py`", templates.FLOW),
+    (
+        "Bindings of pools to workspaces",
+        "`services/directory/resolute/directory/pool_bindings.py`",
+        pool_bindings.FLOW,
+    ),
     ("Groups", "`services/directory/resolute/directory/groups.py`", groups.FLOW),
     ("Roles that are held", "`services/directory/resolute/directory/assignments.py`", assignments.FLOW),
     (

@@ -131,6 +131,13 @@ TOKENS = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+BINDINGS = Category(
+    name="bindings",
+    holds="which resource pools are bound to which workspaces, all in `bindings-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 ANNOUNCEMENT = Category(
     name="announcement",
     holds="the message that administrators show to everybody, in `announcement-cluster`",
@@ -178,6 +185,7 @@ CATEGORIES: Mapping[str, Category] = {
         RBAC,
         TOKENS,
         ANNOUNCEMENT,
+        BINDINGS,
         SECRETS,
     )
 }
@@ -205,6 +213,8 @@ MODEL_DIRECTORY = MODELS.stream("directory")
 TEMPLATE_DIRECTORY = TEMPLATES.stream("directory")
 RBAC_DIRECTORY = RBAC.stream("directory")
 TOKEN_DIRECTORY = TOKENS.stream("directory")
+BINDING_DIRECTORY = BINDINGS.stream("directory")
+
 CLUSTER_MESSAGE = ANNOUNCEMENT.stream("cluster")
 SECRETS_OF_CLUSTER = SECRETS.stream("cluster")
 

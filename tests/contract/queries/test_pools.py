@@ -14,7 +14,7 @@ from resolute.api.kernel.paging import Window
 from resolute.api.kernel.rows import Table
 from resolute.api.pools.memory import MemoryPools
 from resolute.api.pools.messages import SortAgentsBy
-from resolute.api.pools.projection import AGENTS, SLOTS, Agent, Slot
+from resolute.api.pools.projection import AGENTS, BINDINGS, SLOTS, Agent, Binding, Slot
 from resolute.api.pools.queries import ContainerRow, PoolQueries, PoolRow, PostgresPools, SlotRow
 from resolute.api.scope import UNLIMITED, Outside, Scope
 from resolute.api.shown_states import AllocationState, ShareState
@@ -60,6 +60,7 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         slot("twice", "main", 3),
         slot("twice", "old", 4),
     ),
+    BINDINGS: (Binding("main", 2), Binding("main", 1), Binding("removed", 2)),
     ALLOCATIONS: (
         allocation("runs", "j1", slots=3, state=AllocationState.RUNNING, experiment_id=1),
         allocation("waits", "j1", state=AllocationState.QUEUED, experiment_id=1),
@@ -158,3 +159,7 @@ async def test_a_pool_is_counted_with_its_agents_slots_and_jobs(queries: PoolQue
         PoolRow("main", agents=2, slots=4, kind="cuda", used=3, auxiliary=1, queued=1, scheduled=2),
         PoolRow("removed", agents=0, slots=0, kind="", used=0, auxiliary=0, queued=1, scheduled=0),
     ]
+
+
+async def test_a_pool_is_bound_to_its_workspaces(queries: PoolQueries) -> None:
+    assert await queries.bindings() == {"main": frozenset({1, 2}), "removed": frozenset({2})}

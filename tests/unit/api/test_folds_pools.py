@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from resolute.api.pools.projection import AGENTS, PROJECTION, SLOTS, Agent, Slot
+from resolute.api.pools.projection import AGENTS, BINDINGS, PROJECTION, SLOTS, Agent, Binding, Slot
+from resolute.proto.bindings import PoolBound, PoolUnbound
 from resolute.proto.pool import AgentDisabled, AgentEnabled, AgentJoined, AgentLost, SlotDisabled, SlotEnabled
 from resolute.proto.pool import Slot as JoinedSlot
 from tests.unit.api.folding import Folding, at, columns
@@ -30,7 +31,7 @@ def test_an_agent_that_is_lost_keeps_its_row_and_its_slots() -> None:
     fold = story()
     fold.given(joined(0), AgentLost("agent-1", "silent"))
     assert fold.row(AGENTS, "agent-1", "default").alive is False
-    assert fold.count() == {"agents": 1, "slots": 1}
+    assert fold.count() == {"agents": 1, "slots": 1, "bindings": 0}
 
 
 def test_an_agent_that_joins_again_is_as_disabled_as_it_was() -> None:
@@ -81,4 +82,10 @@ def test_what_concerns_an_agent_or_a_slot_that_is_not_known_changes_nothing() ->
     fold = story()
     fold.given(AgentLost("agent-1", "silent"), AgentEnabled("agent-1"), AgentDisabled("agent-1", drain=True))
     fold.given(SlotEnabled("agent-1", 0), SlotDisabled("agent-1", 0, drain=True))
-    assert fold.count() == {"agents": 0, "slots": 0}
+    assert fold.count() == {"agents": 0, "slots": 0, "bindings": 0}
+
+
+def test_a_pool_has_a_row_for_each_workspace_that_it_is_bound_to() -> None:
+    fold = Folding(PROJECTION, "bindings-directory")
+    fold.given(PoolBound("gpu", 1), PoolBound("gpu", 2), PoolUnbound("gpu", 1))
+    assert fold.all(BINDINGS) == [Binding("gpu", 2)]

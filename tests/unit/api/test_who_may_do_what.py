@@ -80,6 +80,7 @@ BY_ADMINISTRATORS = {
     *("GetLogEvents", "GetLogAsides"),
     *("PostAccessToken", "PatchAccessToken"),
     *("GetClusterMessage", "SetClusterMessage", "DeleteClusterMessage"),
+    *("BindRPToWorkspace", "UnbindRPFromWorkspace", "OverwriteRPWorkspaceBindings"),
     *("EnableAgent", "DisableAgent", "EnableSlot", "DisableSlot"),
     *("CreateGroup", "UpdateGroup", "DeleteGroup", "AssignMultipleGroups", "AssignRoles", "RemoveAssignments"),
 }

@@ -94,6 +94,10 @@ master cluster-message clear : -c                                             : 
 master logs                  : -f --tail 3                                    : master:logs_
 preview-search               : {here}                                         : search:preview
 resource-pool|rp list|ls     :                                                : job:list_pools
+resource-pool|rp bindings add   : pool one two                                   : resource_pool:add
+resource-pool|rp bindings remove : pool one                                      : resource_pool:remove
+resource-pool|rp bindings replace : pool one two                                 : resource_pool:replace
+resource-pool|rp bindings list-workspaces : pool                                 : resource_pool:list_workspaces
 resources|res raw            : 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z --json : resources:raw
 resources|res allocations|alloc : 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z   : resources:allocations
 resources|res aggregated|agg : 2026-01-01 2026-02-01 --monthly --json         : resources:aggregated

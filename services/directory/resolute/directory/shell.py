@@ -10,6 +10,7 @@ from resolute.directory import (
     access_tokens,
     cluster_message,
     models,
+    pool_bindings,
     rbac,
     sessions,
     templates,
@@ -49,6 +50,7 @@ PARTS: tuple[Part[Any], ...] = (
     rbac.PART,
     cluster_message.PART,
     access_tokens.PART,
+    pool_bindings.PART,
 )
 """All that the directory decides about."""
 

@@ -157,12 +157,32 @@ RESOURCES = Command(
     ),
 )
 
+_POOL = arg("pool_name", help="name of the resource pool")
+_BINDING = (_POOL, arg("workspace_names", nargs="+", help="names of workspaces"))
+
 RESOURCE_POOLS = Command(
     "resource-pool",
     "manage resource pools",
     aliases=("rp",),
     default="list",
-    commands=(Command("list", "list resource pools", run="job:list_pools", aliases=("ls",), args=(CSV_OR_JSON,)),),
+    commands=(
+        Command("list", "list resource pools", run="job:list_pools", aliases=("ls",), args=(CSV_OR_JSON,)),
+        Command(
+            "bindings",
+            "manage which workspaces alone may use a resource pool",
+            commands=(
+                Command("add", "bind a pool to workspaces", run="resource_pool:add", args=_BINDING),
+                Command("remove", "unbind a pool from workspaces", run="resource_pool:remove", args=_BINDING),
+                Command("replace", "bind a pool to these workspaces only", run="resource_pool:replace", args=_BINDING),
+                Command(
+                    "list-workspaces",
+                    "list the workspaces that a pool is bound to",
+                    run="resource_pool:list_workspaces",
+                    args=(_POOL,),
+                ),
+            ),
+        ),
+    ),
 )
 
 _SHOWN_AS = one_of(

@@ -32,7 +32,7 @@ from resolute.api.experiments.placing import submissions_of
 from resolute.api.experiments.presenting import outline_of
 from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.operations import operation
-from resolute.api.pools.fit import check_pool
+from resolute.api.pools.fit import check_usable
 from resolute.api.routing import OWNERS, SIGNED_IN, Access, Owned, Route
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import (
@@ -132,10 +132,11 @@ async def _send(call: Call, make: Make, experiment_id: int, step: str = "") -> N
 
 
 async def _check_runs_somewhere(call: Call, experiment_id: int) -> None:
-    """Raises InvalidConfig where the experiment would begin to wait for a pool that is not there."""
+    """Raises InvalidConfig where the experiment would begin to wait for a pool that is not there, or not for it."""
     row = await submissions_of(call).state(experiment_id)
     if row is not None and row.state == ExperimentState.PAUSED:
-        check_pool(f"experiment {experiment_id}: resources.resource_pool", row.resource_pool, call.gateway.settings)
+        path, workspace_id = "resources.resource_pool", (await outline_of(call, experiment_id)).workspace_id
+        await check_usable(call, f"experiment {experiment_id}: {path}", row.resource_pool, workspace_id)
 
 
 EDIT, EDIT_METADATA = SIGNED_IN.to("experiment.edit"), SIGNED_IN.to("experiment.metadata.edit")

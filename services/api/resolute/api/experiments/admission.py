@@ -10,7 +10,7 @@ from typing import Any
 from resolute.api.call import Call
 from resolute.api.experiments.placing import submissions_of
 from resolute.api.experiments.submission_queries import CheckpointRow
-from resolute.api.pools.fit import check_fit, check_pool
+from resolute.api.pools.fit import check_bound, check_fit, check_pool
 from resolute.api.settings import ApiSettings
 from resolute.config import ExperimentConfig, Slots
 from resolute.config.experiment import Resources
@@ -19,22 +19,26 @@ from resolute.proto.states import CheckpointState
 from resolute.storage import open_storage, place_of
 
 
-async def admitted(config: ExperimentConfig, call: Call) -> tuple[ExperimentConfig, bool]:
+async def admitted(config: ExperimentConfig, call: Call, workspace_id: int | None) -> tuple[ExperimentConfig, bool]:
     """`config` as it will run: a trial to start from has become that trial's latest checkpoint, and where no priority
-    is chosen, it is the pool's. And whether its pool could hold a trial: see `check_fit`.
+    is chosen, it is the pool's. And whether its pool could hold a trial: see `check_fit`. `workspace_id`: where the
+    experiment goes; None where there is no such project, for which the caller refuses it.
 
     Raises InvalidConfig or NotFound, with the path of the field, for what this cluster cannot do.
     """
-    fits = await check_resources(call, config.resources)
+    fits = await check_resources(call, config.resources, workspace_id)
     open_storage(config.checkpoint_storage)
     complete = _with_source(_with_priority(config, call.gateway.settings), await _source(config, call))
     return complete, fits
 
 
-async def check_resources(call: Call, resources: Resources) -> bool:
-    """Whether the pool could hold a trial: see `check_fit`. Raises InvalidConfig for a pool that is not there."""
+async def check_resources(call: Call, resources: Resources, workspace_id: int | None) -> bool:
+    """Whether the pool could hold a trial: see `check_fit`. Raises InvalidConfig for a pool that is not there, or
+    not for the workspace."""
     pool, slots = resources.resource_pool, Slots(resources.slots_min, resources.slots_per_trial)
     check_pool("resources.resource_pool", pool, call.gateway.settings)
+    if workspace_id is not None:
+        await check_bound(call, "resources.resource_pool", pool, workspace_id)
     return await check_fit(call, "resources.slots_per_trial", pool, slots, single_agent=resources.is_single_node)
 
 

@@ -29,7 +29,7 @@ from resolute.api.experiments.presenting import experiment_for, outline_of
 from resolute.api.kernel.messages import Empty, Input
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.reading import expect_given
-from resolute.api.pools.fit import check_fit, check_pool
+from resolute.api.pools.fit import check_fit, check_usable
 from resolute.api.routing import OWNERS, Access
 from resolute.config import slots_of
 from resolute.proto.errors import NotFound
@@ -52,9 +52,9 @@ async def patch_experiment(call: Call, request: PatchExperiment) -> ChangedExper
 
 
 async def _check_pool(call: Call, experiment_id: int, pool: str) -> None:
-    """Raises InvalidConfig for a pool that is not there, or that could never hold a trial."""
+    """Raises InvalidConfig for a pool that is not there, not for the experiment, or that could never hold a trial."""
     path = "resources.resourcePool"
-    check_pool(path, pool, call.gateway.settings)
+    await check_usable(call, path, pool, (await outline_of(call, experiment_id)).workspace_id)
     row = await submitted_of(call, experiment_id)
     resources = orjson.loads(row.config)["resources"]
     await check_fit(call, path, pool, slots_of(resources), single_agent=bool(resources["is_single_node"]))

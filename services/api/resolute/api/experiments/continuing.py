@@ -12,7 +12,7 @@ from resolute.api.call import Call
 from resolute.api.experiments.admission import check_resources
 from resolute.api.experiments.creating import CREATION, PUTTING, launch_warnings
 from resolute.api.experiments.placing import defaults_at, submitted_of
-from resolute.api.experiments.presenting import experiment_for
+from resolute.api.experiments.presenting import experiment_for, outline_of
 from resolute.api.experiments.projection import CONFIG_PATHS
 from resolute.api.experiments.submission_messages import ContinuedExperimentAnswer, ContinueExperiment
 from resolute.api.experiments.submission_queries import SubmittedRow
@@ -32,7 +32,8 @@ async def continue_experiment(call: Call, request: ContinueExperiment) -> Contin
     changes = await asyncio.to_thread(load_yaml, request.body.override_config)
     current, _ = await call.gateway.vault.opened(orjson.loads(row.config))
     config = await _overridden(call, current, changes, managed=not row.unmanaged)
-    fits = await check_resources(call, config.resources)
+    workspace_id = (await outline_of(call, experiment_id)).workspace_id
+    fits = await check_resources(call, config.resources, workspace_id)
     await _continue(call, row, config, current)
     return ContinuedExperimentAnswer(
         experiment=await experiment_for(call, experiment_id),

@@ -106,7 +106,7 @@ async def _checked(call: Call, submission: Submission) -> Checked:
     defaults = replace(defaults_at(call, place, stated), template=template)
     managed = not submission.unmanaged
     config = await asyncio.to_thread(partial(parse_experiment, given, defaults, managed=managed))
-    config, fits = await admitted(config, call)
+    config, fits = await admitted(config, call, place.row.workspace_id if place.row is not None else None)
     project = place.project()
     code = await _code(call, config, submission.model_definition)
     warnings = await launch_warnings(call, config, fits=fits) if managed else ()

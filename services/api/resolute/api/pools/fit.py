@@ -1,11 +1,14 @@
-"""Whether a pool exists and could ever hold a piece of work, which is checked before the work is accepted."""
+"""Whether a pool exists, is for a workspace, and could ever hold a piece of work: checked before work is accepted."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import structlog
 
 from resolute import codec
 from resolute.api.call import Call
+from resolute.api.pools.queries import QUERIES
 from resolute.api.settings import ApiSettings
 from resolute.config import Slots
 from resolute.proto.errors import Failed, InvalidConfig, Unavailable
@@ -21,6 +24,26 @@ def check_pool(path: str, name: str, settings: ApiSettings) -> None:
     """Raises InvalidConfig for a pool that the cluster does not have."""
     if name not in settings.pool_names:
         raise InvalidConfig(f"{path}: no pool {name!r}; there are {', '.join(settings.pool_names)}")
+
+
+async def check_usable(call: Call, path: str, name: str, workspace_id: int | None) -> None:
+    """Raises InvalidConfig for a pool that the cluster does not have, or that is bound to other workspaces alone."""
+    check_pool(path, name, call.gateway.settings)
+    await check_bound(call, path, name, workspace_id)
+
+
+async def check_bound(call: Call, path: str, name: str, workspace_id: int | None) -> None:
+    """Raises InvalidConfig for a pool that is bound to other workspaces alone."""
+    if not is_for((await call.gateway.ports.of(QUERIES).bindings()).get(name), workspace_id):
+        raise InvalidConfig(
+            f"{path}: resource pool {name} does not exist or is not available to workspace id {workspace_id}; "
+            "`det workspace list-pools` shows those that are"
+        )
+
+
+def is_for(bound: Collection[int] | None, workspace_id: int | None) -> bool:
+    """Whether a pool that is bound to these workspaces is for this one. A pool that is bound to none is for all."""
+    return not bound or workspace_id in bound
 
 
 async def check_fit(call: Call, path: str, pool: str, slots: Slots, *, single_agent: bool = False) -> bool:

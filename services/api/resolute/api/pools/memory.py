@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -11,8 +11,8 @@ from resolute.api.experiments.projection import EXPERIMENTS
 from resolute.api.kernel.cache import CachedRows
 from resolute.api.kernel.paging import Listed, Window, cut, ordered
 from resolute.api.pools.messages import SortAgentsBy
-from resolute.api.pools.projection import AGENTS, SLOTS, Agent
-from resolute.api.pools.queries import AgentRow, ContainerRow, PoolRow, SlotRow
+from resolute.api.pools.projection import AGENTS, BINDINGS, SLOTS, Agent
+from resolute.api.pools.queries import AgentRow, ContainerRow, PoolRow, SlotRow, by_pool
 from resolute.api.scope import Outside, Scope
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS, Allocation, Placement
@@ -72,6 +72,9 @@ class MemoryPools:
         names = {*named, *(agent.pool for agent in agents), *(one.pool for one in live)}
         parts = self._parts(live)
         return [self._pool(name, agents, live, parts[name]) for name in sorted(names)]
+
+    async def bindings(self) -> Mapping[str, frozenset[int]]:
+        return by_pool((one.pool, one.workspace_id) for one in self.tables.all(BINDINGS))
 
     def _alive(self) -> list[Agent]:
         return [agent for agent in self.tables.all(AGENTS) if agent.alive]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Annotated
 
 from resolute.api.kernel.common import Id, Limit, Name, Offset, OrderBy, Pagination
-from resolute.api.kernel.fields import Flag, Needed, WireEnum
+from resolute.api.kernel.fields import Flag, Needed, WireEnum, items
 from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message, Request
 from resolute.api.pools.cloud_messages import AwsDetail, GcpDetail
 
@@ -311,7 +312,7 @@ class GetResourcePools(Request):
     limit: InQuery[Limit] = 0
     offset: InQuery[Offset] = 0
     unbound: InQuery[Flag | None] = None
-    """Taken for the sake of clients: pools are not bound to workspaces."""
+    """Only the pools that are bound to no workspace."""
 
 
 class ResourcePoolsAnswer(Message, wire_name="v1GetResourcePoolsResponse"):
@@ -340,3 +341,39 @@ class ListWorkspacesBoundToRP(Request):
 class BoundWorkspaces(Message, wire_name="v1ListWorkspacesBoundToRPResponse"):
     workspace_ids: tuple[int, ...] = ()
     pagination: Pagination | None = None
+
+
+Workspaces = Annotated[tuple[Id, ...], items(1000)]
+WorkspaceNames = Annotated[tuple[Name, ...], items(1000)]
+
+
+class Bound(Input, wire_name="v1BindRPToWorkspaceRequest"):
+    """Workspaces by number, by name, or both."""
+
+    resource_pool_name: Needed[Name] = ""
+    """The same as in the path."""
+    workspace_ids: Workspaces = ()
+    workspace_names: WorkspaceNames = ()
+
+
+class Unbound(Bound, wire_name="v1UnbindRPFromWorkspaceRequest"):
+    pass
+
+
+class Overwritten(Bound, wire_name="v1OverwriteRPWorkspaceBindingsRequest"):
+    pass
+
+
+class BindPool(Request):
+    resource_pool_name: InPath[Name]
+    body: InBody[Bound]
+
+
+class UnbindPool(Request):
+    resource_pool_name: InPath[Name]
+    body: InBody[Unbound]
+
+
+class OverwriteBindings(Request):
+    resource_pool_name: InPath[Name]
+    body: InBody[Overwritten]

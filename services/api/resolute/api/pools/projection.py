@@ -1,4 +1,4 @@
-"""Agents and their slots, in each pool: which rows the log comes to."""
+"""Agents and their slots in each pool, and the workspaces that pools are bound to: which rows the log comes to."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from resolute.api.kernel.rows import Projection, Rows, Table
 from resolute.proto import streams
+from resolute.proto.bindings import PoolBound, PoolUnbound
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AgentDisabled, AgentEnabled, AgentJoined, AgentLost, SlotDisabled, SlotEnabled
 
@@ -38,9 +39,17 @@ class Slot:
     draining: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Binding:
+    pool: str
+    workspace_id: int
+
+
 AGENTS = Table("agents", Agent, key=("agent_id", "pool"))
 
 SLOTS = Table("slots", Slot, key=("agent_id", "pool", "slot_id"), lookups=("agent_id",))
+
+BINDINGS = Table("bindings", Binding, key=("pool", "workspace_id"))
 
 
 def project(recorded: Recorded, rows: Rows) -> None:
@@ -88,6 +97,14 @@ def _slot_disabled(disabled: SlotDisabled, recorded: Recorded, rows: Rows) -> No
     rows.change(SLOTS, disabled.agent_id, recorded.key, disabled.slot_id, enabled=False, draining=disabled.drain)
 
 
+def _bound(bound: PoolBound, recorded: Recorded, rows: Rows) -> None:
+    rows.put(BINDINGS, Binding(bound.pool, bound.workspace_id))
+
+
+def _unbound(unbound: PoolUnbound, recorded: Recorded, rows: Rows) -> None:
+    rows.remove(BINDINGS, unbound.pool, unbound.workspace_id)
+
+
 SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
     AgentJoined: _joined,
     AgentLost: _lost,
@@ -95,14 +112,16 @@ SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
     AgentDisabled: _disabled,
     SlotEnabled: _slot_enabled,
     SlotDisabled: _slot_disabled,
+    PoolBound: _bound,
+    PoolUnbound: _unbound,
 }
 
 PROJECTION = Projection(
     slice="pools",
-    version=1,
-    tables=(AGENTS, SLOTS),
+    version=2,
+    tables=(AGENTS, SLOTS, BINDINGS),
     ddl=Path(__file__).with_name("tables.sql"),
-    categories=frozenset({streams.POOL.name}),
+    categories=frozenset({streams.POOL.name, streams.BINDINGS.name}),
     project=project,
     ids={"agentId": (AGENTS, "agent_id"), "slotId": (SLOTS, "slot_id")},
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -91,6 +92,9 @@ class PoolQueries(Protocol):
     async def pools(self, named: Sequence[str]) -> Sequence[PoolRow]:
         """The pools of these names, besides those that agents or work are in, by name."""
 
+    async def bindings(self) -> Mapping[str, frozenset[int]]:
+        """The workspaces that a pool is bound to, by the pool's name. Pools that are bound to none are left out."""
+
 
 # ---------------------------------------------------------------- Postgres
 
@@ -126,6 +130,9 @@ LEFT JOIN (SELECT pool, count(DISTINCT job_id) FILTER (WHERE state = '{Allocatio
 ORDER BY pool.name"""
 
 
+BINDINGS = "SELECT pool, workspace_id FROM read_pools.bindings"
+
+
 class PostgresPools:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -158,6 +165,17 @@ class PostgresPools:
 
     async def pools(self, named: Sequence[str]) -> Sequence[PoolRow]:
         return [_pool(row) for row in await self._tables.rows(POOLS, named)]
+
+    async def bindings(self) -> Mapping[str, frozenset[int]]:
+        return by_pool((row["pool"], row["workspace_id"]) for row in await self._tables.rows(BINDINGS))
+
+
+def by_pool(pairs: Iterable[tuple[str, int]]) -> Mapping[str, frozenset[int]]:
+    """The numbers of workspaces by pool, of pairs of a pool and a workspace."""
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for pool, workspace_id in pairs:
+        found[pool].add(workspace_id)
+    return {pool: frozenset(workspace_ids) for pool, workspace_ids in found.items()}
 
 
 def _agent(row: asyncpg.Record) -> AgentRow:

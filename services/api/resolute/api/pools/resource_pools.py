@@ -35,10 +35,19 @@ REMOVED = "not among the pools that the cluster is configured with: work in it w
 
 
 async def get_resource_pools(call: Call, request: GetResourcePools) -> ResourcePoolsAnswer:
-    """The resource pools, with what they have and what they do."""
+    """The resource pools that the caller may see, with what they have and what they do.
+
+    A pool that is bound to workspaces is seen by those who may see one of them.
+    """
     settings = call.gateway.settings
-    rows = await call.gateway.ports.of(QUERIES).pools(settings.pool_names)
-    found = cut(rows, Window(request.offset, request.limit))
+    queries, workspaces = call.gateway.ports.of(QUERIES), call.scope_of("workspace.view")
+    bindings = await queries.bindings()
+    shown = [
+        row
+        for row in await queries.pools(settings.pool_names)
+        if not (bound := bindings.get(row.name)) or (not request.unbound and any(map(workspaces.covers, bound)))
+    ]
+    found = cut(shown, Window(request.offset, request.limit))
     return ResourcePoolsAnswer(
         resource_pools=tuple(pool_shown(row, settings) for row in found.rows), pagination=Pagination.of(found.page)
     )

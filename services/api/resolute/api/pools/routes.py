@@ -168,6 +168,7 @@ async def _changed_slot(
 
 
 VIEW = SIGNED_IN.to("cluster.view").outside().showing("task.view")
+VIEW_POOLS = SIGNED_IN.to("cluster.view").outside().showing("workspace.view")
 EDIT = ADMIN.to("cluster.agents.edit").outside().showing("task.view")
 AGENT = "/api/v1/agents/{agentId}"
 SLOT = f"{AGENT}/slots/{{slotId}}"
@@ -226,7 +227,7 @@ ROUTES = (
         "GET",
         "/api/v1/resource-pools",
         get_resource_pools,
-        VIEW,
+        VIEW_POOLS,
         request=GetResourcePools,
         response=ResourcePoolsAnswer,
         tag="Internal",

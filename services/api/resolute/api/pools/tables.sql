@@ -21,3 +21,9 @@ CREATE TABLE read_pools.slots (
     draining boolean NOT NULL,
     PRIMARY KEY (agent_id, pool, slot_id)
 );
+
+CREATE TABLE read_pools.bindings (
+    pool text NOT NULL,
+    workspace_id int NOT NULL,
+    PRIMARY KEY (pool, workspace_id)
+);

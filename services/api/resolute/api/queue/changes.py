@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from resolute.api.call import Call
+from resolute.api.experiments.presenting import outline_of
 from resolute.api.kernel.messages import Empty
-from resolute.api.pools.fit import check_fit, check_pool
+from resolute.api.pools.fit import check_bound, check_fit, check_pool
 from resolute.api.queue import agreement
 from resolute.api.queue.change_queries import QUERIES as CHANGE_QUERIES
 from resolute.api.queue.change_queries import ChangeableJob
@@ -145,6 +146,7 @@ async def _move_to(call: Call, job: ChangeableJob, pool: str, path: str) -> Othe
     check_pool(path, pool, call.gateway.settings)
     if job.experiment_id is None:
         raise InvalidConfig(f"{path}: only experiments can move to another pool; start this task again there")
+    await check_bound(call, path, pool, (await outline_of(call, job.experiment_id)).workspace_id)
     await check_fit(call, path, pool, job.slots, single_agent=job.single_agent)
     return OtherPool(pool)
 

@@ -13,7 +13,7 @@ from resolute.api.call import Call
 from resolute.api.experiments.actions import EDIT, EDIT_METADATA, REMOVE
 from resolute.api.experiments.changing import destination_of, into
 from resolute.api.kernel.operations import operation
-from resolute.api.pools.fit import check_pool
+from resolute.api.pools.fit import check_usable
 from resolute.api.runs.action_messages import (
     ArchiveRuns,
     KillRuns,
@@ -71,7 +71,7 @@ def _alone(call: Call, make: Callable[[int], SearcherCommand]) -> Act:
             return "Run is archived."
         if make is ActivateExperiment and run.experiment_state == ExperimentState.PAUSED:
             path = f"experiment {run.experiment_id}: resources.resource_pool"
-            check_pool(path, run.resource_pool, call.gateway.settings)
+            await check_usable(call, path, run.resource_pool, run.workspace_id)
         await call.send(make(run.experiment_id), str(run.id))
         return ""
 

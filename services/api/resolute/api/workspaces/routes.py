@@ -10,8 +10,9 @@ from resolute.api.kernel.common import AgentUserGroup, OrderBy, Pagination
 from resolute.api.kernel.messages import Empty, given_in
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.paging import Window
+from resolute.api.pools.fit import is_for
+from resolute.api.pools.queries import QUERIES as POOLS
 from resolute.api.routing import ADMIN, OWNERS, SIGNED_IN
-from resolute.api.settings import ApiSettings
 from resolute.api.workspaces.messages import (
     ActOnWorkspace,
     ChangedWorkspaceAnswer,
@@ -60,7 +61,7 @@ async def get_workspace(call: Call, request: GetWorkspace) -> WorkspaceAnswer:
 
 async def post_workspace(call: Call, request: PostWorkspace) -> NewWorkspaceAnswer:
     """Make a workspace, with its default pools, its storage, and whom its tasks run as."""
-    settings = _settings_in(request.body, call.gateway.settings)
+    settings = await _settings_in(call, request.body)
     role_id = call.gateway.settings.authz.workspace_creator_assign_role.given
     made = await call.send(CreateWorkspace(request.body.name, call.principal.user_id, settings, role_id))
     return NewWorkspaceAnswer(workspace=await _workspace(call, made.data["workspace_id"]))
@@ -68,7 +69,7 @@ async def post_workspace(call: Call, request: PostWorkspace) -> NewWorkspaceAnsw
 
 async def patch_workspace(call: Call, request: PatchWorkspace) -> ChangedWorkspaceAnswer:
     """Change a workspace's name or settings: what is absent or null stays, and what is empty is taken away."""
-    changes = _settings_in(request.body, call.gateway.settings)
+    changes = await _settings_in(call, request.body, request.id)
     if request.body.name is not None:
         changes["name"] = request.body.name
     await call.send(ChangeWorkspace(request.id, changes))
@@ -136,9 +137,12 @@ def _window(request: GetWorkspaces | GetWorkspaceProjects) -> Window:
     return Window(request.offset, request.limit)
 
 
-def _settings_in(wanted: NewWorkspace | WorkspaceChange, cluster: ApiSettings) -> dict[str, Any]:
+async def _settings_in(
+    call: Call, wanted: NewWorkspace | WorkspaceChange, workspace_id: int | None = None
+) -> dict[str, Any]:
     """The settings that a request gives, by their names in the log. What is left out is left as it is; an empty object
-    or an empty name takes the setting away. Raises InvalidConfig, naming the field."""
+    or an empty name takes the setting away. Raises InvalidConfig, naming the field. `workspace_id`: None for a new
+    workspace."""
     found: dict[str, Any] = {}
     if wanted.agent_user_group is not None:
         # Whether the rest will do is checked by the directory, which decides about workspaces.
@@ -149,7 +153,7 @@ def _settings_in(wanted: NewWorkspace | WorkspaceChange, cluster: ApiSettings) -
         found["checkpoint_storage"] = read_storage(storage, "checkpointStorageConfig") if storage else {}
     for field, setting in wanted.POOLS.items():
         if (pool := getattr(wanted, field)) is not None:
-            found[setting] = _pool(wanted.wire_field(field), pool, cluster)
+            found[setting] = await _pool(call, wanted.wire_field(field), pool, workspace_id)
     for field in OF_KUBERNETES:
         if getattr(wanted, field, None):
             raise InvalidConfig(
@@ -158,11 +162,16 @@ def _settings_in(wanted: NewWorkspace | WorkspaceChange, cluster: ApiSettings) -
     return found
 
 
-def _pool(field: str, name: str, cluster: ApiSettings) -> str:
-    if name and name not in cluster.pool_names:
+async def _pool(call: Call, field: str, name: str, workspace_id: int | None) -> str:
+    """Raises InvalidConfig for a pool that is not there, or bound to other workspaces; a new one has no binding yet."""
+    if not name:
+        return name
+    bindings = await call.gateway.ports.of(POOLS).bindings()
+    usable = [pool for pool in call.gateway.settings.pool_names if is_for(bindings.get(pool), workspace_id)]
+    if name not in usable:
         raise InvalidConfig(
             f"{field}: unable to bind a resource pool that does not exist or is not available to the workspace: "
-            f"{name!r}; there are {', '.join(cluster.pool_names)}"
+            f"{name!r}; there are {', '.join(usable)}"
         )
     return name
 
