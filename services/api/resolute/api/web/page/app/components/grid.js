@@ -58,6 +58,10 @@ export function Grid({ label, columns, total, row, id, need, version, sort, onSo
     onChoose(ids, range || !chosen.has(id(here)));
     anchor.current = index;
   };
+  // Rows that did not change keep what they were given, so that is one function which calls the newest.
+  const newest = useRef(choose);
+  newest.current = choose;
+  const chooseRow = useRef((/** @type {number} */ index, /** @type {boolean} */ range) => newest.current(index, range)).current;
   const move = (/** @type {number} */ index) => {
     cursor.value = Math.max(0, Math.min(total - 1, index));
     const at = box.current;
@@ -99,7 +103,7 @@ export function Grid({ label, columns, total, row, id, need, version, sort, onSo
   const rows = [];
   for (let index = first; index < last; index += 1) {
     const one = row(index);
-    rows.push(h(/** @type {any} */ (Row), { key: index, index, row: one, columns, template, width, chosen: one ? chosen.has(id(one)) : false, here: index === cursor.value, choose }));
+    rows.push(h(/** @type {any} */ (Row), { key: index, index, row: one, columns, template, width, chosen: one ? chosen.has(id(one)) : false, here: index === cursor.value, choose: chooseRow }));
   }
   return html`<div class="grid" ref=${box} tabindex="0" role="grid" aria-label=${label} aria-rowcount=${total + 1} aria-colcount=${columns.length + 1} aria-multiselectable="true"
       aria-activedescendant=${total ? `grid-row-${cursor.value}` : undefined} onKeyDown=${onKeyDown}>

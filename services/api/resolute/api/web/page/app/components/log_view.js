@@ -227,7 +227,7 @@ export function LogView({ trial }) {
     ${state?.error ? html`<${Failed} error=${state.error} retry=${() => void state.end()} />` : null}
     <div class="log" ref=${box} tabindex="0" role="log" aria-live="off" aria-label=${`Log of trial ${trial}`} onScroll=${onScroll}>
       <div class="l-body" style=${{ height: `${held.length * ROW}px` }}>${held.slice(first, last).map((line, index) => html`<${LogLine} key=${line.id} line=${line} top=${(first + index) * ROW} marked=${line.id === marked} />`)}</div></div>
-    <p class="small muted numbers" role="status">${state?.error ? "" : state?.first ? "Reading…" : held.length === 0 ? (text || level || rank || source ? "No line fits." : "Nothing was printed yet: lines appear as they are printed.") : `${held.length.toLocaleString("en")} lines${state?.held.atStart ? "" : "; more above"}${state?.held.atEnd ? "" : "; more below"}`}</p>`;
+    <p class="small muted numbers" role="status">${state?.error ? "" : state?.first ? "Reading…" : held.length === 0 ? (text || level || rank || source ? "No line fits." : "Nothing was printed yet: lines appear as they are printed.") : `${held.length === 1 ? "1 line" : `${held.length.toLocaleString("en")} lines`}${state?.held.atStart ? "" : "; more above"}${state?.held.atEnd ? "" : "; more below"}`}</p>`;
 }
 
 /** @param {{line: Line, top: number, marked: boolean}} props */
