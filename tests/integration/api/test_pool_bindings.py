@@ -111,3 +111,25 @@ async def test_bindings_that_cannot_be_are_refused_by_name(cluster: Running, adm
     someone = await cluster.nobody.login("determined")
     for method in ("POST", "PUT", "DELETE"):
         assert (await refused(someone, method, {"workspaceIds": [1]}))[0] == 403
+
+
+async def test_with_roles_a_bound_pool_is_seen_from_its_workspaces_alone(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESOLUTE_SCHEDULER_POOLS", "main,gpu")
+    rbac = {"type": "rbac"}
+    async with running(postgres_dsn, services=True, pools="main,gpu", default_pool="main", authz=rbac) as cluster:
+        admin, someone = await cluster.nobody.login("admin"), await cluster.nobody.login("determined")
+        (ours, _), (other, _) = await workspace(admin, "ours"), await workspace(admin, "other")
+        viewer = {"userId": 2, "roleAssignment": {"role": {"roleId": 4}, "scopeWorkspaceId": other}}
+        await admin.post("/api/v1/roles/add-assignments", {"userRoleAssignments": [viewer]})
+        await admin.post(PATH, {"workspaceIds": [ours]})
+
+        async def seen(client: Client) -> list[str]:
+            return [pool["name"] for pool in (await client.get("/api/v1/resource-pools"))["resourcePools"]]
+
+        assert (await seen(admin), await seen(someone)) == (["gpu", "main"], ["main"])
+        assert await refused(someone, "GET", None) == (404, "resource pool gpu not found")
+        await admin.post(PATH, {"workspaceIds": [other]})
+        assert (await seen(someone), await bound(someone)) == (["gpu", "main"], [other])
+        assert (await refused(someone, "DELETE", {"workspaceIds": [other]}))[0] == 403

@@ -21,6 +21,7 @@ REQUIRED: Mapping[str, frozenset[Permission]] = {
         "cluster.view": (),
         "user.view": (),
         "cluster.agents.edit": (P.UPDATE_AGENTS,),
+        "cluster.agents.hardware.view": (P.VIEW_SENSITIVE_AGENT_INFO,),
         "cluster.bindings.edit": (P.MODIFY_RP_WORKSPACE_BINDINGS,),
         "cluster.config.view": (P.VIEW_MASTER_CONFIG,),
         "cluster.config.edit": (P.UPDATE_MASTER_CONFIG,),

@@ -11,7 +11,7 @@ AUTH = Command(
         Command("list-providers", "list the SSO providers of the cluster", run="auth:list_providers"),
         Command(
             "login",
-            "sign in through an SSO provider; `det user login` is for passwords",
+            "sign in through an SSO provider",
             run="auth:login",
             args=(
                 arg("-p", "--provider", help="name of the SSO provider"),

@@ -33,7 +33,7 @@ from resolute.api.pools.messages import (
 )
 from resolute.api.pools.queries import QUERIES, AgentRow, PoolQueries
 from resolute.api.pools.resource_pools import get_resource_pools
-from resolute.api.pools.shown import agent_shown
+from resolute.api.pools.shown import agent_shown, without_hardware
 from resolute.api.routing import ADMIN, SIGNED_IN
 from resolute.proto import pool as commands
 from resolute.proto.errors import InvalidConfig, NotFound
@@ -109,7 +109,7 @@ async def _shown(call: Call, rows: Sequence[AgentRow]) -> list[Agent]:
     slots, containers = await queries.slots(agents), await queries.containers(agents)
     allocations = [container.allocation_id for container in containers]
     visible = await queries.allocations_within(call.scope_of("task.view"), allocations)
-    return [
+    agents_shown = [
         agent_shown(
             row,
             [slot for slot in slots if slot.agent_id == row.agent_id],
@@ -118,6 +118,9 @@ async def _shown(call: Call, rows: Sequence[AgentRow]) -> list[Agent]:
         )
         for row in rows
     ]
+    if call.scope_of(HARDWARE).is_everything:
+        return agents_shown
+    return [without_hardware(agent) for agent in agents_shown]
 
 
 def _without(agent: Agent, request: GetAgents) -> Agent:
@@ -167,9 +170,10 @@ async def _changed_slot(
     return await _slot(call, request)
 
 
-VIEW = SIGNED_IN.to("cluster.view").outside().showing("task.view")
+HARDWARE = "cluster.agents.hardware.view"
+VIEW = SIGNED_IN.to("cluster.view").outside().showing("task.view").showing(HARDWARE)
 VIEW_POOLS = SIGNED_IN.to("cluster.view").outside().showing("workspace.view")
-EDIT = ADMIN.to("cluster.agents.edit").outside().showing("task.view")
+EDIT = ADMIN.to("cluster.agents.edit").outside().showing("task.view").showing(HARDWARE)
 AGENT = "/api/v1/agents/{agentId}"
 SLOT = f"{AGENT}/slots/{{slotId}}"
 TAG = "Cluster"

@@ -52,6 +52,27 @@ def agent_shown(
     )
 
 
+def without_hardware(agent: Agent) -> Agent:
+    """For callers who may not see sensitive information about agents: no address, and no identity of a device."""
+    slots = {key: _slot_without(slot) for key, slot in agent.slots.items()}
+    containers = {key: _container_without(one) for key, one in agent.containers.items()}
+    hidden = {"slots": slots, "containers": containers, "addresses": tuple(MASKED for _ in agent.addresses)}
+    return agent.model_copy(update=hidden)
+
+
+def _slot_without(slot: Slot) -> Slot:
+    container = slot.container and _container_without(slot.container)
+    return slot.model_copy(update={"device": slot.device and _device_without(slot.device), "container": container})
+
+
+def _container_without(container: Container) -> Container:
+    return container.model_copy(update={"devices": tuple(map(_device_without, container.devices))})
+
+
+def _device_without(device: Device) -> Device:
+    return device.model_copy(update={"id": -1, "uuid": MASKED})
+
+
 def device_shown(slot: SlotRow) -> Device:
     return Device(id=slot.slot_id, brand=slot.brand, uuid=slot.uuid, type=DeviceType.of(slot.kind))
 
