@@ -1,7 +1,8 @@
 // Where the page begins: who is signed in decides between the form and the page that the address names.
 import { effect, html, render, useEffect, useSignal } from "./core/dom.js";
 import { here } from "./core/place.js";
-import { load, master, outage, signOut, user } from "./state/session.js";
+import { load, master, outage, user } from "./state/session.js";
+import { leave } from "./components/actions.js";
 import { Busy, Empty, Message } from "./components/parts.js";
 import { Shell } from "./pages/shell.js";
 import { SignIn } from "./pages/sign_in.js";
@@ -39,7 +40,7 @@ function App() {
   const who = user.value;
   const { name } = here.value;
   useEffect(() => {
-    if (name === "signOut") void signOut();
+    if (name === "signOut") void leave();
   }, [name]);
   if (outage.value) return html`<main class="sign-in"><h1 class="only-read">Resolute</h1><${Message} tone="warn">${outage.value}<//></main>`;
   if (who === undefined) return html`<main class="sign-in"><h1 class="only-read">Resolute</h1><${Busy} what="Loading" /></main>`;

@@ -2,6 +2,7 @@
 import { html } from "../core/dom.js";
 import { bareState, hasEnded } from "../core/format.js";
 import { act } from "../state/experiments.js";
+import { signOut } from "../state/session.js";
 import { confirm, toast } from "./parts.js";
 
 /** @typedef {{state: string, archived?: boolean}} Actable */
@@ -53,3 +54,7 @@ export function begin(action, ids) {
     run: () => run(action.word, ids),
   });
 }
+
+/** Sign out; where that fails, say that the session goes on. */
+export const leave = () =>
+  signOut().catch((error) => toast(`You are still signed in. ${error instanceof Error ? error.message : String(error)}`, { tone: "bad" }));

@@ -3,7 +3,8 @@ import { html, signal, useEffect, useRef, useSignal } from "../core/dom.js";
 import { asked, field, group } from "../core/filters.js";
 import { go } from "../core/place.js";
 import { search } from "../state/experiments.js";
-import { chooseTheme, signOut } from "../state/session.js";
+import { chooseTheme } from "../state/session.js";
+import { leave } from "./actions.js";
 import { Button, Dialog } from "./parts.js";
 
 /** @typedef {{key: string, text: string, about: string, run: () => void}} Entry */
@@ -24,7 +25,7 @@ const FIXED = [
   ["Theme: dark", "action", () => chooseTheme("dark")],
   ["Theme: system", "action", () => chooseTheme("system")],
   ["Keys", "action", () => (shown.value = "keys")],
-  ["Sign out", "action", () => void signOut()],
+  ["Sign out", "action", () => void leave()],
 ];
 
 const KEYS = [["Ctrl+K", "find a page, an experiment or a trial"], ["?", "these keys"], ["↑ ↓ j k", "move in the table of experiments"], ["Space x", "choose a row; with Shift, all rows from the last one"], ["Enter", "open"], ["Esc", "close a dialog or a sheet"], ["Drag, double click", "on a chart: see a part of it, and all again"]];

@@ -2,8 +2,9 @@
 import { html } from "../core/dom.js";
 import { follow, here } from "../core/place.js";
 import { connection } from "../live/stream.js";
-import { chooseTheme, master, signOut, theme, user, weakPassword } from "../state/session.js";
+import { chooseTheme, master, theme, user, weakPassword } from "../state/session.js";
 import { Palette } from "../components/palette.js";
+import { leave } from "../components/actions.js";
 import { Button, Confirmation, Message, Select, Toasts } from "../components/parts.js";
 
 /** @type {[string, string, string[]][]} */
@@ -30,7 +31,7 @@ export function Shell({ children }) {
         <span class=${`small who ${joined === "broken" ? "" : "muted"}`} role="status">${joined === "broken" ? "⚠ " : joined === "live" ? "● " : ""}${JOINED[joined]}</span>
         <${Select} label="Theme" hideLabel value=${theme.value} onChange=${chooseTheme} options=${[["system", "Theme: system"], ["light", "Theme: light"], ["dark", "Theme: dark"]]} />
         <span class="who ellipsis" title=${user.value?.username}>${user.value?.displayName || user.value?.username}</span>
-        <${Button} onClick=${signOut}>Sign out<//>
+        <${Button} onClick=${leave}>Sign out<//>
       </div>
     </header>
     <main class="main" id="main" tabindex="-1">
