@@ -22,6 +22,9 @@ export const AGAIN_MS = 2000;
 /** Called with 401: the session has ended. @type {{run: () => void}} */
 export const whenSignedOut = { run: () => {} };
 
+/** Whether the session is just being ended: connections that break meanwhile are not opened again by its cookie. */
+export const signingOut = { now: false };
+
 /** @param {string} path @param {Query} [query] */
 export function address(path, query = {}) {
   const words = new URLSearchParams();

@@ -1,6 +1,6 @@
 // The live connection of the page: one WebSocket, opened again by itself, which goes on where it was cut.
 import { signal } from "../core/dom.js";
-import { get, whenSignedOut } from "../core/client.js";
+import { get, signingOut, whenSignedOut } from "../core/client.js";
 import { Known, pauseMs, subscription, understood } from "./following.js";
 
 /** @typedef {import("./following.js").Kind} Kind */
@@ -71,6 +71,10 @@ export function listen(wanted, { changed, ready, refused, has = {} }) {
   };
   const open = () => {
     if (closed) return;
+    if (signingOut.now) {
+      timer = setTimeout(open, 200);
+      return;
+    }
     stands(whose, attempt ? "broken" : "joining");
     complete = false;
     const { protocol, host } = location;

@@ -1,7 +1,7 @@
 // Who is signed in, and what the cluster says of itself.
 import { batch, signal } from "../core/dom.js";
 import { ask, go, path } from "../core/place.js";
-import { change, get, send, stillTheSame, whenSignedOut } from "../core/client.js";
+import { change, get, send, stillTheSame, signingOut, whenSignedOut } from "../core/client.js";
 import { ownAddress } from "../core/routes.js";
 
 /** @typedef {import("../wire").v1User} User */
@@ -51,8 +51,13 @@ export async function signIn(username, password) {
 
 /** Throws when the gateway did not end the session: whoever sits here next would still be signed in. */
 export async function signOut() {
-  await send("DELETE", "/det/session");
-  user.value = null;
+  signingOut.now = true;
+  try {
+    await send("DELETE", "/det/session");
+    user.value = null;
+  } finally {
+    signingOut.now = false;
+  }
   go("/det/login", { replace: true });
 }
 
