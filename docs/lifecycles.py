@@ -14,6 +14,7 @@ from resolute.directory import (
     cluster_message,
     groups,
     models,
+    policies,
     pool_bindings,
     projects,
     sessions,
@@ -48,6 +49,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
         "`services/directory/resolute/directory/pool_bindings.py`",
         pool_bindings.FLOW,
     ),
+    ("Configuration policies", "`services/directory/resolute/directory/policies.py`", policies.FLOW),
     ("Groups", "`services/directory/resolute/directory/groups.py`", groups.FLOW),
     ("Roles that are held", "`services/directory/resolute/directory/assignments.py`", assignments.FLOW),
     (

@@ -117,6 +117,13 @@ TEMPLATES = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+POLICIES = Category(
+    name="policies",
+    holds="configuration policies of the cluster and of workspaces: all of them, in `policies-directory`",
+    key="`directory`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 RBAC = Category(
     name="rbac",
     holds="groups of users with their members, and who holds which role where, in `rbac-directory`",
@@ -182,6 +189,7 @@ CATEGORIES: Mapping[str, Category] = {
         WEBHOOKS,
         DELIVERIES,
         TEMPLATES,
+        POLICIES,
         RBAC,
         TOKENS,
         ANNOUNCEMENT,
@@ -211,6 +219,7 @@ WORKSPACE_DIRECTORY = WORKSPACE.stream("directory")
 WEBHOOK_DIRECTORY = WEBHOOKS.stream("directory")
 MODEL_DIRECTORY = MODELS.stream("directory")
 TEMPLATE_DIRECTORY = TEMPLATES.stream("directory")
+POLICY_DIRECTORY = POLICIES.stream("directory")
 RBAC_DIRECTORY = RBAC.stream("directory")
 TOKEN_DIRECTORY = TOKENS.stream("directory")
 BINDING_DIRECTORY = BINDINGS.stream("directory")

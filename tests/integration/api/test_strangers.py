@@ -69,6 +69,7 @@ PATH: Mapping[str, str] = {
     "groupId": "1",
     "modelVersionNum": "1",
     "templateName": "new template",
+    "workloadType": "EXPERIMENT",
     "externalExperimentId": "new experiment",
     "externalTrialId": "new trial",
     "projectId": "-1",

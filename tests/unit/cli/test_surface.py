@@ -173,6 +173,9 @@ token|tkn edit               : 1 -d weekly                                    : 
 token|tkn list|ls            : ada --show-inactive                            : token:list_
 token|tkn login              : secret                                         : token:login
 token|tkn revoke             : 1                                              : token:revoke
+config-policies|cp describe  : experiment -w vision --json                    : config_policies:describe
+config-policies|cp set       : tasks {here} -w vision                         : config_policies:set_
+config-policies|cp delete    : tasks -w vision                                : config_policies:delete
 template|tpl                 :                                                : template:list_
 template|tpl list|ls         : -d                                             : template:list_
 template|tpl describe        : small                                          : template:describe

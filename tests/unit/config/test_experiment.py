@@ -187,8 +187,10 @@ def test_storage_of_another_kind_takes_only_the_counts_from_below() -> None:
 
 
 def test_an_invariant_overrides_everything() -> None:
-    defaults = ClusterDefaults(checkpoint_storage=CLUSTER.checkpoint_storage, invariant={"resources": {"priority": 80}})
-    assert parse_experiment(submitted(resources={"priority": 1}), defaults).resources.priority == 80
+    first, last = {"resources": {"priority": 80, "weight": 2}}, {"resources": {"priority": 70}, "labels": ["set"]}
+    defaults = ClusterDefaults(checkpoint_storage=CLUSTER.checkpoint_storage, invariants=(first, last))
+    config = parse_experiment(submitted(resources={"priority": 1}, labels=["own"]), defaults)
+    assert (config.resources.priority, config.resources.weight, config.labels) == (70, 2, ("own", "set"))
 
 
 def test_what_is_wrong_in_a_template_is_told_with_its_place() -> None:

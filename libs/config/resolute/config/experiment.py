@@ -29,7 +29,8 @@ class ClusterDefaults:
     workspace_checkpoint_storage: Config | None = None
     task_container_defaults: Config = field(default_factory=dict)
     template: Config | None = None
-    invariant: Config | None = None
+    invariants: tuple[Config, ...] = ()
+    """Laid over everything else, the last one on top."""
     preemption_timeout_s: int = 3600
     default_compute_pool: str = "default"
     default_aux_pool: str = "default"
@@ -135,8 +136,8 @@ def _complete(submitted: Config, defaults: ClusterDefaults, problems: Problems) 
     for lower in layers:
         merged = merge(merged, lower)
     merged = merge(merged, _last_resorts(merged, defaults))
-    if defaults.invariant:
-        merged = merge(EXPERIMENT.read(defaults.invariant, "policy", problems), merged)
+    for invariant in defaults.invariants:
+        merged = merge(EXPERIMENT.read(invariant, "policy", problems), merged)
     filled: dict[str, Any] = EXPERIMENT.fill(merged)
     filled["labels"] = sorted(set(filled["labels"]))
     return filled

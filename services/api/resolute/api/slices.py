@@ -27,6 +27,8 @@ from resolute.api.model_definitions.routes import ROUTES as OF_MODEL_DEFINITIONS
 from resolute.api.models.projection import PROJECTION as MODELS
 from resolute.api.models.routes import ROUTES as OF_MODELS
 from resolute.api.monitoring.routes import ROUTES as OF_MONITORING
+from resolute.api.policies.projection import PROJECTION as POLICIES
+from resolute.api.policies.routes import ROUTES as OF_POLICIES
 from resolute.api.pools.projection import PROJECTION as POOLS
 from resolute.api.pools.routes import ROUTES as OF_POOLS
 from resolute.api.profiler.routes import ROUTES as OF_PROFILER
@@ -82,6 +84,7 @@ SLICES = (
     Slice(OF_SOURCES, SOURCES),
     Slice(OF_WEBHOOKS, WEBHOOKS),
     Slice(OF_TEMPLATES, TEMPLATES),
+    Slice(OF_POLICIES, POLICIES),
     Slice(OF_CLUSTER_MESSAGE, CLUSTER_MESSAGE),
     Slice(OF_TASKS, TASKS),
     Slice(OF_LOGS),

@@ -88,6 +88,10 @@ class Vault:
             with outages():
                 await self._pool.execute(FORGET, key_ids)
 
+    async def forget_replaced(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        """Drop the keys of what was sealed in the configuration `before`, but for those that `now` has."""
+        await self.forget(sorted(_key_ids(before) - _key_ids(now)))
+
     @asynccontextmanager
     async def unless_refused(self, sealed: Sealed) -> AsyncIterator[None]:
         """While somebody decides on `sealed`: a key of what is refused is of no use to anybody."""
@@ -148,6 +152,10 @@ class Sealed:
     text: str
     key_id: str | None
     """Of the key that it is sealed under; None where it holds no secret."""
+
+
+def _key_ids(config: Mapping[str, Any]) -> set[str]:
+    return {key_id for _, value in secrets_of(config) if (key_id := key_of(value)) is not None}
 
 
 def only_variables(change: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:

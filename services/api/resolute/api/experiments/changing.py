@@ -26,9 +26,11 @@ from resolute.api.experiments.actions import EDIT, EDIT_METADATA, MANY, ONE, REM
 from resolute.api.experiments.choosing import MeantFor
 from resolute.api.experiments.placing import check_takes_experiments, submissions_of, submitted_of
 from resolute.api.experiments.presenting import experiment_for, outline_of
+from resolute.api.experiments.projection import CONFIG_PATHS
 from resolute.api.kernel.messages import Empty, Input
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.reading import expect_given
+from resolute.api.policies.holding import check_edits
 from resolute.api.pools.fit import check_fit, check_usable
 from resolute.api.routing import OWNERS, Access
 from resolute.config import slots_of
@@ -46,6 +48,8 @@ async def patch_experiment(call: Call, request: PatchExperiment) -> ChangedExper
     changes = changes_of(request.body)
     if "resource_pool" in changes:
         await _check_pool(call, request.experiment_id, changes["resource_pool"])
+    in_config = {CONFIG_PATHS[name]: value for name, value in changes.items() if name in CONFIG_PATHS}
+    await check_edits(call, request.experiment_id, in_config)
     if changes:
         await call.send(EditExperiment(request.experiment_id, changes))
     return ChangedExperimentAnswer(experiment=await experiment_for(call, request.experiment_id))

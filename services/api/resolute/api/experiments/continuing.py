@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -18,8 +19,9 @@ from resolute.api.experiments.submission_messages import ContinuedExperimentAnsw
 from resolute.api.experiments.submission_queries import SubmittedRow
 from resolute.api.kernel.operations import operation
 from resolute.api.kernel.reading import expect_given
+from resolute.api.policies.holding import policies_in
 from resolute.api.routing import OWNERS
-from resolute.config import MASK, ExperimentConfig, changed, load_yaml, override, secrets_of, value_at
+from resolute.config import MASK, ClusterDefaults, ExperimentConfig, changed, load_yaml, override, secrets_of, value_at
 from resolute.config.without_effect import without_effect
 from resolute.proto import experiment as commands
 
@@ -31,9 +33,12 @@ async def continue_experiment(call: Call, request: ContinueExperiment) -> Contin
     row = await submitted_of(call, experiment_id)
     changes = await asyncio.to_thread(load_yaml, request.body.override_config)
     current, _ = await call.gateway.vault.opened(orjson.loads(row.config))
-    config = await _overridden(call, current, changes, managed=not row.unmanaged)
     workspace_id = (await outline_of(call, experiment_id)).workspace_id
+    policies = await policies_in(call, workspace_id)
+    defaults = replace(defaults_at(call), invariants=policies.invariants)
+    config = await _overridden(current, changes, defaults, managed=not row.unmanaged)
     fits = await check_resources(call, config.resources, workspace_id)
+    policies.check(config.merged["resources"])
     await _continue(call, row, config, current)
     return ContinuedExperimentAnswer(
         experiment=await experiment_for(call, experiment_id),
@@ -43,10 +48,10 @@ async def continue_experiment(call: Call, request: ContinueExperiment) -> Contin
 
 
 async def _overridden(
-    call: Call, current: dict[str, Any], changes: dict[str, Any], *, managed: bool
+    current: dict[str, Any], changes: dict[str, Any], defaults: ClusterDefaults, *, managed: bool
 ) -> ExperimentConfig:
     given = _unmasked(changes, current)
-    return await asyncio.to_thread(override, current, given, defaults_at(call), managed=managed)
+    return await asyncio.to_thread(override, current, given, defaults, managed=managed)
 
 
 async def _continue(call: Call, row: SubmittedRow, config: ExperimentConfig, current: dict[str, Any]) -> None:

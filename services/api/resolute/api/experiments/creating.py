@@ -31,6 +31,7 @@ from resolute.api.experiments.submission_messages import (
 )
 from resolute.api.experiments.submission_queries import ProjectRow, SubmittedRow
 from resolute.api.kernel.operations import operation
+from resolute.api.policies.holding import policies_in
 from resolute.api.routing import INHERITS_SECRETS, SIGNED_IN, Owned
 from resolute.api.templates.using import template_named
 from resolute.api.uploads import Packed
@@ -103,10 +104,16 @@ async def _checked(call: Call, submission: Submission) -> Checked:
     template = await template_named(call, submission.template)
     stated = Stated(given, template)
     place = await place_of(call, submission.project_id, stated, parent.project_id if parent else None)
-    defaults = replace(defaults_at(call, place, stated), template=template)
+    policies = await policies_in(call, place.workspace_id)
+    defaults = replace(
+        defaults_at(call, place, Stated(*reversed(policies.invariants), given, template)),
+        template=template,
+        invariants=policies.invariants,
+    )
     managed = not submission.unmanaged
     config = await asyncio.to_thread(partial(parse_experiment, given, defaults, managed=managed))
-    config, fits = await admitted(config, call, place.row.workspace_id if place.row is not None else None)
+    config, fits = await admitted(config, call, place.workspace_id)
+    policies.check(config.merged["resources"])
     project = place.project()
     code = await _code(call, config, submission.model_definition)
     warnings = await launch_warnings(call, config, fits=fits) if managed else ()

@@ -45,6 +45,10 @@ class Place:
         return self.row
 
     @property
+    def workspace_id(self) -> int | None:
+        return self.row.workspace_id if self.row is not None else None
+
+    @property
     def checkpoint_storage(self) -> dict[str, Any] | None:
         """What the workspace says."""
         found = self.row.checkpoint_storage if self.row is not None else None

@@ -28,6 +28,7 @@ class MemoryChanges:
         asked = resources.get("slots_per_trial")
         if asked is None:
             asked = max((one.slots for one in live), default=0)
+        priorities = [one.priority for one in live if one.priority is not None]
         return ChangeableJob(
             job_id=job_id,
             experiment_id=None if experiment is None else experiment.id,
@@ -35,6 +36,7 @@ class MemoryChanges:
             pool=min((one.pool for one in live), default="" if experiment is None else experiment.resource_pool),
             slots=slots_of({"slots_per_trial": asked}),
             single_agent=bool(resources.get("is_single_node")),
+            priority=min(priorities, default=resources.get("priority")),
             live=bool(live),
         )
 

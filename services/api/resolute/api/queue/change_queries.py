@@ -24,6 +24,8 @@ class ChangeableJob:
     pool: str
     slots: Slots
     single_agent: bool
+    priority: int | None
+    """What it asks with now, else what its experiment is configured with."""
     live: bool
     """Whether it asks for something now, or holds it."""
 
@@ -39,15 +41,17 @@ class ChangeQueries(Protocol):
 # ---------------------------------------------------------------- Postgres
 
 CHANGEABLE = """SELECT e.id AS experiment_id, e.state, coalesce(l.pool, e.resource_pool) AS pool, l.slots, s.asked,
+    coalesce(l.priority, s.priority) AS priority,
     s.single, l.pool IS NOT NULL AS live
 FROM (SELECT $1::text AS job_id) j
 LEFT JOIN read_experiments.experiments e ON e.job_id = j.job_id
 LEFT JOIN LATERAL (
-    SELECT min(a.pool) AS pool, max(a.slots) AS slots FROM read_tasks.allocations a
+    SELECT min(a.pool) AS pool, max(a.slots) AS slots, min(a.priority) AS priority FROM read_tasks.allocations a
     WHERE a.job_id = j.job_id AND a.ended_at IS NULL HAVING count(*) > 0) l ON true
 LEFT JOIN LATERAL (
     SELECT f.config #>> '{resources,slots_per_trial}' AS asked,
-           (f.config #>> '{resources,is_single_node}')::bool AS single
+           (f.config #>> '{resources,is_single_node}')::bool AS single,
+           (f.config #>> '{resources,priority}')::int AS priority
     FROM read_experiments.experiment_configs f WHERE f.experiment_id = e.id) s ON true
 WHERE e.id IS NOT NULL OR l.pool IS NOT NULL"""
 
@@ -83,6 +87,7 @@ def _changeable(job_id: str, row: asyncpg.Record) -> ChangeableJob:
         pool=row["pool"],
         slots=slots_of({"slots_per_trial": asked}),
         single_agent=bool(row["single"]),
+        priority=row["priority"],
         live=row["live"],
     )
 

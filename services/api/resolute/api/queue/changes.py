@@ -7,13 +7,14 @@ comes with it. The answer comes when the queue and the configuration show the ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from resolute.api.call import Call
 from resolute.api.experiments.presenting import outline_of
 from resolute.api.kernel.messages import Empty
+from resolute.api.policies.holding import check_edits
 from resolute.api.pools.fit import check_bound, check_fit, check_pool
 from resolute.api.queue import agreement
 from resolute.api.queue.change_queries import QUERIES as CHANGE_QUERIES
@@ -35,6 +36,8 @@ class Move:
 
     neighbour: str
     ahead: bool
+    priority: int | None
+    """Of the neighbour: the job that moves gets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ async def _change(call: Call, update: JobChange, path: str) -> Change:
     where = f"{path}.{update.wire_field(given[0])}"
     action = await _action(call, job, update, where)
     _check_policy(call, job, action, where)
+    await _check_config_policies(call, job, action, where)
     return Change(job, action)
 
 
@@ -101,7 +105,8 @@ async def _action(call: Call, job: ChangeableJob, update: JobChange, path: str) 
     if update.resource_pool is not None:
         return await _move_to(call, job, update.resource_pool, path)
     neighbour = update.ahead_of if update.ahead_of is not None else update.behind_of
-    return Move(await _neighbour(call, job, neighbour or "", path), ahead=update.ahead_of is not None)
+    other = await _neighbour(call, job, neighbour or "", path)
+    return Move(other.job_id, ahead=update.ahead_of is not None, priority=other.priority)
 
 
 async def _job(call: Call, named: str, path: str) -> ChangeableJob:
@@ -114,7 +119,7 @@ async def _job(call: Call, named: str, path: str) -> ChangeableJob:
     return job
 
 
-async def _neighbour(call: Call, job: ChangeableJob, named: str, path: str) -> str:
+async def _neighbour(call: Call, job: ChangeableJob, named: str, path: str) -> ChangeableJob:
     other = await _job(call, named, path)
     if other.job_id == job.job_id:
         raise InvalidConfig(f"{path}: a job cannot be moved next to itself; name another job of pool {job.pool!r}")
@@ -126,7 +131,7 @@ async def _neighbour(call: Call, job: ChangeableJob, named: str, path: str) -> s
     for one in (job, other):
         if not one.live:
             raise InvalidConfig(f"{path}: job {one.job_id} is not in the queue: it asks for nothing now; activate it")
-    return other.job_id
+    return other
 
 
 def checked_priority(value: float, path: str) -> float:
@@ -165,6 +170,23 @@ def _check_policy(call: Call, job: ChangeableJob, action: Action, path: str) -> 
         raise InvalidConfig(f"{path}: pool {pool!r} does not go by weights ({kind}); change the job's {remedy}")
     if kind == PolicyName.FIFO and setting is JobSetting.PRIORITY:
         raise InvalidConfig(f"{path}: pool {pool!r} serves who came first (fifo); move the job ahead of another")
+
+
+async def _check_config_policies(call: Call, job: ChangeableJob, action: Action, path: str) -> None:
+    """Raises InvalidConfig for what the config policies of the experiment's workspace do not allow."""
+    if job.experiment_id is not None:
+        await check_edits(call, job.experiment_id, {("resources", name): to for name, to in _edits(action)}, path)
+
+
+def _edits(action: Action) -> Iterator[tuple[str, Any]]:
+    """What the configuration of an experiment will have under `resources`."""
+    match action:
+        case Move(priority=priority) if priority is not None:
+            yield JobSetting.PRIORITY.value, priority
+        case Setting(setting=setting, value=value):
+            yield setting.value, value
+        case OtherPool(pool=pool):
+            yield "resource_pool", pool
 
 
 # ---------------------------------------------------------------- making the changes

@@ -19,7 +19,6 @@ from resolute.api.vault import Keys, only_variables
 from resolute.config import changed, secrets_of
 from resolute.proto import templates as proto
 from resolute.proto.errors import InvalidConfig, NotFound
-from resolute.service.sealing import key_of
 
 FIRST_WORKSPACE = 1
 """Where templates are that name no workspace: the workspace Uncategorized."""
@@ -83,7 +82,7 @@ async def delete_template(call: Call, request: m.OneTemplate) -> Empty:
     """Delete a template. Experiments that were built on it keep their configurations."""
     row = await _template(call, request.template_name)
     await call.send(proto.DeleteTemplate(row.id))
-    await call.gateway.vault.forget(sorted(_keys_of(row.config)))
+    await call.gateway.vault.forget_replaced(row.config, {})
     return Empty()
 
 
@@ -116,12 +115,7 @@ async def _replace(call: Call, row: TemplateRow, config: Mapping[str, Any]) -> N
         await call.send(proto.ReplaceTemplateConfig(row.id, sealed.config))
     # A request that is repeated is carried out once: then the template may still have what this call read at first.
     now = await _queries(call).template(row.name)
-    kept = set() if now is None else _keys_of(now.config)
-    await vault.forget(sorted(_keys_of(row.config) - kept))
-
-
-def _keys_of(config: Mapping[str, Any]) -> set[str]:
-    return {key_id for _, value in secrets_of(config) if (key_id := key_of(value)) is not None}
+    await vault.forget_replaced(row.config, {} if now is None else now.config)
 
 
 # ---------------------------------------------------------------- answers

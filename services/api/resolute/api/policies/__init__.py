@@ -1,0 +1,1 @@
+"""Configuration policies: what administrators set for, and allow in, what is submitted."""
