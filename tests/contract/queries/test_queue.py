@@ -229,9 +229,10 @@ async def test_a_job_that_may_be_changed_is_known_by_what_it_asks_for_or_by_its_
     runs = await asked.changes.changeable("runs")
     assert runs is not None
     assert (runs.experiment_id, runs.state, runs.pool, runs.live) == (1, "ACTIVE", "aux", True)
-    assert (runs.slots, runs.single_agent) == (Slots(2, 2), False)
+    assert (runs.slots, runs.single_agent, runs.priority) == (Slots(2, 2), False, 42)
     first = await asked.changes.changeable("first")
     assert first is not None
+    assert first.priority == 42
     assert (first.slots, first.single_agent, first.pool) == (Slots(1, 1), True, "main")
     paused = await asked.changes.changeable("paused")
     assert paused is not None

@@ -166,9 +166,8 @@ async def test_policies_go_with_their_workspace(admin: Client, cluster: Running)
     path = f"/api/v1/config-policies/workspaces/{own}/EXPERIMENT"
     await put(admin, path, "constraints: {priority_limit: 50}")
     await admin.call("DELETE", f"/api/v1/workspaces/{own}")
-    await cluster.until(lambda: _is_gone(cluster))
 
+    async def gone() -> bool:
+        return "ConfigPoliciesDeleted" in str(await cluster.log.read_stream("policies-directory"))
 
-async def _is_gone(cluster: Running) -> bool:
-    events = await cluster.log.read_stream("policies-directory")
-    return "ConfigPoliciesDeleted" in str(events)
+    await cluster.until(gone, True)
