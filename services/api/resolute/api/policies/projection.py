@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from resolute.api.kernel.rows import Document, Projection, Rows, Table
 from resolute.proto import streams
-from resolute.proto.message import Recorded
+from resolute.proto.message import Event, Recorded
 from resolute.proto.policies import ConfigPoliciesDeleted, ConfigPoliciesSet
 
 
@@ -23,12 +25,22 @@ POLICIES = Table("policies", Policy, key=("workspace_id", "workload"))
 
 
 def project(recorded: Recorded, rows: Rows) -> None:
-    match recorded.event:
-        case ConfigPoliciesSet(workspace_id, workload, invariant_config, constraints):
-            rows.put(POLICIES, Policy(workspace_id, workload, invariant_config, constraints))
-        case ConfigPoliciesDeleted(workspace_id, workload):
-            rows.remove(POLICIES, workspace_id, workload)
+    if shows := SHOWS.get(type(recorded.event)):
+        shows(recorded.event, rows)
 
+
+def _set(made: ConfigPoliciesSet, rows: Rows) -> None:
+    rows.put(POLICIES, Policy(made.workspace_id, made.workload, made.invariant_config, made.constraints))
+
+
+def _deleted(deleted: ConfigPoliciesDeleted, rows: Rows) -> None:
+    rows.remove(POLICIES, deleted.workspace_id, deleted.workload)
+
+
+SHOWS: Mapping[type[Event], Callable[[Any, Rows], None]] = {
+    ConfigPoliciesSet: _set,
+    ConfigPoliciesDeleted: _deleted,
+}
 
 PROJECTION = Projection(
     slice="policies",
