@@ -116,7 +116,7 @@ async def test_a_submission_that_breaks_a_constraint_is_refused_also_by_its_temp
     assert "failed priority constraint" in (await refused(admin, "POST", "/api/v1/experiments", urgent))[1]
     unmanaged = {**urgent, "unmanaged": True}
     assert (await refused(admin, "PUT", "/api/v1/experiments/by-external-id/x", unmanaged))[0] == 400
-    await checked(admin, urgent["config"].replace("49", "50"))
+    await checked(admin, SUBMITTED.replace("trial: 0", "trial: 0, priority: 50"))
 
 
 async def test_secrets_are_masked_are_in_no_event_and_a_mask_sent_back_keeps_them(
