@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import Any
 
 from resolute.cli import output, workspaces
 from resolute.cli.commands.experiment_create import read_config
@@ -23,7 +24,7 @@ def describe(args: Namespace) -> None:
 
 def set_(args: Namespace) -> None:
     opened, text = session(args), read_config(args.config_file, [])[0]
-    new = {"configPolicies": text, "workloadType": WORKLOADS[args.workload_type]}
+    new: dict[str, Any] = {"configPolicies": text, "workloadType": WORKLOADS[args.workload_type]}
     if args.workspace_name:
         new["workspaceId"] = workspaces.id_of(opened, args.workspace_name)
     found = opened.put(_path(opened, args), new)["configPolicies"]
