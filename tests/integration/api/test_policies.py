@@ -145,6 +145,10 @@ async def test_later_changes_and_continuing_are_held_to_the_policies(
         status, error = await refused(cluster.user, "POST", queue, update)
         assert (status, error.startswith("updates[0].priority: 29 is below the limit 30")) == (400, True)
         assert (await cluster.user.call("PATCH", path, {"resources": {"priority": 30}})).status == 200
+        await put(admin, OF_CLUSTER, "constraints: {priority_limit: 31}")
+        ahead = {"updates": [{"jobId": other["jobId"], "aheadOf": shown["jobId"]}]}
+        status, error = await refused(cluster.user, "POST", queue, ahead)
+        assert (status, error.startswith("updates[0].aheadOf: 30 is below the limit 31")) == (400, True), error
         await put(admin, OF_CLUSTER, "invariant_config: {resources: {priority: 40, max_slots: 1}}")
         _, error = await refused(cluster.user, "PATCH", path, {"resources": {"priority": 41}})
         assert error.startswith("resources.priority: priority set by invariant config: priority cannot be modified")

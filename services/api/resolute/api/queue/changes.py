@@ -37,7 +37,7 @@ class Move:
     neighbour: str
     ahead: bool
     priority: int | None
-    """Of the neighbour: the job that moves gets it."""
+    """The neighbour's, which the job that moves gets; None where the pool does not go by priorities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,9 @@ async def _action(call: Call, job: ChangeableJob, update: JobChange, path: str) 
         return await _move_to(call, job, update.resource_pool, path)
     neighbour = update.ahead_of if update.ahead_of is not None else update.behind_of
     other = await _neighbour(call, job, neighbour or "", path)
-    return Move(other.job_id, ahead=update.ahead_of is not None, priority=other.priority)
+    by_priority = call.gateway.settings.scheduler_of(job.pool).type == PolicyName.PRIORITY
+    priority = other.priority if by_priority else None
+    return Move(other.job_id, ahead=update.ahead_of is not None, priority=priority)
 
 
 async def _job(call: Call, named: str, path: str) -> ChangeableJob:
