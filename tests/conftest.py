@@ -32,11 +32,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", action="store_true", help="print what the tests cost, slowest first")
 
 
+class NamesFailures:
+    """Says at once which test fails; all there is to know about it comes at the end, many minutes later."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line(f"\nfailed: {report.nodeid} ({report.when})")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     for mark in side_by_side.MARKS:
         config.addinivalue_line("markers", mark)
     if config.getoption("--costs"):
         config.pluginmanager.register(Costs())
+        config.pluginmanager.register(NamesFailures(config))
     if (worker := _worker(config)) is not None:
         config.pluginmanager.register(side_by_side.TakingTurns(worker["testrunuid"]))
     else:
