@@ -72,12 +72,13 @@ class Neighbours(Background):
         connection = HTTPConnection(self._host, self._port, timeout=ANSWER_S)
         try:
             connection.request(method, path, body, {"Content-Type": "application/json"})
-            status = connection.getresponse().status
+            answer = connection.getresponse()
+            status, said = answer.status, answer.read(300)
         finally:
             connection.close()
         self.sent[kind] += 1
         if not (status in REFUSED or status in AWAY or (may_pass and status < 400)):
-            self.faults.append(f"{kind}, {method} {path}, was answered with {status}")
+            self.faults.append(f"{kind}, {method} {path}, was answered with {status}: {said!r}")
 
     def _send_half(self) -> None:
         """Half a request, after which nothing comes."""

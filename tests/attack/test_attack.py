@@ -31,4 +31,4 @@ def test_the_short_attack_has_every_kind_of_blow() -> None:
 @pytest.mark.timeout(1800)
 def test_a_cluster_that_is_struck_all_the_time_loses_and_doubles_nothing(cluster: LocalCluster) -> None:
     outcome = attack(cluster, SEED, BLOWS)
-    assert not outcome.faults, f"seed {SEED}: {outcome}"
+    assert not outcome.faults, f"seed {SEED}: {outcome}\n{cluster.errors_of_services()}"

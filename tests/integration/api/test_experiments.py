@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import resolute.checkpoint.shell as checkpoint
+import resolute.searcher.shell as searcher
 from resolute.api.queue import agreement
 from resolute.proto.errors import Unavailable
 from resolute.proto.experiment import EditExperiment
@@ -83,13 +84,14 @@ async def test_a_wrong_configuration_is_refused_with_the_path_and_creates_nothin
 
 
 async def test_a_pool_that_is_not_there_is_refused_and_one_without_agents_is_shown(postgres_dsn: str) -> None:
-    async with running(postgres_dsn, pools=("default", "gpu")) as cluster:
+    async with running(postgres_dsn, pools=("default", "gpu"), services=(searcher.serve,)) as cluster:
         someone = await cluster.nobody.login("determined")
         elsewhere = CONFIG.replace("slots_per_trial: 1", "slots_per_trial: 1, resource_pool: tpu")
         answer = await someone.call("POST", "/api/v1/experiments", {"config": elsewhere, "modelDefinition": TRAIN})
         assert (answer.status, answer.error) == (400, "resources.resource_pool: no pool 'tpu'; there are default, gpu")
+        created = await someone.post("/api/v1/experiments", {"config": CONFIG, "modelDefinition": TRAIN})
         patch = {"resources": {"resourcePool": "tpu"}}
-        answer = await someone.call("PATCH", "/api/v1/experiments/1", patch)
+        answer = await someone.call("PATCH", f"/api/v1/experiments/{created['experiment']['id']}", patch)
         assert (answer.status, answer.error) == (400, "resources.resourcePool: no pool 'tpu'; there are default, gpu")
         pools = (await someone.get("/api/v1/resource-pools"))["resourcePools"]
         assert [(pool["name"], pool["numAgents"]) for pool in pools] == [("default", 0), ("gpu", 0)]

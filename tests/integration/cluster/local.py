@@ -164,6 +164,15 @@ class LocalCluster:
         files = sorted((self.data / "logs").glob("*.log"))
         return "\n".join(f"--- {file.name}\n" + file.read_text(errors="replace")[-3000:] for file in files)
 
+    def errors_of_services(self) -> str:
+        """What services logged of errors of their own, with the lines that follow each."""
+        found = []
+        for file in sorted((self.data / "logs").glob("*.log")):
+            lines = file.read_text(errors="replace").splitlines()
+            at = [n for n, line in enumerate(lines) if "a handler failed" in line]
+            found += [f"--- {file.name}\n" + "\n".join(lines[n : n + 40]) for n in at[:3]]
+        return "\n".join(found)
+
     # ---------------------------------------------------------------- unkindness
 
     def children(self) -> dict[str, int]:
