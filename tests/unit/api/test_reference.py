@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from jsonschema import Draft202012Validator
 
 from resolute.api import openapi, openapi31, reference
+from resolute.api.kernel.descriptions import classes_in, descriptions_of
 from resolute.api.master.documents import Documents
 from resolute.api.routing import Route
 from resolute.api.table import ROUTES
@@ -72,3 +76,20 @@ def test_the_openapi_document_is_made_once_however_many_ask_for_it() -> None:
         (body,) = set(askers.map(lambda pretty: documents.made(counted, pretty=pretty), [False] * 32))
     assert len(made) == 1
     assert orjson.loads(body) == openapi.document(ROUTES)
+
+
+async def test_no_source_is_parsed_on_another_thread_than_that_of_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In Python 3.11 two threads that parse at the same time fail, and one that prints a traceback parses."""
+    descriptions_of.cache_clear()
+    classes_in.cache_clear()
+    documents = Documents(lambda: ROUTES)
+    await documents.read_sources()
+
+    def refuse(*args: Any) -> None:
+        raise AssertionError("a source is parsed while the document is made")
+
+    monkeypatch.setattr(ast, "parse", refuse)
+    body = await asyncio.to_thread(documents.made, openapi31.document, pretty=False)
+    assert b"The target that the trial has reached." in body

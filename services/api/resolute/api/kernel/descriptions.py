@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 
@@ -27,8 +27,14 @@ def descriptions_of(message: type[Written]) -> Mapping[str, str]:
     return {message.wire_field(name): text for name, text in found.items()}
 
 
+def modules_of(messages: Iterable[type[Written]]) -> list[str]:
+    """The modules whose source says something of these messages."""
+    classes = (one for message in messages for one in message.__mro__)
+    return sorted({one.__module__ for one in classes if issubclass(one, Written)})
+
+
 def _said_in(message: type[Written]) -> dict[str, str]:
-    body = _classes_in(message.__module__).get(message.__qualname__, [])
+    body = classes_in(message.__module__).get(message.__qualname__, [])
     return {
         field.target.id: _in_one_line(below.value.value)
         for field, below in pairwise(body)
@@ -41,8 +47,13 @@ def _said_in(message: type[Written]) -> dict[str, str]:
 
 
 @cache
-def _classes_in(module: str) -> Mapping[str, list[ast.stmt]]:
-    """By name: the statements of each class of a module. Empty where its source is not there."""
+def classes_in(module: str) -> Mapping[str, list[ast.stmt]]:
+    """By name: the statements of each class of a module. Empty where its source is not there.
+
+    A process with several threads calls this first on the thread of its event loop. In Python 3.11 two threads may not
+    run `ast.parse` at the same time: one fails with "SystemError: AST constructor recursion depth mismatch". The other
+    is mostly a traceback that is printed, for which Python parses the line that failed.
+    """
     try:
         source = inspect.getsource(sys.modules[module])
     except OSError:

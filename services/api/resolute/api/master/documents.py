@@ -11,12 +11,21 @@ from aiohttp import web
 
 from resolute.api import openapi, openapi31, wire
 from resolute.api.call import Call
+from resolute.api.kernel.declared import classes_within, roots_of
+from resolute.api.kernel.descriptions import classes_in, modules_of
+from resolute.api.kernel.messages import Written
 from resolute.api.kernel.operations import operation
 from resolute.api.master.messages import Document, GetDocument
 from resolute.api.routing import ANYONE, Route
 
 Describe: TypeAlias = Callable[[Sequence[Route]], dict[str, Any]]
 """What makes the document of some routes."""
+
+
+def _messages(routes: Sequence[Route]) -> list[type[Written]]:
+    """The requests, the answers, and all that they hold."""
+    roots = roots_of(routes)
+    return [*roots, *(one for one in classes_within(roots).values() if issubclass(one, Written))]
 
 
 class Documents:
@@ -28,6 +37,7 @@ class Documents:
         self._routes = routes
         self._made: dict[tuple[Describe, bool], bytes] = {}
         self._making = Lock()
+        self._has_read = False
 
     async def swagger(self, call: Call, request: GetDocument) -> web.Response:
         """This reference for machines, as OpenAPI 2.0."""
@@ -38,8 +48,19 @@ class Documents:
         return await self._answer(call, openapi31.document)
 
     async def _answer(self, call: Call, describe: Describe) -> web.Response:
+        await self.read_sources()
         body = await asyncio.to_thread(self.made, describe, pretty="pretty" in call.request.query)
         return web.Response(body=body, content_type="application/json")
+
+    async def read_sources(self) -> None:
+        """Read what the source says of the messages: here, one module after the other, as `classes_in` asks for. Each
+        holds the event loop for some milliseconds, the first time."""
+        if self._has_read:
+            return
+        for module in await asyncio.to_thread(lambda: modules_of(_messages(self._routes()))):
+            classes_in(module)
+            await asyncio.sleep(0)
+        self._has_read = True
 
     def made(self, describe: Describe, *, pretty: bool) -> bytes:
         with self._making:
