@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
@@ -50,15 +51,31 @@ def _said_in(message: type[Written]) -> dict[str, str]:
 def classes_in(module: str) -> Mapping[str, list[ast.stmt]]:
     """By name: the statements of each class of a module. Empty where its source is not there.
 
-    A process with several threads calls this first on the thread of its event loop. In Python 3.11 two threads may not
-    run `ast.parse` at the same time: one fails with "SystemError: AST constructor recursion depth mismatch". The other
-    is mostly a traceback that is printed, for which Python parses the line that failed.
+    A process with several threads calls this first on the thread of its event loop, where tracebacks are printed as
+    well: see `_parsed`.
     """
     try:
         source = inspect.getsource(sys.modules[module])
     except OSError:
         return {}
-    return {node.name: node.body for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    return {node.name: node.body for node in _parsed(source).body if isinstance(node, ast.ClassDef)}
+
+
+def _parsed(source: str) -> ast.Module:
+    """`ast.parse`, which nothing interrupts.
+
+    Python 3.11 counts the depth of a tree that it converts in one place for the whole process. A collection of garbage
+    in the middle may run a finalizer that prints a traceback, or let another thread do so; a traceback is printed by
+    parsing the line that failed, and the first conversion then ends with "SystemError: AST constructor recursion depth
+    mismatch". Without a collection it runs through, because it executes no Python code.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _in_one_line(text: str) -> str:
