@@ -27,12 +27,14 @@ from resolute.directory.webhooks import deliveries, registered
 from resolute.scheduling import allocation
 from resolute.scheduling.elastic import fleet
 from resolute.search import experiment, trial
+from resolute.tasks import task
 
 PAGE = Path(__file__).parent / "reference" / "lifecycles.md"
 
 LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Experiments", "`libs/search/resolute/search/experiment.py`", experiment.FLOW),
     ("Trials", "`libs/search/resolute/search/trial.py`", trial.FLOW),
+    ("Commands and other tasks that are no trials", "`services/tasks/resolute/tasks/task.py`", task.FLOW),
     ("Allocations", "`libs/scheduling/resolute/scheduling/allocation.py`", allocation.FLOW),
     ("Instances of elastic pools", "`libs/scheduling/resolute/scheduling/elastic/fleet.py`", fleet.FLOW),
     ("Checkpoints", "`services/checkpoint/resolute/checkpoint/registry.py`", registry.FLOW),

@@ -24,7 +24,7 @@ EXPLAINED = Path(__file__).with_name("unwalked.yaml")
 WALKED: set[str] = set()
 """By the whole test run, the processes it started for stories included."""
 
-OWNERS = ("resolute.search", "resolute.scheduling", "resolute.checkpoint", "resolute.directory")
+OWNERS = ("resolute.search", "resolute.scheduling", "resolute.checkpoint", "resolute.directory", "resolute.tasks")
 """The packages that hold aggregates."""
 
 

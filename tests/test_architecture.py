@@ -52,6 +52,7 @@ MAY_LEAN_ON: dict[str, set[str]] = {
     "service": {"proto", "bus", "eventlog"},
     "relay": {"proto", "bus", "eventlog", "service"},
     "searcher": {"proto", "codec", "config", "bus", "eventlog", "service", "search", "whatif"},
+    "tasks": {"proto", "codec", "bus", "eventlog", "service"},
     "scheduler": {"proto", "codec", "config", "bus", "eventlog", "service", "scheduling"},
     "checkpoint": {"proto", "codec", "config", "storage", "bus", "eventlog", "service"},
     "directory": {"proto", "config", "eventlog", "service"},
@@ -67,6 +68,7 @@ MAY_LEAN_ON: dict[str, set[str]] = {
         "cli",
         "relay",
         "searcher",
+        "tasks",
         "scheduler",
         "checkpoint",
         "directory",
@@ -76,12 +78,12 @@ MAY_LEAN_ON: dict[str, set[str]] = {
     "cli": {"proto", "config", "harness", "deploy", "eventlog", "whatif"},
 }
 
-SERVICES = ("relay", "directory", "searcher", "scheduler", "checkpoint", "agent", "api")
+SERVICES = ("relay", "directory", "searcher", "tasks", "scheduler", "checkpoint", "agent", "api")
 
 CORES = {"search": {"searcher", "whatif"}, "scheduling": {"scheduler", "whatif"}}
 """Libraries that hold what a service decides by, and which folders may import them: the service, and what plays it."""
 
-DECIDING = ("directory", "searcher", "scheduler", "checkpoint", "whatif")
+DECIDING = ("directory", "searcher", "tasks", "scheduler", "checkpoint", "whatif")
 SHELLS = {"shell.py", "__main__.py", "settings.py", "local.py", "sender.py", "deliverer.py", "deletion.py"}
 """Of what decides these alone may await, read the environment, know the log and the bus, start processes (`local.py`),
 or send requests to receivers of webhooks (`sender.py`, `deliverer.py`). The cores have none of them."""
@@ -278,8 +280,9 @@ def _agent_modules_of(stems: set[str]) -> set[str]:
     return {name.split(".")[2] for name in names if name.startswith("resolute.agent.")}
 
 
-KINDS_OF_TASKS = ("trial", "experiment", "notebook", "tensorboard", *OWNERS)
-"""What the scheduler must not know of: kinds of tasks, what they are made of, and the services that own them."""
+KINDS_OF_TASKS = ("trial", "experiment", "notebook", "tensorboard", *(set(OWNERS) - {"tasks"}))
+"""What the scheduler must not know of: kinds of tasks, what they are made of, and the services that own them. The word
+`tasks` alone is the scheduler's own, too."""
 
 
 @pytest.mark.parametrize("unit", ["scheduler", "scheduling"])

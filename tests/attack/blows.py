@@ -19,7 +19,7 @@ class Kind(Enum):
     POWER = "every process of the cluster killed at once, then started again"
 
 
-SERVICES = ("api", "directory", "searcher", "scheduler", "checkpoint", "relay")
+SERVICES = ("api", "directory", "searcher", "tasks", "scheduler", "checkpoint", "relay")
 KILLED = (*SERVICES, "agent-1", "agent-2", "nats", "postgres")
 FROZEN = (*SERVICES, "agent-1", "agent-2", "nats")
 CUT = ("api", "nats")

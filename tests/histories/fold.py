@@ -27,6 +27,7 @@ from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import UNRECORDED
 from resolute.scheduling import pool
 from resolute.search import experiment
+from resolute.tasks import task
 
 Evolve = Callable[[Any, Event], Any]
 
@@ -36,6 +37,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
         (experiment_facts.ExperimentFacts, experiment_facts.evolve),
         (experiments.ExperimentFacts, experiments.evolve),
     ),
+    "task": ((task.Task, task.evolve),),
     "pool": ((pool.Pool, pool.evolve),),
     "checkpoints": ((registry.Registry, registry.evolve),),
     "user": ((sessions.Sessions, sessions.evolve),),
@@ -78,6 +80,8 @@ def _say(state: Any) -> Any:
         case experiment.Experiment():
             trials = {str(trial.trial_id): _say_trial(trial) for trial in state.trials.values()}
             return {"state": state.state.name, "archived": state.archived, "trials": trials}
+        case task.Task():
+            return {"state": state.state.name, "kind": state.kind, "name": state.name}
         case pool.Pool():
             agents = sorted(name for name, _ in state.agents.items())
             said = {"agents": agents, "live_allocations": sorted(name for name, _ in state.allocations.items())}

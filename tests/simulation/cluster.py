@@ -25,6 +25,7 @@ from resolute.scheduler.settings import SchedulerSettings
 from resolute.scheduler.shell import serve as serve_scheduler
 from resolute.searcher.shell import serve as serve_searcher
 from resolute.service import Context, Snapshots
+from resolute.tasks.shell import serve as serve_tasks
 from tests.simulation import clock, gateway, processes
 from tests.simulation.disk import CONFIG, Disk
 from tests.simulation.faults import Fault
@@ -37,7 +38,7 @@ from tests.simulation.training import LENGTH, Diary, Temper, Training
 RECONNECT_WAIT_S = 20.0
 QUIET_S = 1.5 * RECONNECT_WAIT_S
 """A cluster in which nothing has happened for so long is waiting for nothing."""
-REPLICABLE = ("searcher", "scheduler", "checkpoint", "gateway", "relay")
+REPLICABLE = ("searcher", "scheduler", "checkpoint", "gateway", "relay", "tasks")
 ME = "ada"
 
 
@@ -274,7 +275,7 @@ class SimulatedCluster:
         async def serve_pools(context: Context) -> None:
             await serve_scheduler(context, settings, lambda pool: self.clouds[pool.pool_name])
 
-        kinds = (serve_searcher, serve_pools, serve_checkpoint, self.doorway.serve, serve_relay)
+        kinds = (serve_searcher, serve_pools, serve_checkpoint, self.doorway.serve, serve_relay, serve_tasks)
         for name, serve in zip(REPLICABLE, kinds, strict=True):
             for n in range(self.setup.replicas.get(name, 1)):
                 yield f"{name}-{n}", serve

@@ -196,6 +196,13 @@ def trial_from_env(env: Env) -> dict[str, Any] | None:
     }
 
 
+def task_config_from_env(env: Env) -> dict[str, Any]:
+    """The configuration of a task that is no trial; empty where the cluster says none."""
+    known = "DET_TASK_CONFIG" in env or "DET_TASK_CONFIG_FILE" in env
+    config: dict[str, Any] = _json(env, "DET_TASK_CONFIG") if known else {}
+    return config
+
+
 def _required(env: Env, name: str) -> str:
     if name not in env:
         raise RuntimeError(f"the environment of a cluster task needs {name}, which is not set")

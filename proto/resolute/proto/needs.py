@@ -99,6 +99,13 @@ def needs_of(config: Json) -> TaskNeeds:
     )
 
 
+def variables_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """The configuration's own variables, as set for CPU; an agent with other devices reads theirs in the config."""
+    stated = (config.get("environment") or {}).get("environment_variables") or []
+    lines = stated.get("cpu") or [] if isinstance(stated, dict) else stated
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}
+
+
 def _images(stated: Json) -> dict[str, str]:
     by_kind = stated if isinstance(stated, Mapping) else dict.fromkeys(DEVICE_KINDS, stated)
     return {kind: str(by_kind[kind]) for kind in DEVICE_KINDS if by_kind.get(kind)}

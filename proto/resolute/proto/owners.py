@@ -38,8 +38,9 @@ def _describe_run(question: DescribeTask) -> Command:
 
 
 SEARCHER = TaskOwner(Service.SEARCHER, _describe_run)
+TASKS = TaskOwner(Service.TASKS)
 
-OWNERS: Mapping[str, TaskOwner] = {owner.service.value: owner for owner in (SEARCHER,)}
+OWNERS: Mapping[str, TaskOwner] = {owner.service.value: owner for owner in (SEARCHER, TASKS)}
 """By the name that an allocation has of its owner."""
 
 FORMERLY = SEARCHER

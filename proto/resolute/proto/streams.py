@@ -19,6 +19,7 @@ class Service(StrEnum):
     API = "api"
     DIRECTORY = "directory"
     SEARCHER = "searcher"
+    TASKS = "tasks"
     SCHEDULER = "scheduler"
     CHECKPOINT = "checkpoint"
     RELAY = "relay"
@@ -61,12 +62,19 @@ SUBMISSION = Category(
     appended_by=Service.SEARCHER,
     read_by=frozenset(),
 )
+TASK = Category(
+    name="task",
+    holds="one task that is no trial, such as a command",
+    key="the task's id, a UUID",
+    appended_by=Service.TASKS,
+    read_by=frozenset({Service.API}),
+)
 POOL = Category(
     name="pool",
     holds="one resource pool: its agents, its allocations, its queue, its instances",
     key="the pool's name",
     appended_by=Service.SCHEDULER,
-    read_by=frozenset({Service.API, Service.SEARCHER}),
+    read_by=frozenset({Service.API, Service.SEARCHER, Service.TASKS}),
 )
 CHECKPOINTS = Category(
     name="checkpoints",
@@ -101,7 +109,7 @@ WORKSPACE = Category(
     holds="all workspaces and their projects, in `workspace-directory`",
     key="`directory`",
     appended_by=Service.DIRECTORY,
-    read_by=frozenset({Service.API}),
+    read_by=frozenset({Service.API, Service.TASKS}),
 )
 MODELS = Category(
     name="models",
@@ -179,6 +187,7 @@ CATEGORIES: Mapping[str, Category] = {
     for category in (
         EXPERIMENT,
         SUBMISSION,
+        TASK,
         POOL,
         CHECKPOINTS,
         CLAIM,

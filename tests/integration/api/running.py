@@ -19,6 +19,7 @@ import resolute.directory.shell as directory
 import resolute.relay.shell as relay
 import resolute.scheduler.shell as scheduler
 import resolute.searcher.shell as searcher
+import resolute.tasks.shell as tasks
 from resolute.api.gateway import Gateway
 from resolute.api.settings import ApiSettings
 from resolute.api.shell import connect, listening, prepare
@@ -29,7 +30,7 @@ from resolute.service import Context, Follower
 
 Serve = Callable[[Context], Coroutine[Any, Any, None]]
 
-SERVICES: tuple[Serve, ...] = (searcher.serve, scheduler.serve, checkpoint.serve, relay.serve)
+SERVICES: tuple[Serve, ...] = (searcher.serve, tasks.serve, scheduler.serve, checkpoint.serve, relay.serve)
 
 SECRET = "a secret for tests"
 

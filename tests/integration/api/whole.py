@@ -20,6 +20,7 @@ import resolute.directory.shell
 import resolute.relay.shell
 import resolute.scheduler.shell
 import resolute.searcher.shell
+import resolute.tasks.shell
 from resolute.api.settings import ApiSettings
 from resolute.bus import subjects
 from resolute.bus.nats import NatsBus
@@ -204,6 +205,7 @@ async def whole(dsn: str, nats_url: str, storage: Path, **settings: Any) -> Asyn
             await cluster.start("relay", resolute.relay.shell.serve(context))
             await cluster.start("directory", resolute.directory.shell.serve(context, DIRECTORY))
             await cluster.start("searcher", resolute.searcher.shell.serve(context))
+            await cluster.start("tasks", resolute.tasks.shell.serve(context))
             await cluster.start("scheduler", resolute.scheduler.shell.serve(context))
             await cluster.start("checkpoint", resolute.checkpoint.shell.serve(context))
             await cluster.start_gateway()

@@ -38,7 +38,7 @@ def hparams_of(cluster: LocalCluster, experiment_id: int) -> list[Any]:
     return [trial["hparams"] for trial in sorted(cluster.trials(experiment_id), key=lambda trial: int(trial["id"]))]
 
 
-VICTIMS = ["api", "directory", "searcher", "scheduler", "checkpoint", "relay", "agent-1", "nats", "postgres"]
+VICTIMS = ["api", "directory", "searcher", "tasks", "scheduler", "checkpoint", "relay", "agent-1", "nats", "postgres"]
 
 
 @pytest.mark.timeout(900)

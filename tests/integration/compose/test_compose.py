@@ -40,7 +40,7 @@ searcher: {name: single, metric: loss}
 max_restarts: 0
 """
 
-SERVICES = ("api", "directory", "searcher", "scheduler", "checkpoint", "relay")
+SERVICES = ("api", "directory", "searcher", "tasks", "scheduler", "checkpoint", "relay")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_tasks_have_no_way_to_the_database_or_the_bus(cluster: Composed) -> None
 
 def test_services_run_as_nobody_in_particular_on_file_systems_they_cannot_write(cluster: Composed) -> None:
     who = "id -u; touch /opt/x 2>&1"
-    for service in ("api", "searcher", "scheduler", "relay"):
+    for service in ("api", "searcher", "tasks", "scheduler", "relay"):
         uid, refused = cluster("exec", "-T", service, "sh", "-c", who, check=False).splitlines()
         assert uid == "10001"
         assert "Read-only file system" in refused

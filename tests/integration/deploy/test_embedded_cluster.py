@@ -372,7 +372,7 @@ def test_what_cannot_start_is_shown_with_its_log_and_nothing_is_left_running(loc
 def test_services_may_be_processes_of_their_own(local: Local) -> None:
     assert local.up(RESOLUTE_SEPARATE_SERVICES="1").returncode == 0
     names = {status.name for status in processes.statuses(local.paths)}
-    assert names >= {"relay", "directory", "searcher", "scheduler", "checkpoint", "api"}
+    assert names >= {"relay", "directory", "searcher", "tasks", "scheduler", "checkpoint", "api"}
     killed = local.pid("api")
     os.kill(killed, signal.SIGKILL)
     wait_for(lambda: local.pid("api") not in (0, killed), what="the gateway's restart")

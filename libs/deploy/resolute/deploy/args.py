@@ -9,7 +9,7 @@ from typing import Literal
 
 Runtime = Literal["process", "docker"]
 
-SERVICES = ("relay", "directory", "searcher", "scheduler", "checkpoint", "api")
+SERVICES = ("relay", "directory", "searcher", "tasks", "scheduler", "checkpoint", "api")
 """What a cluster consists of, agents apart, in the order of starting."""
 
 

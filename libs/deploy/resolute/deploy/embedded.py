@@ -14,6 +14,7 @@ from resolute.scheduler.shell import serve as serve_scheduler
 from resolute.searcher.shell import serve as serve_searcher
 from resolute.service import Context
 from resolute.service.run import run_all
+from resolute.tasks.shell import serve as serve_tasks
 
 
 async def _serve_api(context: Context) -> None:
@@ -26,6 +27,7 @@ if __name__ == "__main__":
             "relay": serve_relay,
             "directory": serve_directory,
             "searcher": serve_searcher,
+            "tasks": serve_tasks,
             "scheduler": serve_scheduler,
             "checkpoint": serve_checkpoint,
             "api": _serve_api,

@@ -55,7 +55,7 @@ DATA = {
     "sealing": (SERVICES_UID, 0o700),  # the gateways make the first key there, and rotate it
     "checkpoints": (0, 0o1777),  # trials write there as the user of their image or of their agent
 }
-MEASURED = ("relay", "directory", "searcher", "scheduler", "checkpoint", "api", "agent")
+MEASURED = ("relay", "directory", "searcher", "tasks", "scheduler", "checkpoint", "api", "agent")
 """The services of the compose file that serve metrics; each name has an address for each replica."""
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 

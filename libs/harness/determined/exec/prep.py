@@ -143,7 +143,7 @@ def _job(words: Sequence[str], info: _info.ClusterInfo, slots: int) -> _entrypoi
 
 
 def _config_of(info: _info.ClusterInfo) -> Mapping[str, Any]:
-    return info.trial._config if info.task_type == "TRIAL" else {}
+    return info.trial._config if info.task_type == "TRIAL" else _info.task_config_from_env(os.environ)
 
 
 def _launcher() -> str:

@@ -22,7 +22,7 @@ BOOTSTRAP = ("-m", "determined.exec.prep")
 VARIABLE_BYTES_MAX = 65_536
 """The longest value of a variable that the cluster sets. Linux allows 128 KiB for one, and 2 MiB for all variables and
 arguments together."""
-_LARGE = ("DET_EXPERIMENT_CONFIG", "DET_HPARAMS")
+_LARGE = ("DET_EXPERIMENT_CONFIG", "DET_HPARAMS", "DET_TASK_CONFIG")
 
 TRIAL_SSH_PORT, INTER_TRAIN_PORT_1, INTER_TRAIN_PORT_2, C10D_PORT = 12350, 12360, 12376, 29400
 
@@ -107,7 +107,7 @@ def environment(order: StartTask, site: Site, folder: str) -> dict[str, str]:
         **_paths(chosen, site, folder),
         **_master(site.master_url, site.master_cert, site.master_cert_name),
         **_identity(order, site),
-        **(_trial(order.spec) if order.spec.trial_id is not None else {}),
+        **(_trial(order.spec) if order.spec.trial_id is not None else _other_task(order.spec)),
         **_ports(order),
         **({"TRACEPARENT": order.traceparent} if order.traceparent else {}),
     }
@@ -217,6 +217,11 @@ def _trial(spec: TaskSpec) -> dict[str, str]:
         **({"DET_LATEST_CHECKPOINT": spec.checkpoint} if spec.checkpoint else {}),
         **({"DET_INTER_NODE_NETWORK_INTERFACE": interface} if interface else {}),
     }
+
+
+def _other_task(spec: TaskSpec) -> dict[str, str]:
+    """What a task that is no trial finds of its configuration: the harness reads the entrypoint and the hook."""
+    return {"DET_TASK_CONFIG": json.dumps(_public(spec.config), sort_keys=True)}
 
 
 def _ports(order: StartTask) -> dict[str, str]:

@@ -15,7 +15,7 @@ from resolute.proto.experiment import (
     TrialStopRequested,
 )
 from resolute.proto.message import Command, Event
-from resolute.proto.needs import needs_of
+from resolute.proto.needs import needs_of, variables_of
 from resolute.proto.owners import SEARCHER
 from resolute.proto.pool import ChangeJob, KillAllocation, PreemptAllocation, RequestAllocation
 from resolute.proto.queue import JobSetting
@@ -121,14 +121,7 @@ def describe(experiment: Experiment, trial_id: int, allocation_id: str) -> TaskS
         checkpoint=trial.checkpoint,
         target=trial.target,
         target_reached=trial.target_reached,
-        environment=_variables(experiment.config),
+        environment=variables_of(experiment.config),
         agent_user=experiment.agent_user,
         needs=needs_of(experiment.config),
     )
-
-
-def _variables(config: dict[str, Any]) -> dict[str, str]:
-    """The variables of the configuration for CPU. An agent with other devices reads theirs from the configuration."""
-    stated = (config.get("environment") or {}).get("environment_variables") or []
-    lines = stated.get("cpu") or [] if isinstance(stated, dict) else stated
-    return {name: value for name, _, value in (line.partition("=") for line in lines)}

@@ -1,0 +1,1 @@
+"""Tasks that are no trials: their lives, and what runs in their allocations."""
