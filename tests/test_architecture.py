@@ -322,7 +322,11 @@ EVENTS = {name: kind for name, kind in REGISTERED.items() if kind.__module__.sta
 PLAYED = {"whatif", "play.py"}
 """Modules that make up events of their own, which no log ever holds, or that read a log for people."""
 
-IN_WORDS_OF_ANOTHER = {("searcher", "AllocationExited"), ("searcher", "CheckpointDeletionRequested")}
+IN_WORDS_OF_ANOTHER = {
+    ("searcher", "AllocationExited"),
+    ("searcher", "CheckpointDeletionRequested"),
+    ("tasks", "AllocationExited"),
+}
 """By service, events of others that it makes to tell itself what another service's answer means: that a run which was
 refused has ended, that a checkpoint which it found deleted is lost. They are decided on, and never appended."""
 
@@ -359,8 +363,8 @@ def test_names_of_streams_are_made_and_taken_apart_in_one_place() -> None:
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             first = parts[0].value if parts and isinstance(parts[0], ast.Constant) else ""
             where = f"{file.relative_to(ROOT)}: {first!r}"
-            if first == "user-group":
-                continue  # a word of `det`
+            if first in ("user-group", "task-log-"):
+                continue  # a word of `det`; what causes of deliveries begin with
             assert not (isinstance(first, str) and name.fullmatch(first)), f"{where} is a name of a stream"
         assert 'stream.partition("-")' not in file.read_text(), f"{file.relative_to(ROOT)} takes one apart"
 

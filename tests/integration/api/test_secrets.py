@@ -13,6 +13,7 @@ import pytest
 from resolute.api import secrets_cli
 from resolute.api.agent_secrets import AgentSecrets
 from resolute.api.experiments.submission_queries import SUBMISSIONS
+from resolute.api.interactive.queries import QUERIES as INTERACTIVE
 from resolute.config import ClusterDefaults, load_yaml, parse_experiment
 from resolute.eventlog.postgres import PostgresEventLog
 from resolute.proto.errors import Forbidden, InvalidConfig, NotFound
@@ -246,6 +247,6 @@ async def test_secrets_are_forgotten_by_their_owner_and_everything_else_stays(
         assert shown["experiment"]["name"] == "planted"
         gateway = cluster.gateway
         queries = gateway.ports.of(SUBMISSIONS)
-        secrets = AgentSecrets(gateway.read, queries, gateway.task_tokens, gateway.vault)
+        secrets = AgentSecrets(gateway.read, queries, gateway.ports.of(INTERACTIVE), gateway.task_tokens, gateway.vault)
         with pytest.raises(Forbidden):
             await secrets.open(OpenSecrets("rt1.forged.token.x", Box().public))

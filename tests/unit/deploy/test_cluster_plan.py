@@ -53,6 +53,7 @@ def test_a_service_may_be_several_processes_and_gateways_then_share_their_port(p
         "directory",
         "searcher-1",
         "searcher-2",
+        "tasks",
         "scheduler",
         "checkpoint",
         "api-1",

@@ -38,7 +38,9 @@ ASKED = CreateTask(
     priority=None,
     weight=1.0,
 )
-[CREATED] = decide(ASKED, Task(), ID)
+[_created] = decide(ASKED, Task(), ID)
+assert isinstance(_created, TaskCreated)
+CREATED = _created
 EXITED = AllocationExited(ALLOCATION, "exited", 3, "the program ended", ID, None, None)
 ENDED = TaskEnded("exited", 3, "the program ended")
 KILL = KillTask(ID, "ann killed it")
@@ -54,7 +56,6 @@ def then(wish: Input, *before: Event) -> list[Event]:
 
 
 def test_a_task_has_one_allocation_and_a_request_that_comes_again_makes_no_second() -> None:
-    assert isinstance(CREATED, TaskCreated)
     assert CREATED.allocation_id == ALLOCATION
     assert then(ASKED, CREATED) == []
 

@@ -22,6 +22,7 @@ from .searcher import HALVING, OPEN_TRIALS_MAX, SearcherConfig
 from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
 from .slots import Slots, slots_of
 from .stated import Stated
+from .task import TaskConfig, TaskDefaults, parse_command, pool_of
 
 __all__ = [
     "HALVING",
@@ -37,6 +38,8 @@ __all__ = [
     "Slots",
     "Space",
     "Stated",
+    "TaskConfig",
+    "TaskDefaults",
     "changed",
     "changed_yaml",
     "check_entrypoint",
@@ -55,8 +58,10 @@ __all__ = [
     "most_apart",
     "most_rungs",
     "override",
+    "parse_command",
     "parse_experiment",
     "parse_space",
+    "pool_of",
     "rung_lengths",
     "sample",
     "secrets_of",

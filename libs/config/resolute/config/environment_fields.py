@@ -181,6 +181,8 @@ ENVIRONMENT = Object(
 )
 
 BIND_MOUNTS = ListOf(_Mount())
+DEVICES_OF_HOST = ListOf(_Device())
+SHM_SIZE = _Size()
 
 RESOURCES = Object(
     {
@@ -189,9 +191,9 @@ RESOURCES = Object(
         "weight": Field(Number(above=0, most=WEIGHT_MOST), 1),
         "priority": Field(Int(PRIORITY_FIRST, PRIORITY_LAST)),
         "resource_pool": Field(Text(), ""),
-        "shm_size": Field(_Size()),
+        "shm_size": Field(SHM_SIZE),
         "is_single_node": Field(Bool()),
-        "devices": Field(ListOf(_Device()), []),
+        "devices": Field(DEVICES_OF_HOST, []),
         "slots": Field(Int(0), status=Status.IGNORED),
         "native_parallel": Field(Bool(), status=Status.IGNORED),
         "agent_label": Field(Text(), status=Status.IGNORED),

@@ -30,6 +30,7 @@ CONFIGURATION = BodyKind("a configuration", 5 * MIB // 2)
 """A configuration's own limit is 1 MiB of text (`resolute.config.bounds`); as JSON it takes up to some more."""
 SUBMISSION = BodyKind("an experiment with its context directory", 130 * MIB)
 """95 MiB of files, which base64 makes 127 MiB, and a configuration."""
+LAUNCH = BodyKind("a task with its context directory", 130 * MIB)
 METRICS = BodyKind("a batch of metrics", 4 * MIB)
 LOG_LINES = BodyKind("a batch of log lines", 4 * MIB)
 CHECKPOINT_FILES = BodyKind("a list of a checkpoint's files", 4 * MIB)
@@ -38,7 +39,7 @@ SHARE = BodyKind(
 )
 FROM_STRANGERS = BodyKind("a request of somebody who is not signed in", 65_536)
 
-KINDS = (ORDINARY, CONFIGURATION, SUBMISSION, METRICS, LOG_LINES, CHECKPOINT_FILES, SHARE, FROM_STRANGERS)
+KINDS = (ORDINARY, CONFIGURATION, SUBMISSION, LAUNCH, METRICS, LOG_LINES, CHECKPOINT_FILES, SHARE, FROM_STRANGERS)
 
 REPORTS_MAX = 5_000
 """Of metrics, in one batch."""

@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from resolute.api import wire
-from resolute.api.body_kinds import SUBMISSION, BodyKind
+from resolute.api.body_kinds import LAUNCH, SUBMISSION, BodyKind
 from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.uploads import Upload, Uploads
 from resolute.api.wire import WireError
@@ -97,8 +97,8 @@ async def _read_as_it_comes(request: web.Request, kind: BodyKind, uploads: Uploa
                 raise _too_large(kind)
             digest.update(part)
             parts.append(part)
-            if kind is SUBMISSION and upload is None and size > IN_MEMORY_BYTES:
-                upload = await uploads.begin()
+            if kind in (SUBMISSION, LAUNCH) and upload is None and size > IN_MEMORY_BYTES:
+                upload = await uploads.begin("task" if kind is LAUNCH else "experiment")
             if upload is not None:
                 await upload.write(parts)
         if upload is not None:

@@ -23,6 +23,7 @@ from resolute.api.edge.listener import Listener
 from resolute.api.experiments.submission_queries import SUBMISSIONS
 from resolute.api.gateway import Gateway
 from resolute.api.identity.queries import QUERIES as USERS
+from resolute.api.interactive.queries import QUERIES as INTERACTIVE
 from resolute.api.kernel.feed import NotShown, TablesLost
 from resolute.api.kernel.growth import grow
 from resolute.api.kernel.readmodel import Progress, ReadModel
@@ -328,7 +329,9 @@ async def _subscribed(gateway: Gateway) -> list[Subscription]:
     bus = gateway.context.bus
     ports = gateway.ports
     shipped = AgentLogs(gateway.read, ports.of(SHIPPING), gateway.store_lines, gateway.signals, gateway.freshness)
-    secrets = AgentSecrets(gateway.read, ports.of(SUBMISSIONS), gateway.task_tokens, gateway.vault).open
+    secrets = AgentSecrets(
+        gateway.read, ports.of(SUBMISSIONS), ports.of(INTERACTIVE), gateway.task_tokens, gateway.vault
+    ).open
     messages = (
         AgentMessages("logs", LogBatch, shipped.store, _lines_of),
         AgentMessages("secrets", OpenSecrets, secrets, lambda question: sha256(question.token.encode()).hexdigest()),

@@ -18,6 +18,8 @@ from resolute.api.experiments.routes import ROUTES as OF_EXPERIMENTS
 from resolute.api.history.routes import ROUTES as OF_HISTORY
 from resolute.api.identity.projection import PROJECTION as IDENTITY
 from resolute.api.identity.routes import ROUTES as OF_IDENTITY
+from resolute.api.interactive.projection import PROJECTION as INTERACTIVE
+from resolute.api.interactive.routes import ROUTES as OF_INTERACTIVE
 from resolute.api.kernel.readmodel import ReadModel
 from resolute.api.kernel.rows import Projection
 from resolute.api.logs.routes import ROUTES as OF_LOGS
@@ -87,6 +89,7 @@ SLICES = (
     Slice(OF_POLICIES, POLICIES),
     Slice(OF_CLUSTER_MESSAGE, CLUSTER_MESSAGE),
     Slice(OF_TASKS, TASKS),
+    Slice(OF_INTERACTIVE, INTERACTIVE),
     Slice(OF_LOGS),
     Slice(OF_QUEUE, QUEUE),
     Slice(OF_POOLS, POOLS),

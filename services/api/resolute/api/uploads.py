@@ -47,15 +47,15 @@ class Uploads:
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(AT_ONCE)
 
-    async def begin(self) -> Upload:
-        """Raises Unavailable where there is no room for it."""
+    async def begin(self, of: str) -> Upload:
+        """`of`: experiment or task. Raises Unavailable where there is no room for it."""
         folder = await _on_a_thread(tempfile.mkdtemp, None, "resolute-upload-")
-        return Upload(Path(folder), self._turns)
+        return Upload(Path(folder), self._turns, of)
 
 
 class Upload:
-    def __init__(self, folder: Path, turns: asyncio.Semaphore) -> None:
-        self._folder, self._turns = folder, turns
+    def __init__(self, folder: Path, turns: asyncio.Semaphore, of: str) -> None:
+        self._folder, self._turns, self._of = folder, turns, of
         self._file: BinaryIO = (folder / "body").open("wb")
         self.complete = False
         """Whether all of it is in its file."""
@@ -93,7 +93,7 @@ class Upload:
         return self._folder / "context.tgz"
 
     async def _read(self) -> bytes:
-        argv = (sys.executable, "-m", "resolute.api.packing", str(self._folder / "body"), str(self._archive))
+        argv = (sys.executable, "-m", "resolute.api.packing", self._of, str(self._folder / "body"), str(self._archive))
         async with _process(*argv) as process:
             try:
                 async with asyncio.timeout(READ_S):

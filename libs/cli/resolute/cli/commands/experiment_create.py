@@ -51,7 +51,7 @@ def create(args: Namespace) -> int | None:
     if args.local:
         return _locally(args, config)
     opened = session(args)
-    submission = Submission(text, config, _gather(args.model_def, args.include))
+    submission = Submission(text, config, gather(args.model_def, args.include))
     if args.test_mode:
         return _try_out(opened, submission, args)
     if submission.content_bytes > _CHECKED_FIRST_BYTES:
@@ -103,15 +103,16 @@ def _locally(args: Namespace, config: Mapping[str, Any]) -> int:
     return local_test.run(config, args.model_def or Path("."))
 
 
-def _gather(model_def: Path | None, include: list[Path]) -> list[dict[str, Any]]:
+def gather(model_def: Path | None, include: list[Path], *, quiet: bool = False) -> list[dict[str, Any]]:
     if model_def is None and not include:
         return []
-    from determined.common.context import gather, size_bytes, to_model_definition
+    from determined.common import context
 
     with Progress("Reading files"):
-        found = gather(model_def, include)
-    print(f"Preparing files to send to master... {times.size(size_bytes(found))} and {len(found)} files")
-    return to_model_definition(found)
+        found = context.gather(model_def, include)
+    if not quiet:
+        print(f"Preparing files to send to master... {times.size(context.size_bytes(found))} and {len(found)} files")
+    return context.to_model_definition(found)
 
 
 def _submit(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS
 
-from resolute.cli.levels import LEVELS
-from resolute.cli.surface.common import CSV, CSV_OR_JSON, JSON, JSON_OR_YAML, YAML, log_options, paging
+from resolute.cli.surface.common import CSV, CSV_OR_JSON, JSON, JSON_OR_YAML, OF_TASKS, YAML, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of
 from resolute.proto.queue import PRIORITIES
 
@@ -59,8 +58,7 @@ TASKS = Command(
                 arg("task_id", help="task ID, or the beginning of one that is running"),
                 JSON,
                 *log_options(),
-                arg("--allocation-id", dest="allocation_ids", action="append", help="only of this allocation"),
-                arg("--level", choices=LEVELS[1:], help="only lines of this level and above"),
+                *OF_TASKS,
             ),
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from resolute.cli.levels import LEVELS
 from resolute.cli.tree import Arg, OneOf, arg, flag, one_of
 
 CSV = flag("--csv", help="print as CSV")
@@ -26,6 +27,13 @@ def paging(limit: int) -> tuple[Arg, ...]:
         arg("--offset", type=int, default=0, help="how many to leave out at the start"),
         arg("--pages", choices=("1", "all"), default="all", help="one page, or all of them"),
     )
+
+
+OF_TASKS = (
+    arg("--allocation-id", dest="allocation_ids", action="append", help="only of this allocation"),
+    arg("--level", choices=LEVELS[1:], help="only lines of this level and above"),
+)
+"""Further options for the log of a task."""
 
 
 def log_options() -> tuple[Arg | OneOf, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,11 +61,15 @@ class Place:
 
     async def agent_user(self, call: Call) -> AgentUser | None:
         """The user of the host as which tasks run: what the workspace says, else the user's link, else the cluster."""
-        group = self.row.agent_user_group if self.row is not None else None
-        if group:
-            return AgentUser(group["agentUser"], group["agentUid"], group["agentGroup"], group["agentGid"])
-        user = await queries_of(call).user(call.principal.user_id)
-        return agent_user_of(user, call.gateway.settings.default_task)
+        return await agent_user_at(call, self.row.agent_user_group if self.row is not None else None)
+
+
+async def agent_user_at(call: Call, group: Mapping[str, Any] | None) -> AgentUser | None:
+    """The user of the host as which tasks run. `group`: what the workspace says, None where it says nothing."""
+    if group:
+        return AgentUser(group["agentUser"], group["agentUid"], group["agentGroup"], group["agentGid"])
+    user = await queries_of(call).user(call.principal.user_id)
+    return agent_user_of(user, call.gateway.settings.default_task)
 
 
 def check_takes_experiments(project: ProjectRow, what: str) -> None:

@@ -9,6 +9,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from resolute.api.interactive.projection import WHOSE_TASK, whose_task
 from resolute.api.kernel.rows import Document, Place, Projection, Rows, Table, Thing, WholeRows
 from resolute.api.workspaces.projection import PROJECTS
 from resolute.proto import streams
@@ -244,7 +245,9 @@ def whose(rows: WholeRows, experiment_id: int | None) -> Place | None:
 
 
 def _whose_job(rows: WholeRows, job_id: str) -> Place | None:
-    return whose(rows, next((row.id for row in rows.all(EXPERIMENTS) if row.job_id == job_id), None))
+    """The job of a task that is no trial has the id of the task."""
+    experiment_id = next((row.id for row in rows.all(EXPERIMENTS) if row.job_id == job_id), None)
+    return whose(rows, experiment_id) or whose_task(rows, job_id)
 
 
 WORKSPACE_OF_PROJECT = "(SELECT home.workspace_id FROM read_workspaces.projects home WHERE home.id = {})"
@@ -261,7 +264,10 @@ PROJECTION = Projection(
     project=project,
     things={
         "experiment": Thing(f"{WHOSE}$1", numbered=True, twin=whose),
-        "job": Thing(f"{WHOSE}(SELECT id FROM read_experiments.experiments WHERE job_id = $1)", twin=_whose_job),
+        "job": Thing(
+            f"{WHOSE}(SELECT id FROM read_experiments.experiments WHERE job_id = $1) UNION ALL {WHOSE_TASK}$1",
+            twin=_whose_job,
+        ),
     },
     ids={"experimentId": (EXPERIMENTS, "id"), "jobId": (EXPERIMENTS, "job_id")},
 )

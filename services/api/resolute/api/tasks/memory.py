@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from resolute.api.experiments.projection import EXPERIMENTS
+from resolute.api.interactive.projection import TASKS as INTERACTIVE
 from resolute.api.kernel.cache import CachedRows
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, ShareState
@@ -68,7 +69,10 @@ class MemoryTasks:
     async def context_directory(self, task_id: str) -> str | None:
         trial = self._trial(task_id)
         experiment = None if trial is None else self.tables.get(EXPERIMENTS, trial.experiment_id)
-        return None if experiment is None else experiment.model_definition
+        if experiment is not None:
+            return experiment.model_definition
+        other = self.tables.get(INTERACTIVE, task_id)
+        return None if other is None else other.context
 
     def _allocations(self, wanted: Callable[[Allocation], bool]) -> Sequence[AllocationRow]:
         found = [_allocation(row) for row in self.tables.all(ALLOCATIONS) if wanted(row)]
@@ -76,7 +80,8 @@ class MemoryTasks:
 
     def _workspace_of(self, allocation: Allocation) -> int | None:
         if allocation.experiment_id is None:
-            return None
+            task = self.tables.get(INTERACTIVE, allocation.task_id)
+            return None if task is None else task.workspace_id
         experiment = self.tables.get(EXPERIMENTS, allocation.experiment_id)
         project = None if experiment is None else self.tables.get(PROJECTS, experiment.project_id)
         return None if project is None else project.workspace_id

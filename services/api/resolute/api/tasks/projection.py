@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.api.experiments.projection import WHOSE, whose
+from resolute.api.interactive.projection import WHOSE_TASK, whose_task
 from resolute.api.kernel.rows import Place, Projection, Rows, Thing, WholeRows
 from resolute.api.shown_states import AllocationState, ShareState
 from resolute.api.tasks.reasons import reason, reason_of
@@ -192,7 +193,7 @@ SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
 
 def _whose_allocation(rows: WholeRows, allocation_id: str) -> Place | None:
     row = rows.get(ALLOCATIONS, allocation_id)
-    return None if row is None else whose(rows, row.experiment_id)
+    return None if row is None else whose(rows, row.experiment_id) or whose_task(rows, row.task_id)
 
 
 PROJECTION = Projection(
@@ -204,7 +205,8 @@ PROJECTION = Projection(
     project=project,
     things={
         "allocation": Thing(
-            f"{WHOSE}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1)",
+            f"{WHOSE}(SELECT experiment_id FROM read_tasks.allocations WHERE allocation_id = $1) UNION ALL "
+            f"{WHOSE_TASK}(SELECT task_id FROM read_tasks.allocations WHERE allocation_id = $1)",
             twin=_whose_allocation,
         ),
     },

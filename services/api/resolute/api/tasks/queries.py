@@ -11,6 +11,7 @@ import asyncpg
 import orjson
 
 from resolute.api.experiments.projection import WORKSPACE_OF_EXPERIMENT
+from resolute.api.interactive.projection import WORKSPACE_OF_TASK
 from resolute.api.kernel.listing import Where
 from resolute.api.kernel.ports import Port, Tables
 from resolute.api.scope import Scope
@@ -141,7 +142,8 @@ FROM measures.accelerators r LEFT JOIN read_tasks.allocations a ON a.allocation_
 WHERE r.task_id = $1 ORDER BY r.allocation_id, r.container_id"""
 
 CONTEXT = """SELECT e.model_definition FROM read_experiments.experiments e
-JOIN read_trials.trials t ON t.experiment_id = e.id WHERE t.task_id = $1"""
+JOIN read_trials.trials t ON t.experiment_id = e.id WHERE t.task_id = $1
+UNION ALL SELECT i.context FROM read_interactive.tasks i WHERE i.task_id = $1"""
 
 
 class PostgresTasks:
@@ -187,7 +189,8 @@ class PostgresTasks:
 
 
 def _live(scope: Scope) -> Where:
-    where = Where(scope, WORKSPACE_OF_EXPERIMENT.format("experiment_id"))
+    homes = WORKSPACE_OF_EXPERIMENT.format("experiment_id"), WORKSPACE_OF_TASK.format("allocations.task_id")
+    where = Where(scope, f"coalesce({', '.join(homes)})")
     where.plain("ended_at IS NULL")
     return where
 

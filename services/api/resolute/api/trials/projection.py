@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.api.experiments.projection import WHOSE, whose
+from resolute.api.interactive.projection import WHOSE_TASK, whose_task
 from resolute.api.kernel.rows import Place, Projection, Rows, Thing, WholeRows
 from resolute.api.trials.ranking import best_trial, best_validation
 from resolute.api.trials.tables import RUNS, STANDINGS, TRIALS, VALIDATIONS, Run, Standing, Trial, Validation
@@ -273,7 +274,8 @@ def _whose_trial(rows: WholeRows, trial_id: int) -> Place | None:
 
 
 def _whose_task(rows: WholeRows, task_id: str) -> Place | None:
-    return whose(rows, next((row.experiment_id for row in rows.all(TRIALS) if row.task_id == task_id), None))
+    experiment_id = next((row.experiment_id for row in rows.all(TRIALS) if row.task_id == task_id), None)
+    return whose(rows, experiment_id) or whose_task(rows, task_id)
 
 
 PROJECTION = Projection(
@@ -287,7 +289,10 @@ PROJECTION = Projection(
         "trial": Thing(
             f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE id = $1)", numbered=True, twin=_whose_trial
         ),
-        "task": Thing(f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1)", twin=_whose_task),
+        "task": Thing(
+            f"{WHOSE}(SELECT experiment_id FROM read_trials.trials WHERE task_id = $1) UNION ALL {WHOSE_TASK}$1",
+            twin=_whose_task,
+        ),
     },
     ids={"trialId": (TRIALS, "id"), "runId": (TRIALS, "id")},
 )

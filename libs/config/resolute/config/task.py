@@ -1,0 +1,147 @@
+"""The configuration of a task that is no trial: its fields, and how what was submitted is completed.
+
+Of a template and of `task_container_defaults` everything is taken that the submitted configuration leaves open, but for
+the number of slots and the pool: these are taken from the submitted configuration alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from resolute.proto.queue import PRIORITY_FIRST, PRIORITY_LAST, WEIGHT_MOST
+
+from . import bounds
+from .environment_fields import BIND_MOUNTS, DEVICES_OF_HOST, ENVIRONMENT, SHM_SIZE
+from .merge import merge
+from .nodes import Bool, Field, Int, ListOf, Number, Object, Text
+from .problems import Problems
+
+Config = Mapping[str, Any]
+
+RESOURCES = Object(
+    {
+        "slots": Field(Int(0), 1),
+        "resource_pool": Field(Text(), ""),
+        "priority": Field(Int(PRIORITY_FIRST, PRIORITY_LAST)),
+        "weight": Field(Number(above=0, most=WEIGHT_MOST), 1),
+        "shm_size": Field(SHM_SIZE),
+        "devices": Field(DEVICES_OF_HOST, []),
+    },
+    remedies={"slots_per_trial": "Write resources.slots.", "is_single_node": "A task is always on one agent."},
+)
+
+TASK = Object(
+    {
+        "description": Field(Text(longest=bounds.NAME_CHARACTERS_MAX), ""),
+        "entrypoint": Field(ListOf(Text()), []),
+        "resources": Field(RESOURCES, {}),
+        "environment": Field(ENVIRONMENT, {}),
+        "bind_mounts": Field(BIND_MOUNTS, []),
+        "work_dir": Field(Text()),
+        "debug": Field(Bool(), False),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDefaults:
+    """What lies below a submitted configuration."""
+
+    description: str
+    compute_pool: str
+    aux_pool: str
+    """The pool of tasks without slots."""
+    template: Config = field(default_factory=dict)
+    task_container_defaults: Config = field(default_factory=dict)
+    """Of the cluster, or of the pool that the task goes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfig:
+    """A configuration that has been checked. `merged` is the whole of it."""
+
+    description: str
+    entrypoint: tuple[str, ...]
+    pool: str
+    slots: int
+    priority: int | None
+    weight: float
+    merged: dict[str, Any]
+
+
+def parse_command(raw: Config, defaults: TaskDefaults, *, has_files: bool) -> TaskConfig:
+    """Read, complete and check the configuration of a command. `has_files`: whether a context directory came with it.
+
+    Raises InvalidConfig with a line for every problem: the path, what was found, what would do.
+    """
+    problems = Problems()
+    submitted = TASK.read(raw, "", problems)
+    if has_files and submitted.get("work_dir"):
+        problems.add(
+            "work_dir", "cannot be together with files, which are unpacked into a directory of the task's own."
+        )
+    merged = _complete(submitted, defaults, problems, has_files=has_files)
+    if not merged["entrypoint"]:
+        problems.add("entrypoint", "missing. Write the command to run, as a list of words.")
+    elif sum(map(len, merged["entrypoint"])) > bounds.TEXT_CHARACTERS_MAX:
+        most = f"{bounds.TEXT_CHARACTERS_MAX:,}"
+        problems.add("entrypoint", f"expected a command of at most {most} characters. Put it into a script.")
+    problems.raise_if_any()
+    resources = merged["resources"]
+    return TaskConfig(
+        description=merged["description"],
+        entrypoint=tuple(merged["entrypoint"]),
+        pool=resources["resource_pool"],
+        slots=resources["slots"],
+        priority=resources["priority"],
+        weight=float(resources["weight"]),
+        merged=merged,
+    )
+
+
+def pool_of(raw: Config, compute: str, aux: str) -> str:
+    """The pool that a submitted configuration goes to, which may be wrong otherwise."""
+    resources = raw.get("resources")
+    stated = resources if isinstance(resources, Mapping) else {}
+    return str(stated.get("resource_pool") or (aux if stated.get("slots") == 0 else compute))
+
+
+def _complete(submitted: Config, defaults: TaskDefaults, problems: Problems, *, has_files: bool) -> dict[str, Any]:
+    layers = (
+        TASK.read(defaults.template, "template", problems),
+        TASK.read(_from_container_defaults(defaults.task_container_defaults), "cluster", Problems()),
+    )
+    merged = dict(submitted)
+    for layer in layers:
+        merged = merge(merged, _without_place(layer, has_files=has_files))
+    filled: dict[str, Any] = TASK.fill(merged)
+    resources = filled["resources"]
+    pool = resources["resource_pool"] or (defaults.aux_pool if resources["slots"] == 0 else defaults.compute_pool)
+    description = filled["description"] or defaults.description
+    return {**filled, "description": description, "resources": {**resources, "resource_pool": pool}}
+
+
+def _without_place(layer: Config, *, has_files: bool) -> dict[str, Any]:
+    """A working directory of a lower layer gives way to the files of a submission."""
+    resources = {name: value for name, value in (layer.get("resources") or {}).items() if name not in _PLACE}
+    kept = {name: value for name, value in layer.items() if name != "work_dir" or not has_files}
+    return {**kept, "resources": resources}
+
+
+_PLACE = ("slots", "resource_pool")
+
+
+def _from_container_defaults(defaults: Config) -> dict[str, Any]:
+    """`task_container_defaults` in the shape of a task's configuration."""
+    names = ("image", "registry_auth", "force_pull_image", "environment_variables", "add_capabilities")
+    return {
+        "environment": {
+            **{name: defaults.get(name) for name in (*names, "drop_capabilities")},
+            "startup_hook": defaults.get("startup_hook") or None,
+        },
+        "resources": {"devices": defaults.get("devices"), "shm_size": defaults.get("shm_size_bytes")},
+        "bind_mounts": defaults.get("bind_mounts"),
+        "work_dir": defaults.get("work_dir") or None,
+    }

@@ -1,0 +1,34 @@
+"""Messages that every kind of task which is no trial shares."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from resolute.api.experiments.submission_messages import File
+from resolute.api.kernel.common import Id, Name
+from resolute.api.kernel.fields import JsonObject, WireEnum, base64_text, items
+from resolute.api.kernel.messages import InBody, Input, Request
+
+
+class SortTasksBy(WireEnum, wire_name="v1GetTensorboardsRequestSortBy"):
+    UNSPECIFIED = "SORT_BY_UNSPECIFIED"
+    ID = "SORT_BY_ID"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    START_TIME = "SORT_BY_START_TIME"
+    WORKSPACE_ID = "SORT_BY_WORKSPACE_ID"
+
+
+class Launch(Input, wire_name="v1LaunchCommandRequest"):
+    config: JsonObject | None = None
+    """What differs from the template and from the cluster's defaults."""
+    data: Annotated[str, base64_text(1_048_576)] = ""
+    """Not used."""
+    files: Annotated[tuple[File, ...], items(100_000)] = ()
+    """The context directory."""
+    template_name: Name = ""
+    workspace_id: Id = 0
+    """0 is the workspace Uncategorized."""
+
+
+class LaunchTask(Request):
+    body: InBody[Launch]
