@@ -11,6 +11,8 @@ import pytest
 
 from resolute.api.checkpoints.projection import CHECKPOINTS
 from resolute.api.experiments.projection import EXPERIMENTS
+from resolute.api.interactive.projection import TASKS as INTERACTIVE
+from resolute.api.interactive.projection import Task
 from resolute.api.kernel.idents import IdentQueries, MemoryIdents, PostgresIdents
 from resolute.api.kernel.rows import Place, Table
 from resolute.api.kernel.whereabouts import MemoryPlaces, PlaceQueries, PostgresPlaces
@@ -26,6 +28,7 @@ from tests.contract.queries.filled import in_memory, in_postgres
 from tests.contract.queries.test_tasks import allocation, notebook, trial
 from tests.contract.queries.test_workspaces import AT, experiment
 
+COMMAND = Task("c", "COMMAND", "c.1", "hello", 5, "ann", 2, "default", {}, None, AT)
 (MODEL, *_) = test_models.ROWS[MODELS]
 (CHECKPOINT,) = test_models.ROWS[CHECKPOINTS]
 
@@ -38,6 +41,7 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {table: () for one in PROJECTIONS for
     ),
     TRIALS: (trial(2, 1, "2.b"), trial(10, 10, "10.c")),
     ALLOCATIONS: (allocation("2.b.1", "2.b", 1), notebook("n.1", "n", 1)),
+    INTERACTIVE: (COMMAND,),
     CHECKPOINTS: (CHECKPOINT,),
     WEBHOOKS: (
         Webhook(6, "ours", "", "DEFAULT", "WORKSPACE", {}, owner_id=4, workspace_id=2),
@@ -72,6 +76,9 @@ PLACES: Mapping[tuple[str, int | str], Place] = {
     ("experiment", 1): Place(3, 2),
     ("experiment", 10): Place(1, None),
     ("job", "job-10"): Place(1, None),
+    ("command", "c"): Place(5, 2),
+    ("task", "c"): Place(5, 2),
+    ("job", "c"): Place(5, 2),
     ("trial", 2): Place(3, 2),
     ("task", "2.b"): Place(3, 2),
     ("allocation", "2.b.1"): Place(3, 2),
@@ -107,5 +114,5 @@ async def test_ids_come_once_each_and_in_order(asked: Asked) -> None:
     assert found["taskId"] == ["2.b", "n"]
     assert (found["workspaceId"], found["projectId"]) == (["1", "2"], ["1", "12"])
     assert (found["modelName"], found["checkpointUuid"]) == (["digits"], ["uuid-a"])
-    assert found["templateName"] == ["small"]
+    assert (found["templateName"], found["commandId"]) == (["small"], ["c"])
     assert found["agentId"] == []

@@ -10,6 +10,8 @@ import asyncpg
 import pytest
 
 from resolute.api.experiments.projection import EXPERIMENTS
+from resolute.api.interactive.projection import TASKS as INTERACTIVE
+from resolute.api.interactive.projection import Task
 from resolute.api.kernel.rows import Table
 from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.scope import UNLIMITED, Scope
@@ -65,6 +67,7 @@ def trial(id_: int, experiment_id: int, task_id: str, ended_at: datetime | None 
 
 
 ROWS: Mapping[Table[Any], Sequence[Any]] = {
+    INTERACTIVE: (Task("s", "COMMAND", "s.1", "seen", 5, "ann", 2, "main", {}, "context-of-s", AT),),
     PROJECTS: (
         Project(1, 1, "Uncategorized", "", 1, immutable=True),
         Project(2, 2, "digits", "", 1, immutable=False),

@@ -121,6 +121,10 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         f"{verb}Experiments": BULK for verb in ("Activate", "Pause", "Cancel", "Kill", "Archive", "Unarchive", "Delete")
     },
     "MoveExperiments": tuple({**body, "destinationProjectId": "own project"} for body in BULK),
+    "LaunchCommand": (
+        {"config": {"entrypoint": ["true"]}, "workspaceId": "workspace"},
+        {"config": {"entrypoint": ["true"]}, "workspaceId": "own workspace", "templateName": "template"},
+    ),
     "PostModel": (
         {"name": "new", "workspaceId": "workspace"},
         {"name": "new", "workspaceName": "hidden workspace by name"},
@@ -231,7 +235,18 @@ async def populated(cluster: Whole, agent: Agent, roles: Roles) -> Town:
     for owner, mark in ((cluster.user, PLANTED), (eve, "own")):  # all slots are taken: these wait
         job = (await owner.post("/api/v1/experiments", submission(mark)))["experiment"]["jobId"]
         await eventually(cluster, partial(waits, cluster.user, job))
-    things = Things({**task, **hidden, "user": "2", "own project": theirs["project"], "own job": job})
+    own_home = {"own project": theirs["project"], "own workspace": theirs["workspace"]}
+    command = await waiting_command(cluster, hidden["workspace"])
+    things = Things(
+        {
+            **task,
+            **hidden,
+            "command": command,
+            "user": "2",
+            **own_home,
+            "own job": job,
+        }
+    )
     strangers = {"user": eve, "administrator": mallory, "task": cluster.known_as(own["token"])}
     return Town(cluster, strangers, things, unknown(things), traces)
 
@@ -293,6 +308,15 @@ async def waits(client: Client, job_id: str) -> bool:
     """Whether the job waits in the queue and its reason is recorded: nothing more happens to it by itself."""
     explained = await client.get(f"/api/v1/jobs/{job_id}/explain")
     return any(allocation.get("waits", {}).get("rule") for allocation in explained["allocations"])
+
+
+async def waiting_command(cluster: Whole, workspace: str) -> str:
+    """A command that waits for a slot."""
+    config = {"entrypoint": [PLANTED], "description": PLANTED}
+    made = await cluster.user.post("/api/v1/commands", {"config": config, "workspaceId": int(workspace)})
+    command_id = str(made["command"]["id"])
+    await eventually(cluster, partial(waits, cluster.user, command_id))
+    return command_id
 
 
 async def experiment(cluster: Whole, owner: Client, agent: Agent, mark: str) -> tuple[dict[str, str], set[str]]:
@@ -358,7 +382,7 @@ def with_config(body: dict[str, Any], things: Things) -> dict[str, Any]:
     known = values["project"] != str(ABSENT)
     if "workspaceName" in body:
         return {**body, "workspaceName": f"{PLANTED if known else 'absent'} workspace"}
-    if "config" not in body:
+    if not isinstance(body.get("config"), str):
         return body
     own = CONFIG.format(mark="own")
     texts = {

@@ -107,6 +107,7 @@ THEIRS = {
     "model": Owned("model", "digits", owner_id=2),
     "webhook": Owned("webhook", "1", owner_id=2),
     "template": Owned("template", "small", owner_id=2),
+    "command": Owned("command", "0f8fad5b", owner_id=2),
     "job": Owned("job", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),

@@ -35,6 +35,7 @@ def test_each_process_has_a_port_of_its_own_and_keeps_it() -> None:
         "directory",
         "searcher-1",
         "searcher-2",
+        "tasks",
         "scheduler",
         "checkpoint",
         "api",
@@ -62,7 +63,7 @@ def test_every_part_is_told_its_port_and_the_gateway_all_of_them(paths: ClusterP
     parts = {child.name: child.env for child in cluster.children(paths, known)}
     assert (parts["searcher-2"]["RESOLUTE_HEALTH_PORT"], parts["agent-2"]["RESOLUTE_AGENT_HEALTH_PORT"]) == (
         "9103",
-        "9108",
+        "9109",
     )
     metrics.tell_the_gateway(paths, known)
     listed = json.loads(Path(parts["api"]["RESOLUTE_API_METRICS_TARGETS_FILE"]).read_text())

@@ -10,6 +10,7 @@ from resolute.api.interactive.messages import SortTasksBy
 from resolute.api.kernel.common import Id, Limit, Name, Offset, OrderBy, Pagination
 from resolute.api.kernel.fields import JsonObject, items
 from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message, Request
+from resolute.api.pools.messages import Container
 from resolute.api.tasks.messages import AllocationState
 
 UserIds = Annotated[tuple[Id, ...], items(1000)]
@@ -25,6 +26,8 @@ class Command(Message, wire_name="v1Command"):
     state: AllocationState
     username: str
     workspace_id: int
+    container: Container | None = None
+    """Not told here: `GetTasks` says on which agent it runs."""
     display_name: str = ""
     exit_status: str = ""
     """Empty while it has not ended."""
@@ -67,6 +70,8 @@ class KilledCommandAnswer(Message, wire_name="v1KillCommandResponse"):
 
 
 class Priority(Input, wire_name="v1SetCommandPriorityRequest"):
+    command_id: Name = ""
+    """The id in the path counts."""
     priority: Id = 0
 
 
