@@ -196,3 +196,4 @@ async def test_a_trials_code_is_that_of_its_experiment(queries: TaskQueries) -> 
     assert await queries.context_directory("2.b") == DEFINITION
     assert await queries.context_directory("1.a") is None
     assert await queries.context_directory("n") is None
+    assert await queries.context_directory("s") == "context-of-s", "a command's own"
