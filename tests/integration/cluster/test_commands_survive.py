@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,17 +21,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield cluster
 
 
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that a task may write to, whoever it runs as."""
+    with tempfile.TemporaryDirectory(prefix="resolute-commands-") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_a_command_ends_with_its_own_status_whoever_is_killed(
-    cluster: LocalCluster, tmp_path: Path, victim: str
-) -> None:
-    go_on, began = tmp_path / "go on", tmp_path / "began"
-    tmp_path.chmod(0o777)
+def test_a_command_ends_with_its_own_status_whoever_is_killed(cluster: LocalCluster, shared: Path, victim: str) -> None:
+    go_on, began = shared / "go on", shared / "began"
     line = f'touch "{began}"; while [ ! -e "{go_on}" ]; do sleep 0.1; done; echo the end; exit 7'
     entry = "import sys; from resolute.cli.main import det; sys.argv[0] = 'det'; sys.exit(det())"
     words = (sys.executable, "-c", entry, "cmd", "run", line)
-    with subprocess.Popen(words, env=cluster.env, stdout=subprocess.PIPE, text=True) as followed:
+    with subprocess.Popen(
+        words, env=cluster.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as followed:
         until("the command runs", began.exists)
         cluster.kill(victim)
         go_on.touch()

@@ -42,7 +42,7 @@ COMMANDS = Command(
         Command("config", "display command config", run="command:config", args=(_COMMAND,)),
         Command(
             "run",
-            "run a command, and show its log until it has ended; its exit status becomes that of det",
+            "run a command; its exit status is that of det",
             run="command:run",
             args=(
                 arg("entrypoint", nargs=REMAINDER, help="the command and its arguments; one word is a shell's line"),

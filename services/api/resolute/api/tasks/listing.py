@@ -57,9 +57,10 @@ async def get_task(call: Call, request: GetTask) -> TaskAnswer:
     """One task and its allocations."""
     queries = queries_of(call.gateway)
     allocations, trial = await queries.of_task(request.task_id), await queries.trial(request.task_id)
-    if not allocations and trial is None:
+    other = await queries.other(request.task_id)
+    if not allocations and trial is None and other is None:
         raise NotFound(f"task {request.task_id} not found")
-    return TaskAnswer(task=task_of(request.task_id, allocations, trial))
+    return TaskAnswer(task=task_of(request.task_id, allocations, trial, other))
 
 
 async def get_allocation(call: Call, request: GetAllocation) -> AllocationAnswer:

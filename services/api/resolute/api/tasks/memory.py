@@ -12,7 +12,7 @@ from resolute.api.interactive.projection import TASKS as INTERACTIVE
 from resolute.api.kernel.cache import CachedRows
 from resolute.api.scope import Scope
 from resolute.api.shown_states import AllocationState, ShareState
-from resolute.api.tasks.queries import AcceleratorRow, AllocationRow, PlacementRow, TrialTimes
+from resolute.api.tasks.queries import AcceleratorRow, AllocationRow, OtherTask, PlacementRow, TrialTimes
 from resolute.api.tasks.tables import ALLOCATIONS, PLACEMENTS, Allocation, Placement
 from resolute.api.trials.tables import TRIALS, Trial
 from resolute.api.workspaces.projection import PROJECTS
@@ -51,12 +51,19 @@ class MemoryTasks:
         trial = self._trial(task_id)
         return None if trial is None else TrialTimes(trial.started_at, trial.ended_at)
 
+    async def other(self, task_id: str) -> OtherTask | None:
+        row = self.tables.get(INTERACTIVE, task_id)
+        return None if row is None else OtherTask(row.kind, row.created_at, row.ended_at)
+
     async def is_known(self, task_id: str) -> bool:
-        return self._trial(task_id) is not None or bool(await self.of_task(task_id))
+        known = self._trial(task_id) is not None or await self.other(task_id) is not None
+        return known or bool(await self.of_task(task_id))
 
     async def has_ended(self, task_id: str) -> bool:
         if (trial := self._trial(task_id)) is not None:
             return trial.ended_at is not None
+        if (other := await self.other(task_id)) is not None:
+            return other.ended_at is not None
         others = [one for one in await self.of_task(task_id) if one.task_type != "TRIAL"]
         return bool(others) and all(one.ended for one in others)
 

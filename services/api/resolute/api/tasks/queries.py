@@ -82,6 +82,15 @@ class TrialTimes:
     ended_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class OtherTask:
+    """A task that is no trial."""
+
+    kind: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
 class TaskQueries(Protocol):
     async def live(self, scope: Scope) -> Sequence[AllocationRow]:
         """The allocations within the scope that run or wait, the oldest first."""
@@ -99,6 +108,9 @@ class TaskQueries(Protocol):
 
     async def trial(self, task_id: str) -> TrialTimes | None:
         """The trial whose task this is."""
+
+    async def other(self, task_id: str) -> OtherTask | None:
+        """The task, where it is no trial's. It may have no allocation yet."""
 
     async def is_known(self, task_id: str) -> bool:
         """Whether there is such a task."""
@@ -129,12 +141,18 @@ WHERE allocation_id = ANY($1::text[]) ORDER BY allocation_id, share"""
 TRIAL = "SELECT started_at, ended_at FROM read_trials.trials WHERE task_id = $1"
 
 KNOWN = """SELECT EXISTS (SELECT 1 FROM read_trials.trials WHERE task_id = $1)
-    OR EXISTS (SELECT 1 FROM read_tasks.allocations WHERE task_id = $1)"""
+    OR EXISTS (SELECT 1 FROM read_tasks.allocations WHERE task_id = $1)
+    OR EXISTS (SELECT 1 FROM read_interactive.tasks WHERE task_id = $1)"""
 
 ENDED = """SELECT t.ended_at IS NOT NULL FROM read_trials.trials t WHERE t.task_id = $1
 UNION ALL
+SELECT i.ended_at IS NOT NULL FROM read_interactive.tasks i WHERE i.task_id = $1
+UNION ALL
 SELECT bool_and(a.ended_at IS NOT NULL) FROM read_tasks.allocations a
-WHERE a.task_id = $1 AND a.task_type <> 'TRIAL' HAVING count(*) > 0"""
+WHERE a.task_id = $1 AND a.task_type <> 'TRIAL'
+    AND NOT EXISTS (SELECT FROM read_interactive.tasks i WHERE i.task_id = $1) HAVING count(*) > 0"""
+
+OTHER = "SELECT kind, created_at, ended_at FROM read_interactive.tasks WHERE task_id = $1"
 
 ACCELERATORS = """SELECT r.allocation_id, r.container_id, r.task_id, r.node_name, r.accelerator_type, r.uuids,
     coalesce(a.pool, '') AS pool
@@ -172,6 +190,10 @@ class PostgresTasks:
     async def trial(self, task_id: str) -> TrialTimes | None:
         row = await self._tables.row(TRIAL, task_id)
         return None if row is None else TrialTimes(row["started_at"], row["ended_at"])
+
+    async def other(self, task_id: str) -> OtherTask | None:
+        row = await self._tables.row(OTHER, task_id)
+        return None if row is None else OtherTask(**row)
 
     async def is_known(self, task_id: str) -> bool:
         return bool(await self._tables.value(KNOWN, task_id))

@@ -18,7 +18,7 @@ from resolute.api.tasks.messages import (
     Task,
     TaskType,
 )
-from resolute.api.tasks.queries import AllocationRow, PlacementRow, TrialTimes
+from resolute.api.tasks.queries import AllocationRow, OtherTask, PlacementRow, TrialTimes
 
 STATES: Mapping[shown_states.AllocationState, AllocationState] = {
     shown_states.AllocationState.QUEUED: AllocationState.QUEUED,
@@ -43,8 +43,16 @@ def allocation_of(row: AllocationRow) -> Allocation:
     )
 
 
-def task_of(task_id: str, allocations: Sequence[AllocationRow], trial: TrialTimes | None) -> Task:
-    """One of `allocations` and `trial` may be missing. A task that is no trial's ends with its last allocation."""
+def task_of(
+    task_id: str, allocations: Sequence[AllocationRow], trial: TrialTimes | None, other: OtherTask | None = None
+) -> Task:
+    """At least one of `allocations`, `trial` and `other` is there: a task that is no trial's may wait for its
+    allocation. It ends with its last allocation."""
+    if not allocations and other is not None:
+        kind = TaskType(f"TASK_TYPE_{other.kind}")
+        return Task(
+            task_id=task_id, task_type=kind, start_time=other.created_at, end_time=other.ended_at, allocations=()
+        )
     ends = [row.ended_at for row in allocations if row.ended_at is not None]
     last_end = max(ends) if ends and len(ends) == len(allocations) else None
     return Task(
