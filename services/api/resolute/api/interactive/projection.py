@@ -46,7 +46,7 @@ def project(recorded: Recorded, rows: Rows) -> None:
 
 def _created(created: TaskCreated, recorded: Recorded, rows: Rows) -> None:
     task = Task(
-        task_id=created.task_id,
+        task_id=recorded.key,
         kind=created.kind,
         allocation_id=created.allocation_id,
         name=created.name,
