@@ -176,6 +176,14 @@ token|tkn revoke             : 1                                              : 
 config-policies|cp describe  : experiment -w vision --json                    : config_policies:describe
 config-policies|cp set       : tasks {here} -w vision                         : config_policies:set_
 config-policies|cp delete    : tasks -w vision                                : config_policies:delete
+command|cmd                  :                                                : command:list_
+command|cmd list|ls          : -a -q -w vision --sort-by state                : command:list_
+command|cmd describe         : 0f8f --json                                    : command:describe
+command|cmd config           : 0f8f                                           : command:config
+command|cmd run              : -d -c . -v /a:/b echo -n hello                 : command:run
+command|cmd logs             : 0f8f -f --tail 3                               : command:logs_
+command|cmd kill             : 0f8f 1b2c -f                                   : command:kill
+command|cmd set priority     : 0f8f 7                                         : command:set_priority
 template|tpl                 :                                                : template:list_
 template|tpl list|ls         : -d                                             : template:list_
 template|tpl describe        : small                                          : template:describe
