@@ -5,11 +5,46 @@ The owner of an allocation is the service that asked for it. `resolute.proto.own
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from resolute.proto.experiment import AgentUser
 from resolute.proto.message import Json
 from resolute.proto.needs import TaskNeeds
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePort:
+    """The port at which a task serves people. The agent that starts the task picks a free one of the range."""
+
+    variable: str
+    """The environment variable in which the task finds the number."""
+    first: int
+    last: int
+    tcp: bool = False
+    """Whether what is served there is not HTTP: the gateway then carries bytes, in a WebSocket."""
+
+    def __post_init__(self) -> None:
+        assert 0 < self.first <= self.last <= 65_535, "a range of ports has a first and a last one"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedPort:
+    """A port of a task that the gateway makes reachable at `/proxy/<task>:<number>/`."""
+
+    number: int
+    tcp: bool = False
+    default: bool = False
+    """Whether it is also reached without its number, at `/proxy/<task>/`."""
+
+
+def proxied_ports(config: Json) -> tuple[ProxiedPort, ...]:
+    """The ports in `environment.proxy_ports` of a configuration."""
+    environment = (config.get("environment") if isinstance(config, Mapping) else None) or {}
+    return tuple(
+        ProxiedPort(port["proxy_port"], bool(port.get("proxy_tcp")), bool(port.get("default_service_id")))
+        for port in environment.get("proxy_ports") or ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +74,8 @@ class TaskSpec:
     """Whom it runs as where the runtime can; None for whomever the agent or the image says."""
     needs: TaskNeeds | None = None
     """What it needs of its host; None where its owner is of an earlier release, and only the configuration says it."""
+    service: ServicePort | None = None
+    """Where the task serves people, beside the ports that its configuration names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from resolute.proto.pool import (
     StopTask,
     TaskReport,
 )
+from resolute.proto.tasks import ServicePort
 from resolute.service import poison_guard
 from tests.unit.agent.test_environment import SITE, SPEC
 
@@ -660,3 +661,16 @@ async def test_a_task_that_prints_now_and_then_is_not_looked_at_for_every_line(t
 
 def test_a_refused_report_of_a_start_comes_again_while_a_scheduler_that_died_of_it_still_notes_what_it_does() -> None:
     assert 3 * task.START_AGAIN_MOST_S < poison_guard.CAREFUL_S
+
+
+async def test_tasks_that_serve_people_have_ports_of_their_own_and_wait_for_none(tmp_path: Path) -> None:
+    async with scene(tmp_path) as s:
+        service = ServicePort("NOTEBOOK_PORT", 52_900, 52_901)
+        spec = replace(SPEC, service=service)
+        orders = [replace(start(f"r{n}", n), spec=spec) for n in range(3)]
+        await s.order(AgentOrders(start=tuple(orders)))
+        await s.until(lambda: len(s.reports) == 3)
+        assert sorted(s.reports) == [("r0", "started", None), ("r1", "started", None), ("r2", "exited", 125)]
+        assert "a port from 52900 to 52901" in "".join(s.reasons)
+        entries = Ledger(tmp_path / "ledger").load()
+        assert sorted(port.number for entry in entries for port in entry.ports) == [52_900, 52_901]

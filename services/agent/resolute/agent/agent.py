@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
+from resolute.agent import ports
 from resolute.agent.ledger import Entry, Ledger, entry_for
 from resolute.agent.registry import Runtimes, needs_in
 from resolute.agent.requests import ANSWER_S, Requests
-from resolute.agent.runtime import Exit, Launch
+from resolute.agent.runtime import CannotStart, Exit, Launch
 from resolute.agent.settings import AgentSettings
 from resolute.agent.task import CANNOT_START, Task, TaskContext
 from resolute.agent.unsealing import opened
@@ -204,7 +206,11 @@ class Agent:
     def _launch(self, entry: Entry, order: StartTask) -> None:
         log_.info("starting", resources_id=entry.resources_id, allocation_id=entry.allocation_id)
         try:
+            order = ports.with_port(order, self._ports_taken())
+            entry = replace(entry, ports=ports.proxied(order.spec))
             self._context.ledger.write(entry)
+        except CannotStart as error:
+            return self._report_missing(entry, Exit(CANNOT_START, error.message))
         except OSError as error:
             # An agent that is started next would not know of a task that is not in the ledger.
             return self._report_missing(entry, Exit(CANNOT_START, f"the work directory of the agent: {error}"))
@@ -221,6 +227,10 @@ class Agent:
         scheduler repeats the order."""
         taken = {slot for task in self._tasks.values() if not task.ended for slot in task.entry.slot_ids}
         return not taken.isdisjoint(entry.slot_ids)
+
+    def _ports_taken(self) -> set[int]:
+        """The ports of tasks that have not ended; they may not have been opened yet."""
+        return {port.number for task in self._tasks.values() if not task.ended for port in task.entry.ports}
 
     async def _tidying(self) -> None:
         """Ends what no known task owns: left behind by an agent that lost its ledger, or that died as a task began."""

@@ -228,7 +228,9 @@ def _ports(order: StartTask) -> dict[str, str]:
     """The ports of a task. Tasks on one host share its ports, so each adds the number of its lowest slot, which no
     other task has."""
     offset = min(order.placement.slot_ids, default=0)
+    service = order.spec.service
     return {
+        **({service.variable: str(service.first)} if service is not None else {}),
         "DTRAIN_SSH_PORT": str(TRIAL_SSH_PORT + offset),
         "INTER_TRAIN_PROCESS_COMM_PORT_1": str(INTER_TRAIN_PORT_1 + offset),
         "INTER_TRAIN_PROCESS_COMM_PORT_2": str(INTER_TRAIN_PORT_2 + offset),

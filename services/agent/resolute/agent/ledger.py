@@ -16,6 +16,7 @@ import structlog
 from resolute import codec
 from resolute.agent.runtime import Exit
 from resolute.proto.pool import StartTask
+from resolute.proto.tasks import ProxiedPort
 
 log_ = structlog.get_logger()
 
@@ -43,6 +44,8 @@ class Entry:
     """How the task ended; None while that is not known."""
     reported_at_s: float | None = None
     """When the scheduler had recorded the end, in seconds since the epoch."""
+    ports: tuple[ProxiedPort, ...] = ()
+    """The ports of the task that the gateway may ask for."""
 
 
 def entry_for(order: StartTask, pool: str) -> Entry:
