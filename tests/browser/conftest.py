@@ -7,8 +7,10 @@ Pictures are kept in `.resolute/browser/`.
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +51,17 @@ class Cluster:
     @property
     def url(self) -> str:
         return self.local.url
+
+    def as_admin(self, method: str, path: str, body: Any) -> Any:
+        """What the API answers the administrator."""
+        login = self._asked("POST", "/api/v1/auth/login", {"username": "admin", "password": ""}, {})
+        return self._asked(method, path, body, {"Authorization": f"Bearer {login['token']}"})
+
+    def _asked(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
+        headers = {"Content-Type": "application/json", **headers}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ PAGES = {
     "trial-logs": "/det/experiments/{completed}/trials/1/logs",
     "cluster": "/det/clusters",
     "queue": "/det/clusters/queue",
+    "account": "/det/settings",
     "design": "/det/design",
     "no-such-page": "/det/no/such/page",
     "no-such-experiment": "/det/experiments/987654",

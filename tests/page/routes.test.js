@@ -16,6 +16,7 @@ test("links that are printed elsewhere resolve", () => {
     ["/det/projects/3", "experiments", { project: "3" }],
     ["/det/resourcepool/gpu%2Fa", "cluster", { pool: "gpu/a" }],
     ["/det/login", "signIn", {}],
+    ["/det/settings", "account", {}],
   ]) assert.deepEqual(route(path), { name, params }, path);
 });
 

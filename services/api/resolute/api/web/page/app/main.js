@@ -2,6 +2,7 @@
 import { effect, html, render, useEffect, useSignal } from "./core/dom.js";
 import { here } from "./core/place.js";
 import { load, master, outage, user } from "./state/session.js";
+import { learn } from "./state/rights.js";
 import { leave } from "./components/actions.js";
 import { Busy, Empty, Message } from "./components/parts.js";
 import { Shell } from "./pages/shell.js";
@@ -15,6 +16,7 @@ const PAGES = {
   experiment: async () => (await import("./pages/experiment.js")).Experiment,
   trial: async () => (await import("./pages/trial.js")).Trial,
   cluster: async () => (await import("./pages/cluster.js")).Cluster,
+  account: async () => (await import("./pages/account.js")).Account,
   design: async () => (await import("./pages/design.js")).Design,
 };
 
@@ -42,6 +44,9 @@ function App() {
   useEffect(() => {
     if (name === "signOut") void leave();
   }, [name]);
+  useEffect(() => {
+    if (who) void learn();
+  }, [who?.id]);
   if (outage.value) return html`<main class="sign-in"><h1 class="only-read">Resolute</h1><${Message} tone="warn">${outage.value}<//></main>`;
   if (who === undefined) return html`<main class="sign-in"><h1 class="only-read">Resolute</h1><${Busy} what="Loading" /></main>`;
   if (!who) return html`<${SignIn} />`;

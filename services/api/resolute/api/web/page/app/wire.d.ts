@@ -16,6 +16,11 @@ export interface GetLogEventsResponse {
 
 export type GetMasterResponseProduct = "PRODUCT_UNSPECIFIED" | "PRODUCT_COMMUNITY";
 
+export interface GetWebhookDeliveriesResponse {
+  deliveries: WebhookDelivery[];
+  pagination?: v1Pagination | null;
+}
+
 export interface LogEvent {
   actor: string;
   causedBy: string;
@@ -31,6 +36,22 @@ export interface LogEvent {
   version: number;
   traceparent?: string | null;
 }
+
+export interface WebhookDelivery {
+  attempts: number;
+  eventId: string;
+  happenedAt: string;
+  reason: string;
+  state: WebhookDeliveryState;
+  triggerId: number;
+  triggerType: v1TriggerType;
+  endedAt?: string | null;
+  eventData?: Record<string, any> | null;
+  nextAttemptAt?: string | null;
+  status?: number | null;
+}
+
+export type WebhookDeliveryState = "WEBHOOK_DELIVERY_STATE_DUE" | "WEBHOOK_DELIVERY_STATE_DELIVERED" | "WEBHOOK_DELIVERY_STATE_GIVEN_UP";
 
 export type checkpointv1State = "STATE_UNSPECIFIED" | "STATE_ACTIVE" | "STATE_COMPLETED" | "STATE_ERROR" | "STATE_DELETED" | "STATE_PARTIALLY_DELETED";
 
@@ -234,9 +255,18 @@ export interface v1Experiment {
 
 export type v1FittingPolicy = "FITTING_POLICY_UNSPECIFIED" | "FITTING_POLICY_BEST" | "FITTING_POLICY_WORST" | "FITTING_POLICY_KUBERNETES" | "FITTING_POLICY_SLURM" | "FITTING_POLICY_PBS";
 
+export interface v1GetAccessTokensResponse {
+  pagination: v1Pagination;
+  tokenInfo: v1TokenInfo[];
+}
+
 export interface v1GetAgentsResponse {
   agents: v1Agent[];
   pagination?: v1Pagination | null;
+}
+
+export interface v1GetClusterMessageResponse {
+  clusterMessage?: v1ClusterMessage | null;
 }
 
 export interface v1GetExperimentCheckpointsResponse {
@@ -253,6 +283,25 @@ export interface v1GetExperimentResponse {
 export interface v1GetExperimentTrialsResponse {
   pagination: v1Pagination;
   trials: trialv1Trial[];
+}
+
+export interface v1GetGlobalConfigPoliciesResponse {
+  configPolicies?: Record<string, any> | null;
+}
+
+export interface v1GetGroupResponse {
+  group?: v1GroupDetails | null;
+}
+
+export interface v1GetGroupsAndUsersAssignedToWorkspaceResponse {
+  assignments: v1RoleWithAssignments[];
+  groups: v1GroupDetails[];
+  usersAssignedDirectly: v1User[];
+}
+
+export interface v1GetGroupsResponse {
+  groups: v1GroupSearchResult[];
+  pagination?: v1Pagination | null;
 }
 
 export interface v1GetJobsV2Response {
@@ -283,9 +332,46 @@ export interface v1GetMeResponse {
   user: v1User;
 }
 
+export interface v1GetModelResponse {
+  model?: v1Model | null;
+}
+
+export interface v1GetModelVersionResponse {
+  modelVersion?: v1ModelVersion | null;
+}
+
+export interface v1GetModelVersionsResponse {
+  modelVersions: v1ModelVersion[];
+  model?: v1Model | null;
+  pagination?: v1Pagination | null;
+}
+
+export interface v1GetModelsResponse {
+  models: v1Model[];
+  pagination?: v1Pagination | null;
+}
+
+export interface v1GetPermissionsSummaryResponse {
+  assignments: v1RoleAssignmentSummary[];
+  roles: v1Role[];
+}
+
+export interface v1GetProjectResponse {
+  project: v1Project;
+}
+
 export interface v1GetResourcePoolsResponse {
   pagination?: v1Pagination | null;
   resourcePools?: v1ResourcePool[] | null;
+}
+
+export interface v1GetRolesAssignedToUserResponse {
+  roles: v1RoleWithAssignments[];
+}
+
+export interface v1GetTemplatesResponse {
+  pagination: v1Pagination;
+  templates: v1Template[];
 }
 
 export interface v1GetTrialCheckpointsResponse {
@@ -293,8 +379,60 @@ export interface v1GetTrialCheckpointsResponse {
   pagination: v1Pagination;
 }
 
+export interface v1GetTrialMetricsByModelVersionResponse {
+  metrics: v1MetricsReport[];
+}
+
 export interface v1GetTrialResponse {
   trial: trialv1Trial;
+}
+
+export interface v1GetUserSettingResponse {
+  settings: v1UserWebSetting[];
+}
+
+export interface v1GetUsersResponse {
+  pagination?: v1Pagination | null;
+  users?: v1User[] | null;
+}
+
+export interface v1GetWebhooksResponse {
+  webhooks: v1Webhook[];
+}
+
+export interface v1GetWorkspaceProjectsResponse {
+  pagination: v1Pagination;
+  projects: v1Project[];
+}
+
+export interface v1GetWorkspaceResponse {
+  workspace: v1Workspace;
+}
+
+export interface v1GetWorkspacesResponse {
+  pagination: v1Pagination;
+  workspaces: v1Workspace[];
+}
+
+export interface v1Group {
+  groupId: number;
+  name: string;
+}
+
+export interface v1GroupDetails {
+  groupId: number;
+  name: string;
+  users?: v1User[] | null;
+}
+
+export interface v1GroupRoleAssignment {
+  groupId: number;
+  roleAssignment: v1RoleAssignment;
+}
+
+export interface v1GroupSearchResult {
+  numMembers: number;
+  group?: v1Group | null;
 }
 
 export interface v1Job {
@@ -340,6 +478,11 @@ export interface v1LimitedJob {
   weight?: number | "NaN" | "Infinity" | "-Infinity" | null;
 }
 
+export interface v1ListRolesResponse {
+  pagination: v1Pagination;
+  roles: v1Role[];
+}
+
 export type v1LogLevel = "LOG_LEVEL_UNSPECIFIED" | "LOG_LEVEL_TRACE" | "LOG_LEVEL_DEBUG" | "LOG_LEVEL_INFO" | "LOG_LEVEL_WARNING" | "LOG_LEVEL_ERROR" | "LOG_LEVEL_CRITICAL";
 
 export interface v1MetricIdentifier {
@@ -354,11 +497,59 @@ export interface v1Metrics {
   batchMetrics?: (Record<string, any>)[] | null;
 }
 
+export interface v1MetricsReport {
+  archived: boolean;
+  endTime: string;
+  group: string;
+  id: number;
+  metrics: Record<string, any> | null;
+  totalBatches: number;
+  trialId: number;
+  trialRunId: number;
+}
+
 export interface v1MetricsWorkload {
   metrics: v1Metrics;
   numInputs: number;
   totalBatches: number;
   endTime?: string | null;
+}
+
+export interface v1Model {
+  archived: boolean;
+  id: number;
+  name: string;
+  numVersions: number;
+  userId: number;
+  username: string;
+  workspaceId: number;
+  creationTime?: string | null;
+  description?: string | null;
+  labels?: string[] | null;
+  lastUpdatedTime?: string | null;
+  metadata?: Record<string, any> | null;
+  notes?: string | null;
+}
+
+export interface v1ModelVersion {
+  id: number;
+  version: number;
+  checkpoint?: v1Checkpoint | null;
+  comment?: string | null;
+  creationTime?: string | null;
+  labels?: string[] | null;
+  lastUpdatedTime?: string | null;
+  metadata?: Record<string, any> | null;
+  model?: v1Model | null;
+  name?: string | null;
+  notes?: string | null;
+  userId?: number | null;
+  username?: string | null;
+}
+
+export interface v1Note {
+  contents: string;
+  name: string;
 }
 
 export interface v1Pagination {
@@ -367,6 +558,39 @@ export interface v1Pagination {
   offset?: number | null;
   startIndex?: number | null;
   total?: number | null;
+}
+
+export interface v1Permission {
+  id: v1PermissionType;
+  name?: string | null;
+  scopeTypeMask?: v1ScopeTypeMask | null;
+}
+
+export type v1PermissionType = "PERMISSION_TYPE_UNSPECIFIED" | "PERMISSION_TYPE_ADMINISTRATE_USER" | "PERMISSION_TYPE_ADMINISTRATE_OAUTH" | "PERMISSION_TYPE_CREATE_EXPERIMENT" | "PERMISSION_TYPE_VIEW_EXPERIMENT_ARTIFACTS" | "PERMISSION_TYPE_VIEW_EXPERIMENT_METADATA" | "PERMISSION_TYPE_UPDATE_EXPERIMENT" | "PERMISSION_TYPE_UPDATE_EXPERIMENT_METADATA" | "PERMISSION_TYPE_DELETE_EXPERIMENT" | "PERMISSION_TYPE_CREATE_NSC" | "PERMISSION_TYPE_VIEW_NSC" | "PERMISSION_TYPE_UPDATE_NSC" | "PERMISSION_TYPE_UPDATE_GROUP" | "PERMISSION_TYPE_CREATE_WORKSPACE" | "PERMISSION_TYPE_VIEW_WORKSPACE" | "PERMISSION_TYPE_UPDATE_WORKSPACE" | "PERMISSION_TYPE_DELETE_WORKSPACE" | "PERMISSION_TYPE_SET_WORKSPACE_AGENT_USER_GROUP" | "PERMISSION_TYPE_SET_WORKSPACE_CHECKPOINT_STORAGE_CONFIG" | "PERMISSION_TYPE_SET_WORKSPACE_DEFAULT_RESOURCE_POOL" | "PERMISSION_TYPE_CREATE_PROJECT" | "PERMISSION_TYPE_VIEW_PROJECT" | "PERMISSION_TYPE_UPDATE_PROJECT" | "PERMISSION_TYPE_DELETE_PROJECT" | "PERMISSION_TYPE_ASSIGN_ROLES" | "PERMISSION_TYPE_VIEW_MODEL_REGISTRY" | "PERMISSION_TYPE_EDIT_MODEL_REGISTRY" | "PERMISSION_TYPE_CREATE_MODEL_REGISTRY" | "PERMISSION_TYPE_DELETE_MODEL_REGISTRY" | "PERMISSION_TYPE_DELETE_MODEL_VERSION" | "PERMISSION_TYPE_DELETE_OTHER_USER_MODEL_REGISTRY" | "PERMISSION_TYPE_DELETE_OTHER_USER_MODEL_VERSION" | "PERMISSION_TYPE_VIEW_MASTER_LOGS" | "PERMISSION_TYPE_VIEW_CLUSTER_USAGE" | "PERMISSION_TYPE_UPDATE_AGENTS" | "PERMISSION_TYPE_VIEW_SENSITIVE_AGENT_INFO" | "PERMISSION_TYPE_VIEW_MASTER_CONFIG" | "PERMISSION_TYPE_UPDATE_MASTER_CONFIG" | "PERMISSION_TYPE_VIEW_EXTERNAL_JOBS" | "PERMISSION_TYPE_CONTROL_STRICT_JOB_QUEUE" | "PERMISSION_TYPE_VIEW_TEMPLATES" | "PERMISSION_TYPE_UPDATE_TEMPLATES" | "PERMISSION_TYPE_CREATE_TEMPLATES" | "PERMISSION_TYPE_DELETE_TEMPLATES" | "PERMISSION_TYPE_UPDATE_ROLES" | "PERMISSION_TYPE_EDIT_WEBHOOKS" | "PERMISSION_TYPE_VIEW_WEBHOOKS" | "PERMISSION_TYPE_MODIFY_RP_WORKSPACE_BINDINGS" | "PERMISSION_TYPE_SET_WORKSPACE_NAMESPACE_BINDINGS" | "PERMISSION_TYPE_SET_RESOURCE_QUOTAS" | "PERMISSION_TYPE_VIEW_RESOURCE_QUOTAS" | "PERMISSION_TYPE_MODIFY_GLOBAL_CONFIG_POLICIES" | "PERMISSION_TYPE_MODIFY_WORKSPACE_CONFIG_POLICIES" | "PERMISSION_TYPE_VIEW_GLOBAL_CONFIG_POLICIES" | "PERMISSION_TYPE_VIEW_WORKSPACE_CONFIG_POLICIES" | "PERMISSION_TYPE_ADMINISTRATE_TOKEN" | "PERMISSION_TYPE_UPDATE_TOKEN" | "PERMISSION_TYPE_CREATE_TOKEN" | "PERMISSION_TYPE_CREATE_OTHER_TOKEN" | "PERMISSION_TYPE_VIEW_OTHER_TOKEN" | "PERMISSION_TYPE_VIEW_TOKEN";
+
+export interface v1PostAccessTokenResponse {
+  token: string;
+  tokenId: number;
+}
+
+export interface v1Project {
+  archived: boolean;
+  errorMessage: string;
+  id: number;
+  immutable: boolean;
+  key: string;
+  name: string;
+  notes: v1Note[];
+  numActiveExperiments: number;
+  numExperiments: number;
+  numRuns: number;
+  state: v1WorkspaceState;
+  userId: number;
+  username: string;
+  workspaceId: number;
+  description?: string | null;
+  lastExperimentStartedAt?: string | null;
+  workspaceName?: string | null;
 }
 
 export interface v1QueueStats {
@@ -473,6 +697,31 @@ export interface v1ResourcePoolPrioritySchedulerDetail {
 
 export type v1ResourcePoolType = "RESOURCE_POOL_TYPE_UNSPECIFIED" | "RESOURCE_POOL_TYPE_AWS" | "RESOURCE_POOL_TYPE_GCP" | "RESOURCE_POOL_TYPE_STATIC" | "RESOURCE_POOL_TYPE_K8S";
 
+export interface v1Role {
+  roleId: number;
+  name?: string | null;
+  permissions?: v1Permission[] | null;
+  scopeTypeMask?: v1ScopeTypeMask | null;
+}
+
+export interface v1RoleAssignment {
+  role: v1Role;
+  scopeCluster?: boolean | null;
+  scopeWorkspaceId?: number | null;
+}
+
+export interface v1RoleAssignmentSummary {
+  roleId: number;
+  scopeCluster?: boolean | null;
+  scopeWorkspaceIds?: number[] | null;
+}
+
+export interface v1RoleWithAssignments {
+  groupRoleAssignments?: v1GroupRoleAssignment[] | null;
+  role?: v1Role | null;
+  userRoleAssignments?: v1UserRoleAssignment[] | null;
+}
+
 export interface v1SSOProvider {
   name: string;
   ssoUrl: string;
@@ -481,6 +730,11 @@ export interface v1SSOProvider {
 }
 
 export type v1SchedulerType = "SCHEDULER_TYPE_UNSPECIFIED" | "SCHEDULER_TYPE_PRIORITY" | "SCHEDULER_TYPE_FAIR_SHARE" | "SCHEDULER_TYPE_ROUND_ROBIN" | "SCHEDULER_TYPE_KUBERNETES" | "SCHEDULER_TYPE_SLURM" | "SCHEDULER_TYPE_PBS";
+
+export interface v1ScopeTypeMask {
+  cluster?: boolean | null;
+  workspace?: boolean | null;
+}
 
 export interface v1SearchExperimentExperiment {
   experiment: v1Experiment;
@@ -504,6 +758,24 @@ export interface v1SlotStats {
   brandStats: Record<string, v1DeviceStats>;
   typeStats: Record<string, v1DeviceStats>;
 }
+
+export interface v1Template {
+  config: Record<string, any> | null;
+  name: string;
+  workspaceId: number;
+}
+
+export interface v1TokenInfo {
+  id: number;
+  userId: number;
+  createdAt?: string | null;
+  description?: string | null;
+  expiry?: string | null;
+  revoked?: boolean | null;
+  tokenType?: v1TokenType | null;
+}
+
+export type v1TokenType = "TOKEN_TYPE_UNSPECIFIED" | "TOKEN_TYPE_USER_SESSION" | "TOKEN_TYPE_ACCESS_TOKEN";
 
 export interface v1TrialLogsFieldsResponse {
   agentIds?: string[] | null;
@@ -539,6 +811,15 @@ export interface v1TrialsSampleResponseTrial {
   trialId: number;
 }
 
+export interface v1Trigger {
+  condition?: Record<string, any> | null;
+  id?: number | null;
+  triggerType?: v1TriggerType | null;
+  webhookId?: number | null;
+}
+
+export type v1TriggerType = "TRIGGER_TYPE_UNSPECIFIED" | "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE" | "TRIGGER_TYPE_METRIC_THRESHOLD_EXCEEDED" | "TRIGGER_TYPE_TASK_LOG" | "TRIGGER_TYPE_CUSTOM";
+
 export interface v1User {
   active: boolean;
   admin: boolean;
@@ -550,3 +831,50 @@ export interface v1User {
   modifiedAt?: string | null;
   remote?: boolean | null;
 }
+
+export interface v1UserRoleAssignment {
+  roleAssignment: v1RoleAssignment;
+  userId: number;
+}
+
+export interface v1UserWebSetting {
+  key: string;
+  storagePath?: string | null;
+  value?: string | null;
+}
+
+export interface v1Webhook {
+  mode: v1WebhookMode;
+  name: string;
+  url: string;
+  webhookType: v1WebhookType;
+  id?: number | null;
+  triggers?: v1Trigger[] | null;
+  workspaceId?: number | null;
+}
+
+export type v1WebhookMode = "WEBHOOK_MODE_UNSPECIFIED" | "WEBHOOK_MODE_WORKSPACE" | "WEBHOOK_MODE_SPECIFIC";
+
+export type v1WebhookType = "WEBHOOK_TYPE_UNSPECIFIED" | "WEBHOOK_TYPE_DEFAULT" | "WEBHOOK_TYPE_SLACK";
+
+export interface v1Workspace {
+  archived: boolean;
+  errorMessage: string;
+  id: number;
+  immutable: boolean;
+  name: string;
+  numExperiments: number;
+  numProjects: number;
+  pinned: boolean;
+  state: v1WorkspaceState;
+  userId: number;
+  username: string;
+  agentUserGroup?: v1AgentUserGroup | null;
+  autoCreatedNamespace?: string | null;
+  checkpointStorageConfig?: Record<string, any> | null;
+  defaultAuxPool?: string | null;
+  defaultComputePool?: string | null;
+  pinnedAt?: string | null;
+}
+
+export type v1WorkspaceState = "WORKSPACE_STATE_UNSPECIFIED" | "WORKSPACE_STATE_DELETING" | "WORKSPACE_STATE_DELETE_FAILED" | "WORKSPACE_STATE_DELETED";

@@ -20,6 +20,7 @@ const FIXED = [
   ["Cluster: pools", "page", () => go("/det/clusters")],
   ["Cluster: queue", "page", () => go("/det/clusters/queue")],
   ["Cluster: agents", "page", () => go("/det/clusters/agents")],
+  ["Account: profile, password, access tokens", "page", () => go("/det/settings")],
   ["Components", "page", () => go("/det/design")],
   ["Theme: light", "action", () => chooseTheme("light")],
   ["Theme: dark", "action", () => chooseTheme("dark")],

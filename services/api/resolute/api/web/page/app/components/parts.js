@@ -2,6 +2,7 @@
 import { Fragment, html, signal, useEffect, useId, useRef, useSignal } from "../core/dom.js";
 import { go } from "../core/place.js";
 import { ago, hasEnded, stateOf } from "../core/format.js";
+import { times } from "../state/settings.js";
 
 /** @typedef {import("../core/dom.js").Children} Children */
 
@@ -83,9 +84,9 @@ setInterval(() => {
   if (!document.hidden) clock.value = Date.now();
 }, 1000);
 
-/** How long ago, kept current. @param {{at: string | null | undefined}} props */
+/** How long ago, kept current; or exactly, for who chose that. @param {{at: string | null | undefined}} props */
 export function Ago({ at }) {
-  return at ? html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${ago(at, clock.value)}</time>` : null;
+  return at ? html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${times.value === "exact" ? new Date(at).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" }) : ago(at, clock.value)}</time>` : null;
 }
 
 export const now = () => clock.value;

@@ -11,6 +11,8 @@ const PATTERNS = [
   ["login", "signIn"],
   ["logout", "signOut"],
   ["design", "design"],
+  ["settings", "account"],
+  ["settings/:tab", "account"],
   ["compare", "compare"],
   ["experiments", "experiments"],
   ["projects/:project", "experiments"],

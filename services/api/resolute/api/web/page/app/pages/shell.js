@@ -5,6 +5,7 @@ import { connection } from "../live/stream.js";
 import { chooseTheme, master, theme, user, weakPassword } from "../state/session.js";
 import { Palette } from "../components/palette.js";
 import { leave } from "../components/actions.js";
+import { Filling } from "../components/forms.js";
 import { Button, Confirmation, Message, Select, Toasts } from "../components/parts.js";
 
 /** @type {[string, string, string[]][]} */
@@ -30,14 +31,14 @@ export function Shell({ children }) {
       <div class="foot">
         <span class=${`small who ${joined === "broken" ? "" : "muted"}`} role="status">${joined === "broken" ? "⚠ " : joined === "live" ? "● " : ""}${JOINED[joined]}</span>
         <${Select} label="Theme" hideLabel value=${theme.value} onChange=${chooseTheme} options=${[["system", "Theme: system"], ["light", "Theme: light"], ["dark", "Theme: dark"]]} />
-        <span class="who ellipsis" title=${user.value?.username}>${user.value?.displayName || user.value?.username}</span>
+        <a class="ellipsis account" href="/det/settings" title=${`Account of ${user.value?.username}`}>${user.value?.displayName || user.value?.username}</a>
         <${Button} onClick=${leave}>Sign out<//>
       </div>
     </header>
     <main class="main" id="main" tabindex="-1">
-      ${weakPassword.value ? html`<${Message} tone="warn">Your password is empty or easy to guess. Change it with <code>det user change-password</code>. <${Button} kind="quiet" onClick=${() => (weakPassword.value = false)}>Not now<//><//>` : null}
+      ${weakPassword.value ? html`<${Message} tone="warn">Your password is empty or easy to guess. <a href="/det/settings">Change it</a>. <${Button} kind="quiet" onClick=${() => (weakPassword.value = false)}>Not now<//><//>` : null}
       ${children}
     </main>
-    <${Toasts} /><${Confirmation} /><${Palette} />
+    <${Toasts} /><${Confirmation} /><${Filling} /><${Palette} />
   </div>`;
 }

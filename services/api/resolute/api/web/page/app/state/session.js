@@ -3,6 +3,7 @@ import { batch, signal } from "../core/dom.js";
 import { ask, go, path } from "../core/place.js";
 import { change, get, send, stillTheSame, signingOut, whenSignedOut } from "../core/client.js";
 import { ownAddress } from "../core/routes.js";
+import { recall } from "./settings.js";
 
 /** @typedef {import("../wire").v1User} User */
 /** @typedef {import("../wire").v1GetMasterResponse} Master */
@@ -20,6 +21,7 @@ export async function load() {
     const [session, cluster] = await Promise.all([get("/det/session"), get("/api/v1/master")]);
     master.value = /** @type {Master} */ (cluster);
     user.value = session.user ?? null;
+    if (user.value) void recall();
   } catch (error) {
     outage.value = error instanceof Error ? error.message : String(error);
     setTimeout(load, 2000);
@@ -42,6 +44,7 @@ export async function signIn(username, password) {
     weakPassword.value = Boolean(told.weakPassword);
     user.value = told.user;
   });
+  void recall();
   if (path.value === "/det/login") {
     const wanted = ownAddress(new URLSearchParams(location.search).get("redirect"));
     if (wanted.startsWith("/proxy")) location.assign(wanted);
@@ -61,26 +64,5 @@ export async function signOut() {
   go("/det/login", { replace: true });
 }
 
-/** The theme that was chosen: light, dark or system. */
-export const theme = signal(readTheme());
-
-function readTheme() {
-  try {
-    return localStorage.getItem("resolute.theme") ?? "system";
-  } catch {
-    return "system";
-  }
-}
-
-/** @param {string} chosen */
-export function chooseTheme(chosen) {
-  theme.value = chosen;
-  try {
-    localStorage.setItem("resolute.theme", chosen);
-  } catch {
-    // storage is switched off: the choice lasts until the page is left
-  }
-  dispatchEvent(new Event("resolute-theme"));
-}
-
 export { ask };
+export { chooseTheme, theme } from "./settings.js";
