@@ -36,11 +36,11 @@ export function Account() {
     toast("Password changed. Your other sessions have ended.");
   };
   return html`<h1>Account</h1><div class="columns">
-    <section class="card"><h2>Profile</h2><${Form} action="Save profile" save=${rename} fields=${[
+    <section class="card stack"><h2>Profile</h2><${Form} action="Save profile" save=${rename} fields=${[
       { key: "username", label: "User name", value: who.username, disabled: true, hint: "An administrator can change it." },
       { key: "displayName", label: "Display name", value: who.displayName ?? "", hint: "Shown in the place of the user name." },
     ]} /><p class="small muted">${who.admin ? "You are an administrator. " : ""}${who.lastAuthAt ? html`Last signed in <${Ago} at=${who.lastAuthAt} />.` : null}</p></section>
-    <section class="card"><h2>Password</h2>${who.remote ? html`<p>You sign in through another system, which keeps your password.</p>` : html`<${Form} key=${who.modifiedAt} action="Change password" save=${renew} fields=${[
+    <section class="card stack"><h2>Password</h2>${who.remote ? html`<p>You sign in through another system, which keeps your password.</p>` : html`<${Form} key=${who.modifiedAt} action="Change password" save=${renew} fields=${[
       { key: "password", label: "New password", kind: "password", autocomplete: "new-password", hint: "8 characters or more, with capital letters, small letters and digits." },
       { key: "again", label: "New password again", kind: "password", autocomplete: "new-password" },
     ]} /><p class="small muted">A new password signs you out everywhere else: all your other sessions end. Access tokens keep counting.</p>`}</section>
