@@ -51,9 +51,7 @@ def test_who_is_warned_about_a_password_changes_it_and_is_signed_out_elsewhere(
     page.get_by_role("link", name="Grace H.").wait_for()
 
 
-def test_what_one_browser_was_told_to_show_another_one_shows(
-    arrives: Callable[..., Visitor], cluster: Cluster
-) -> None:
+def test_what_one_browser_was_told_to_show_another_one_shows(arrives: Callable[..., Visitor], cluster: Cluster) -> None:
     member(cluster, "hedy", NEW_PASSWORD)
     visitor = arrived(arrives, "hedy", NEW_PASSWORD)
     visitor.go("/det/settings")
@@ -68,9 +66,7 @@ def test_what_one_browser_was_told_to_show_another_one_shows(
     expect(other.page.get_by_label("Times")).to_have_value("exact")
 
 
-def test_an_access_token_is_shown_once_works_and_is_revoked(
-    arrives: Callable[..., Visitor], cluster: Cluster
-) -> None:
+def test_an_access_token_is_shown_once_works_and_is_revoked(arrives: Callable[..., Visitor], cluster: Cluster) -> None:
     visitor = arrived(arrives, "admin")
     page = visitor.page
     visitor.go("/det/settings")
