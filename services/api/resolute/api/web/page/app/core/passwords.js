@@ -8,7 +8,7 @@ export function lacks(password) {
   if ([...password].length < LEAST) missing.push(`at least ${LEAST} characters`);
   if (!/\p{Lu}/u.test(password)) missing.push("a capital letter");
   if (!/\p{Ll}/u.test(password)) missing.push("a small letter");
-  if (!/\p{Nd}/u.test(password)) missing.push("a digit");
+  if (!/\p{Decimal_Number}/u.test(password)) missing.push("a digit");
   return missing;
 }
 
