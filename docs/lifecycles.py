@@ -13,6 +13,7 @@ from resolute.directory import (
     assignments,
     cluster_message,
     groups,
+    logging_changes,
     models,
     policies,
     pool_bindings,
@@ -59,6 +60,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
         "`services/directory/resolute/directory/cluster_message.py`",
         cluster_message.FLOW,
     ),
+    ("The log of the gateways", "`services/directory/resolute/directory/logging_changes.py`", logging_changes.FLOW),
     ("Webhooks", "`services/directory/resolute/directory/webhooks/registered.py`", registered.FLOW),
     (
         "Deliveries of webhooks",

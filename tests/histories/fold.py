@@ -9,6 +9,7 @@ from resolute.checkpoint import experiment_facts, registered, registry
 from resolute.directory import (
     access_tokens,
     cluster_message,
+    logging_changes,
     models,
     policies,
     pool_bindings,
@@ -51,6 +52,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "tokens": ((access_tokens.Tokens, access_tokens.evolve),),
     "bindings": ((pool_bindings.Bindings, pool_bindings.evolve),),
     "announcement": ((cluster_message.ClusterMessage, cluster_message.evolve),),
+    "logging": ((logging_changes.Logging, logging_changes.evolve),),
     "webhooks": ((webhooks.Webhooks, webhooks.evolve),),
     "deliveries": ((deliveries.Deliveries, deliveries.evolve),),
 }

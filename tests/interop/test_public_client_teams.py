@@ -60,3 +60,12 @@ def test_it_assigns_roles(public: PublicClient) -> None:
     admin(public, "rbac", "unassign-role", "Editor", "-w", "Uncategorized", "-u", "determined")
     admin(public, "user-group", "delete", "teams", "--yes")
     assert "Viewer" not in admin(public, "rbac", "list-users-roles", "determined")
+
+
+def test_an_administrators_det_changes_the_log_of_the_master(public: PublicClient) -> None:
+    public.det("master", "config", "set", "--log.level", "DEBUG", "--log.color", "off", **AS_ADMIN)
+    shown = json.loads(public.det("master", "config", "show", "--json", **AS_ADMIN))
+    assert shown["log"] == {"level": "debug", "color": False}
+    refused = public.run("master", "config", "set", "--log.color", "on", **AS_ADMIN)
+    assert "JSON lines" in refused.stderr
+    public.det("master", "config", "set", "--log.level", "INFO", **AS_ADMIN)

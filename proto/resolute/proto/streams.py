@@ -160,6 +160,13 @@ ANNOUNCEMENT = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+LOGGING = Category(
+    name="logging",
+    holds="what administrators changed of the log that the gateways write about themselves, in `logging-cluster`",
+    key="`cluster`",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 WEBHOOKS = Category(
     name="webhooks",
     holds="all webhooks, in `webhooks-directory`",
@@ -202,6 +209,7 @@ CATEGORIES: Mapping[str, Category] = {
         RBAC,
         TOKENS,
         ANNOUNCEMENT,
+        LOGGING,
         BINDINGS,
         SECRETS,
     )
@@ -234,6 +242,7 @@ TOKEN_DIRECTORY = TOKENS.stream("directory")
 BINDING_DIRECTORY = BINDINGS.stream("directory")
 
 CLUSTER_MESSAGE = ANNOUNCEMENT.stream("cluster")
+LOGGING_OF_CLUSTER = LOGGING.stream("cluster")
 SECRETS_OF_CLUSTER = SECRETS.stream("cluster")
 
 

@@ -13,19 +13,16 @@ import structlog
 from resolute.service import logs
 from tests.integration.api.running import PATIENCE_S, running
 from tests.integration.api.whole import results
+from tests.own_log import logging_as_before
 
 LOGS = "/api/v1/master/logs"
 
 
 @pytest.fixture
 def configured() -> Iterator[None]:
-    root, known = logging.getLogger(), structlog.get_config()
-    handlers, level = root.handlers[:], root.level
-    logs.configure("api", form="json")
-    yield
-    structlog.configure(**known)
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    with logging_as_before():
+        logs.configure("api", form="json")
+        yield
 
 
 async def test_the_newest_lines_come_with_level_and_without_secrets(postgres_dsn: str, configured: None) -> None:

@@ -77,7 +77,7 @@ BY_OWNERS_AND_THE_TASK = {
 """Owners report for trials that run outside of the cluster."""
 
 BY_ADMINISTRATORS = {
-    *("GetMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
+    *("GetMasterConfig", "PatchMasterConfig", "PostUser", "PatchUsers", "CleanupLogs"),
     *("GetLogEvents", "GetLogAsides"),
     *("PostAccessToken", "PatchAccessToken"),
     *("PutGlobalConfigPolicies", "DeleteGlobalConfigPolicies"),

@@ -87,6 +87,7 @@ job|j explain                : 7 --json                                       : 
 master info                  : --json                                         : master:info
 master config                : --yaml                                         : master:config
 master config show           : --json                                         : master:config
+master config set            : --log.level DEBUG --log.color off              : master:set_config
 master cluster-message get   : --json                                         : cluster_message:get
 master cluster-message set   : -m soon -s 2026-01-31T12:00:00Z -d 24h         : cluster_message:set_
 master cluster-message set   : -m soon -e 2026-01-31T12:00:00Z                : cluster_message:set_

@@ -72,6 +72,12 @@ def _run_ended(data: Data) -> str:
     return f"run {data['run_id']} of trial {data['trial_id']} {outcome}{_code(data)}{_because(data['reason'])}"
 
 
+def _logging(data: Data) -> str:
+    level = data["level"] or "that of the configuration"
+    color = {True: "on", False: "off"}.get(data["color"], "on at a terminal")
+    return f"the gateways write their own log from level {level} up, with colours {color}"
+
+
 def _code(data: Data) -> str:
     return "" if data.get("exit_code") is None else f" with exit code {data['exit_code']}"
 
@@ -136,6 +142,7 @@ def _role(one: Data) -> str:
 
 
 WORDS: Mapping[str, Say] = {
+    "LoggingChanged": _logging,
     "RolesAssigned": lambda d: _roles(d, "assigned"),
     "RolesUnassigned": lambda d: _roles(d, "removed"),
     "ExperimentNumbered": lambda d: f"experiment {d['experiment_id']} was given its number",

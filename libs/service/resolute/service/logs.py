@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
-from typing import Any, Literal
+from collections.abc import MutableMapping, Sequence
+from typing import Any, Literal, TextIO
 
 import orjson
 import structlog
@@ -17,6 +17,47 @@ _SECRET_KEY = re.compile(r"(?i)(^|_)(password|passwd|secret|seed|token|authoriza
 _URL_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@/\s]+@")
 
 HIDDEN = "***"
+
+TRACE = 5
+"""Below debug: libraries that have a finer level than debug write at it."""
+
+LEVELS = {
+    "trace": TRACE,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+
+
+class OwnLog(logging.StreamHandler[TextIO]):
+    """Writes the log of this process. Its level and colour may change while the process runs."""
+
+    def __init__(self, shared: Sequence[structlog.typing.Processor], level: str, *, text: bool) -> None:
+        super().__init__(sys.stderr)
+        self._shared, self._configured_level, self.text = shared, level, text
+        self.change(None, None)
+
+    def change(self, level: str | None, color: bool | None) -> None:
+        """None: as it was when the process started. JSON lines have no colour."""
+        self.level_name = level or self._configured_level
+        self.color = self.text and (sys.stderr.isatty() if color is None else color)
+        logging.getLogger().setLevel(LEVELS[self.level_name])
+        self.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=[*self._shared, structlog.stdlib.add_logger_name],
+                processors=[
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *_renderers(self.text, color=self.color),
+                ],
+            )
+        )
+
+
+def own_log() -> OwnLog | None:
+    """None where `configure` was not called: the log then belongs to another program, such as a test."""
+    return next((one for one in logging.getLogger().handlers if isinstance(one, OwnLog)), None)
 
 
 def configure(service: str, level: str = "info", form: Literal["json", "text", "auto"] = "auto") -> None:
@@ -30,17 +71,11 @@ def configure(service: str, level: str = "info", form: Literal["json", "text", "
         redact,
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        # The level is asked at each line, since it may change: a logger that is cached keeps everything else.
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         cache_logger_on_first_use=True,
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderers(text)],
-        )
     )
     RECENT.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -52,9 +87,7 @@ def configure(service: str, level: str = "info", form: Literal["json", "text", "
             ],
         )
     )
-    root = logging.getLogger()
-    root.handlers[:] = [handler, RECENT]
-    root.setLevel(level.upper())
+    logging.getLogger().handlers[:] = [OwnLog(shared, level, text=text), RECENT]
     logging.getLogger("aiohttp.access").setLevel("WARNING")
     logging.getLogger("nats").setLevel("WARNING")
 
@@ -84,9 +117,9 @@ def _named(service: str) -> structlog.typing.Processor:
     return add
 
 
-def _renderers(text: bool) -> list[structlog.typing.Processor]:
+def _renderers(text: bool, *, color: bool) -> list[structlog.typing.Processor]:
     if text:
-        return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        return [structlog.dev.ConsoleRenderer(colors=color)]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_to_json)]
 
 

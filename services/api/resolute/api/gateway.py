@@ -24,6 +24,7 @@ from resolute.api.logins import Logins
 from resolute.api.logs.lifecycle_queries import LIFECYCLE
 from resolute.api.logs.queries import QUERIES as LOGS
 from resolute.api.logs.shipping_queries import SHIPPING
+from resolute.api.master.own_log import OwnLogFollower
 from resolute.api.measures.accelerators import AcceleratorStore
 from resolute.api.measures.gathering import Gathering
 from resolute.api.measures.heartbeats import Heartbeats
@@ -91,6 +92,7 @@ class Gateway:
         self.logins = Logins(pool, accounts, settings, context.now, self.password_work)
         self.metrics_token = metrics_token.read(settings.metrics_token_file)
         self.signals = Signals()
+        self.own_log = OwnLogFollower(context.log, self.signals)
         self.freshness = Freshness(self.read)
         self.task_tokens = TaskTokens(
             settings.secret.get_secret_value().encode(),

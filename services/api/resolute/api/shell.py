@@ -120,6 +120,7 @@ def _follow(gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
     tasks.create_task(Follower(reactions, context.log, context.bus).run())
     tasks.create_task(Follower(gateway.lifecycle, context.log, context.bus).run())
     tasks.create_task(Follower(gateway.streams, context.log, context.bus).run())
+    tasks.create_task(gateway.own_log.run())
     tasks.create_task(_hear(gateway))
     tasks.create_task(_sweep(gateway))
     tasks.create_task(gateway.log_removal.keep_to_schedule())

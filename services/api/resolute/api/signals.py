@@ -19,10 +19,15 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialTargetSet,
 )
+from resolute.proto.master_config import LoggingChanged
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobChanged, JobMoved, PreemptionRequested
 
 REMEMBERED = 10_000
+
+
+LOGGING = "logging"
+"""What the news goes by that administrators changed the log of the gateways."""
 
 
 def trial(trial_id: int) -> str:
@@ -61,6 +66,8 @@ def _about(event: Event) -> str | None:
             return trial(event.trial_id)
         case JobChanged() | JobMoved():
             return job(event.job_id)
+        case LoggingChanged():
+            return LOGGING
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from resolute.directory import (
     access_tokens,
     cluster_message,
+    logging_changes,
     models,
     policies,
     pool_bindings,
@@ -51,6 +52,7 @@ PARTS: tuple[Part[Any], ...] = (
     policies.PART,
     rbac.PART,
     cluster_message.PART,
+    logging_changes.PART,
     access_tokens.PART,
     pool_bindings.PART,
 )

@@ -21,6 +21,19 @@ def config(args: Namespace) -> None:
     _show(session(args).get("/api/v1/master/config")["config"], args)
 
 
+def set_config(args: Namespace) -> None:
+    log: dict[str, Any] = {}
+    if args.log_level is not None:
+        log["level"] = f"LOG_LEVEL_{args.log_level}"
+    if args.log_color is not None:
+        log["color"] = args.log_color == "on"
+    if not log:
+        raise CliError("there is nothing to change: give --log.level, --log.color or both")
+    mask = {"paths": [f"log.{name}" for name in log]}
+    session(args).patch("/api/v1/master/config", {"config": {"log": log}, "fieldMask": mask})
+    print("Changed the master's log. The change stays after a restart.")
+
+
 def logs_(args: Namespace) -> None:
     query = {"follow": args.follow, "offset": None if args.tail is None else -args.tail}
     for line in log_lines(session(args), query):

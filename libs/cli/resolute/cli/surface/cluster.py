@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS
 
+from resolute.cli.levels import LEVELS
 from resolute.cli.surface.common import CSV, CSV_OR_JSON, JSON, JSON_OR_YAML, OF_TASKS, YAML, log_options, paging
 from resolute.cli.tree import Command, arg, flag, one_of
 from resolute.proto.queue import PRIORITIES
@@ -197,7 +198,28 @@ MASTER = Command(
             "manage master config",
             default="show",
             args=(JSON_OR_YAML,),
-            commands=(Command("show", "fetch master config", run="master:config", args=(_SHOWN_AS,)),),
+            commands=(
+                Command("show", "fetch master config", run="master:config", args=(_SHOWN_AS,)),
+                Command(
+                    "set",
+                    "change how the gateways write their own log",
+                    run="master:set_config",
+                    args=(
+                        arg(
+                            "--log.level",
+                            dest="log_level",
+                            choices=LEVELS[1:],
+                            help="write lines of this level and above",
+                        ),
+                        arg(
+                            "--log.color",
+                            dest="log_color",
+                            choices=("on", "off"),
+                            help="colours, where the log is text; JSON lines have none",
+                        ),
+                    ),
+                ),
+            ),
         ),
         Command(
             "cluster-message",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from resolute.api.cluster_message.messages import ClusterMessage
-from resolute.api.kernel.fields import JsonObject, OrAbsent, WireEnum
-from resolute.api.kernel.messages import Bare, Message, Request
+from resolute.api.kernel.common import Name
+from resolute.api.kernel.fields import Flag, JsonObject, OrAbsent, WireEnum, items
+from resolute.api.kernel.messages import Bare, InBody, Input, Message, Request
+from resolute.api.logs.messages import LogLevel
 
 
 class Info(Request):
@@ -84,6 +88,32 @@ class GetMasterConfig(Request):
 
 class MasterConfigAnswer(Message, wire_name="v1GetMasterConfigResponse"):
     config: JsonObject
+
+
+class FieldMask(Input, wire_name="protobufFieldMask"):
+    paths: Annotated[tuple[Name, ...], items(16)] = ()
+    """`log.level`, `log.color`."""
+
+
+class LogConfig(Input, wire_name="v1LogConfig"):
+    level: LogLevel = LogLevel.UNSPECIFIED
+    """Lines of this level and above are written. Unspecified: as the master configuration says."""
+    color: Flag | None = None
+    """Only text has colour: a gateway that writes JSON lines refuses `true`. None: coloured on a terminal."""
+
+
+class Config(Input, wire_name="v1Config"):
+    log: LogConfig | None = None
+
+
+class ChangedMasterConfig(Input, wire_name="v1PatchMasterConfigRequest"):
+    config: Config | None = None
+    field_mask: FieldMask | None = None
+    """Which fields change. Without it, those that `config` has."""
+
+
+class PatchMasterConfig(Request):
+    body: InBody[ChangedMasterConfig]
 
 
 class GetDocument(Request):

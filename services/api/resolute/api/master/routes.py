@@ -10,8 +10,11 @@ from aiohttp import web
 from resolute.api import wire
 from resolute.api.call import Call
 from resolute.api.cluster_message.routes import active_message
+from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.operations import operation
+from resolute.api.logs.messages import LogLevel
 from resolute.api.master.messages import (
+    ChangedMasterConfig,
     GetMaster,
     GetMasterConfig,
     GetTelemetry,
@@ -19,15 +22,20 @@ from resolute.api.master.messages import (
     HealthAnswer,
     Info,
     InfoAnswer,
+    LogConfig,
     MasterAnswer,
     MasterConfigAnswer,
+    PatchMasterConfig,
     TelemetryAnswer,
 )
 from resolute.api.routing import ADMIN, ANYONE
 from resolute.api.settings import VERSION, ApiSettings
 from resolute.config import masked, masked_defaults
 from resolute.config.pools import ResourcePool
-from resolute.proto.errors import Unavailable
+from resolute.proto import master_config as proto
+from resolute.proto.errors import InvalidConfig, Unavailable
+from resolute.proto.master_config import ChangeLogging
+from resolute.service.logs import own_log
 
 
 async def info(call: Call, request: Info) -> InfoAnswer:
@@ -65,7 +73,41 @@ async def get_telemetry(call: Call, request: GetTelemetry) -> TelemetryAnswer:
 
 async def get_master_config(call: Call, request: GetMasterConfig) -> MasterConfigAnswer:
     """The gateway's settings, without secrets."""
-    return MasterConfigAnswer(config=_configuration(call.gateway.settings))
+    own = own_log()
+    log = {"level": own.level_name, "color": own.color} if own else {}
+    return MasterConfigAnswer(config={"log": log, **_configuration(call.gateway.settings)})
+
+
+async def patch_master_config(call: Call, request: PatchMasterConfig) -> Empty:
+    """Change the log that the gateways write about themselves, while they run and from then on."""
+    await call.send(_change(request.body))
+    await call.gateway.own_log.look()
+    return Empty()
+
+
+LEVEL, COLOR = "log.level", "log.color"
+
+
+def _change(body: ChangedMasterConfig) -> ChangeLogging:
+    """Raises InvalidConfig."""
+    given = (body.config.log if body.config else None) or LogConfig()
+    names = body.field_mask.paths if body.field_mask else _names_in(given)
+    for place, name in enumerate(names):
+        if name not in (LEVEL, COLOR):
+            raise InvalidConfig(f"fieldMask.paths[{place}]: expected {LEVEL} or {COLOR}; found {name!r:.60}")
+    if not names:
+        raise InvalidConfig(f"config: nothing to change was found; give {LEVEL}, {COLOR} or both")
+    own = own_log()
+    if COLOR in names and given.color and (own is None or not own.text):
+        raise InvalidConfig("config.log.color: this gateway writes JSON lines, which have no colour; give false")
+    unspecified = given.level is LogLevel.UNSPECIFIED
+    level = None if unspecified else proto.LogLevel(given.level.removeprefix("LOG_LEVEL_").lower())
+    return ChangeLogging(LEVEL in names, COLOR in names, level, given.color)
+
+
+def _names_in(given: LogConfig) -> tuple[str, ...]:
+    level = (LEVEL,) if given.level is not LogLevel.UNSPECIFIED else ()
+    return (*level, COLOR) if given.color is not None else level
 
 
 def _configuration(settings: ApiSettings) -> Mapping[str, Any]:
@@ -147,6 +189,16 @@ ROUTES = (
         ADMIN.to("cluster.config.view").outside(),
         request=GetMasterConfig,
         response=MasterConfigAnswer,
+        tag="Cluster",
+    ),
+    operation(
+        "PatchMasterConfig",
+        "PATCH",
+        "/api/v1/master/config",
+        patch_master_config,
+        ADMIN.to("cluster.config.edit").outside(),
+        request=PatchMasterConfig,
+        response=Empty,
         tag="Cluster",
     ),
 )
