@@ -8,6 +8,7 @@ import { appended } from "../core/series.js";
 import { listen } from "../live/stream.js";
 import { master, user } from "../state/session.js";
 import { ACTIONS, begin } from "../components/actions.js";
+import { beginMove } from "../components/move.js";
 import { EditExperiment } from "../components/edit_experiment.js";
 import { Chart } from "../components/chart.js";
 import { ChartBar, shown } from "../components/chart_bar.js";
@@ -55,7 +56,7 @@ export function Experiment() {
   const to = (/** @type {string} */ key) => `/det/experiments/${id}${key === "overview" ? "" : `/${key}`}`;
   return html`<div class="page-head">
       <nav class="crumbs" aria-label="Where this is"><a href="/det/experiments">Experiments</a> / <a href=${`/det/projects/${experiment.projectId}`}>${experiment.projectName}</a></nav>
-      <div class="row apart"><h1>${experiment.name} <span class="muted numbers">#${id}</span></h1><div class="row"><${Button} onClick=${() => (editing.value = true)}>Edit<//>${ACTIONS.filter((action) => action.fits(experiment)).map(
+      <div class="row apart"><h1>${experiment.name} <span class="muted numbers">#${id}</span></h1><div class="row"><${Button} onClick=${() => (editing.value = true)}>Edit<//><${Button} onClick=${() => void beginMove([id])}>Move<//>${ACTIONS.filter((action) => action.fits(experiment)).map(
         (action) => html`<${Button} key=${action.word} kind=${action.danger ? "danger" : ""} onClick=${() => begin(action, [id])}>${action.text}<//>`)}</div></div>
       <div class="row"><${State} state=${experiment.state} />${experiment.archived ? html`<span class="label">archived</span>` : null}${(experiment.labels ?? []).map((label) => html`<span class="label" key=${label}>${label}</span>`)}<span class="muted">${experiment.username}, <${Ago} at=${experiment.startTime} />, ${between(experiment.startTime, experiment.endTime, nowOf(experiment.state))}</span></div>
       ${experiment.description ? html`<p class="muted wrap">${experiment.description}</p>` : null}

@@ -1,11 +1,12 @@
 // The table of experiments. Everything about how it is shown stands in the address.
 import { html, useEffect, useMemo, useSignal } from "../core/dom.js";
-import { ask, go, here, query } from "../core/place.js";
+import { ask, go, query } from "../core/place.js";
 import { asked, FilterError, field, group, parsed } from "../core/filters.js";
 import { between, bytes, number } from "../core/format.js";
 import { read, written } from "../live/ranges.js";
 import { Table, userIds } from "../state/experiments.js";
 import { ACTIONS, begin } from "../components/actions.js";
+import { beginMove } from "../components/move.js";
 import { Grid } from "../components/grid.js";
 import { Ago, Busy, Button, Empty, Failed, Message, nowOf, Popup, Progress, State } from "../components/parts.js";
 
@@ -63,20 +64,21 @@ export function sorted(sort, key, add) {
   return (at ? order.map((one) => (one === at ? next : one)) : [...order, next]).join(",");
 }
 
-export function Experiments() {
+/** All experiments, or those of one project, whose page has the heading. @param {{project?: import("../wire").v1Project}} props */
+export function Experiments({ project }) {
   const at = query.value;
   const text = at.get("q") ?? "";
   const sort = at.get("sort") ?? "id=desc";
   const archived = at.has("archived");
   const columns = useMemo(() => columnsOf(at.get("cols") ?? USUAL), [at.get("cols")]);
   const chosen = useMemo(() => new Set(/** @type {number[]} */ (read(at.get("sel") ?? ""))), [at.get("sel")]);
-  const projectId = Number(here.value.params.project ?? 0) || undefined;
+  const projectId = project?.id;
   const users = useSignal(/** @type {Map<string, number>} */ (new Map()));
   const table = useSignal(/** @type {Table | null} */ (null));
   const wrong = useSignal("");
 
   useEffect(() => {
-    document.title = "Experiments · Resolute";
+    if (!project) document.title = "Experiments · Resolute";
     userIds().then((ids) => (users.value = ids)).catch(() => {});
   }, []);
   const needsUsers = /\buser\b/.test(text);
@@ -108,12 +110,13 @@ export function Experiments() {
   const total = here_?.total.value ?? -1;
   const version = here_?.version.value ?? 0;
   const error = here_?.error.value;
-  return html`<div class="row apart"><h1>Experiments</h1><span class="muted numbers" role="status">${total >= 0 ? `${total.toLocaleString("en")} ${text || !archived ? "match" : "in all"}` : ""}</span></div>
+  return html`<div class="row apart">${project ? html`<span></span>` : html`<h1>Experiments</h1>`}<span class="muted numbers" role="status">${total >= 0 ? `${total.toLocaleString("en")} ${text || !archived ? "match" : "in all"}` : ""}</span></div>
     <${FilterBar} text=${text} archived=${archived} columns=${columns} wrong=${wrong.value} />
     ${chosen.size ? html`<${Bulk} chosen=${chosen} table=${here_} />` : null}
     ${error ? html`<${Failed} error=${error} retry=${() => here_?.refresh()} />` : null}
     ${!here_ || total < 0 ? (error || wrong.value ? null : html`<${Busy} what="Reading experiments" />`) : total === 0
-      ? text || projectId ? html`<${Empty} title="No experiment fits this filter">Archived experiments are shown only when asked for.<//>`
+      ? text ? html`<${Empty} title="No experiment fits this filter">Archived experiments are shown only when asked for.<//>`
+        : project ? html`<${Empty} title="No experiments in this project yet" command=${`det experiment create const.yaml . --project_id ${project.id}`}>Archived experiments are shown only when asked for. This creates one here:<//>`
         : html`<${Empty} title="No experiments yet" command="det experiment create examples/mnist_pytorch/const.yaml examples/mnist_pytorch -f">An experiment trains a model with one configuration, or searches for good hyperparameters. Create one from the command line:<//>`
       : html`<${Grid} label="Experiments" columns=${columns} total=${total} row=${here_.row} id=${(/** @type {Found} */ row) => row.experiment.id} need=${here_.need} version=${version}
           sort=${sort} onSort=${(/** @type {string} */ key, /** @type {boolean} */ add) => ask({ sort: sorted(sort, key, add) })} chosen=${chosen} onChoose=${choose}
@@ -166,6 +169,7 @@ function Bulk({ chosen, table }) {
       const ids = [...chosen].filter((id) => { const one = known.get(id); return one ? action.fits(one) : true; });
       return html`<${Button} key=${action.word} kind=${action.danger ? "danger" : ""} disabled=${ids.length === 0} onClick=${() => begin(action, ids)}>${action.text}${ids.length && ids.length !== chosen.size ? ` ${ids.length}` : ""}<//>`;
     })}
+    <${Button} onClick=${() => void beginMove([...chosen])}>Move<//>
     <a class="button" href=${`/det/compare?sel=${encodeURIComponent(written(chosen))}`}>Compare</a>
     <${Button} kind="quiet" onClick=${() => ask({ sel: "" })}>Choose none<//></div>`;
 }

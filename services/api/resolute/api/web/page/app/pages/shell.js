@@ -12,6 +12,7 @@ import { Button, Confirmation, Message, Select, Toasts } from "../components/par
 const PLACES = [
   ["Home", "/det/", ["home"]],
   ["Experiments", "/det/experiments", ["experiments", "experiment", "trial", "compare"]],
+  ["Workspaces", "/det/workspaces", ["workspaces", "workspace", "project"]],
   ["Cluster", "/det/clusters", ["cluster"]],
 ];
 
