@@ -22,6 +22,7 @@ from resolute.directory import (
     templates,
     user_settings,
     users,
+    visits,
     workspaces,
 )
 from resolute.directory.webhooks import deliveries, registered
@@ -45,6 +46,7 @@ LIVES: tuple[tuple[str, str, Any], ...] = (
     ("Access tokens", "`services/directory/resolute/directory/access_tokens.py`", access_tokens.FLOW),
     ("Workspaces", "`services/directory/resolute/directory/workspaces.py`", workspaces.FLOW),
     ("Projects", "`services/directory/resolute/directory/projects.py`", projects.FLOW),
+    ("Visits of a user", "`services/directory/resolute/directory/visits.py`", visits.FLOW),
     ("Models", "`services/directory/resolute/directory/models.py`", models.FLOW),
     ("Templates", "`services/directory/resolute/directory/templates.py`", templates.FLOW),
     (

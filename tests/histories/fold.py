@@ -19,6 +19,7 @@ from resolute.directory import (
     templates,
     user_settings,
     users,
+    visits,
     workspaces,
 )
 from resolute.directory.webhooks import deliveries, experiments
@@ -43,6 +44,7 @@ FOLDS: dict[str, tuple[tuple[Callable[[], Any], Evolve], ...]] = {
     "checkpoints": ((registry.Registry, registry.evolve),),
     "user": ((sessions.Sessions, sessions.evolve),),
     "settings": ((user_settings.Settings, user_settings.evolve),),
+    "visits": ((visits.Visits, visits.evolve),),
     streams.USER_DIRECTORY: ((users.Users, users.evolve),),
     "workspace": ((spaces.Workspaces, workspaces.evolve),),
     "models": ((models.Models, models.evolve), (registered.Registered, registered.evolve)),

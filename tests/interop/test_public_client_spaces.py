@@ -49,3 +49,20 @@ def test_it_keeps_workspaces_and_projects(client: PublicClient, request: pytest.
     assert renamed not in client.det("workspace", "list")
     unknown = client.run("workspace", "describe", renamed)
     assert unknown.returncode == 1
+
+
+VISITS = """
+from determined.common.api import bindings as b
+
+session = client._determined._session
+seen = b.v1PostUserActivityRequest(
+    activityType=b.v1ActivityType.GET, entityType=b.v1EntityType.PROJECT, entityId=1
+)
+for _ in range(3):
+    b.post_PostUserActivity(session, body=seen)
+print([one.name for one in b.get_GetProjectsByUserActivity(session, limit=5).projects])
+"""
+
+
+def test_its_bindings_report_visits_and_decode_the_projects_that_were_visited(public: PublicClient) -> None:
+    assert public.python(VISITS).strip() == "['Uncategorized']"

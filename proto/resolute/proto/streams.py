@@ -104,6 +104,13 @@ SETTINGS = Category(
     appended_by=Service.DIRECTORY,
     read_by=frozenset({Service.API}),
 )
+VISITS = Category(
+    name="visits",
+    holds="which projects one user looked at last",
+    key="the user's number",
+    appended_by=Service.DIRECTORY,
+    read_by=frozenset({Service.API}),
+)
 WORKSPACE = Category(
     name="workspace",
     holds="all workspaces and their projects, in `workspace-directory`",
@@ -200,6 +207,7 @@ CATEGORIES: Mapping[str, Category] = {
         CLAIM,
         USER,
         SETTINGS,
+        VISITS,
         WORKSPACE,
         MODELS,
         WEBHOOKS,

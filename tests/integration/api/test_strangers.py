@@ -134,6 +134,9 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         f"{verb}Runs": ({"runIds": ["trial"], "projectId": "project"}, {"filter": "{}", "projectId": "project"})
         for verb in ("Pause", "Resume", "Kill", "Archive", "Unarchive")
     },
+    "PostUserActivity": (
+        {"activityType": "ACTIVITY_TYPE_GET", "entityType": "ENTITY_TYPE_PROJECT", "entityId": "project"},
+    ),
     "MoveRuns": tuple(
         {**body, "sourceProjectId": "project", "destinationProjectId": "own project"}
         for body in ({"runIds": ["trial"]}, {"filter": "{}"})
@@ -305,8 +308,12 @@ async def trials(client: Client, experiment_id: int) -> list[Any]:
 
 
 async def waits(client: Client, job_id: str) -> bool:
-    """Whether the job waits in the queue and its reason is recorded: nothing more happens to it by itself."""
-    explained = await client.get(f"/api/v1/jobs/{job_id}/explain")
+    """Whether the job waits in the queue and its reason is recorded: nothing more happens to it by itself. A job that
+    was just launched may not be in the queue yet."""
+    answer = await client.call("GET", f"/api/v1/jobs/{job_id}/explain")
+    if answer.status == 404:
+        return False
+    explained = answer.body
     return any(allocation.get("waits", {}).get("rule") for allocation in explained["allocations"])
 
 

@@ -30,6 +30,7 @@ CHANGED_BY_VIEWERS = {
         "ResetUserSetting",
         "PinWorkspace",
         "UnpinWorkspace",
+        "PostUserActivity",
         "PreviewHPSearch",
     ),
     *("GetModelDefFile", "SearchRuns", "SearchExperiments"),

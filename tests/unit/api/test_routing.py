@@ -73,7 +73,7 @@ ASKING_BY_POST = {
     *("GetGroups", "ListRoles", "SearchRolesAssignableToScope", "GetRolesByID"),
 }
 
-KEPT_FOR_ONESELF = {"PinWorkspace", "UnpinWorkspace"}
+KEPT_FOR_ONESELF = {"PinWorkspace", "UnpinWorkspace", "PostUserActivity"}
 """Whoever may see the workspace may have it at hand: it changes nothing for others."""
 
 USER = Principal(2, "determined")

@@ -51,6 +51,8 @@ from resolute.api.templates.routes import ROUTES as OF_TEMPLATES
 from resolute.api.trials.projection import PROJECTION as TRIALS
 from resolute.api.trials.routes import ROUTES as OF_TRIALS
 from resolute.api.usage.routes import ROUTES as OF_USAGE
+from resolute.api.visits.projection import PROJECTION as VISITS
+from resolute.api.visits.routes import ROUTES as OF_VISITS
 from resolute.api.web.routes import ROUTES as OF_WEB
 from resolute.api.webhooks.projection import PROJECTION as WEBHOOKS
 from resolute.api.webhooks.routes import ROUTES as OF_WEBHOOKS
@@ -76,6 +78,7 @@ SLICES = (
     Slice(OF_RBAC, RBAC),
     Slice(OF_ACCESS_TOKENS, ACCESS_TOKENS),
     Slice(OF_WORKSPACES, WORKSPACES),
+    Slice(OF_VISITS, VISITS),
     Slice(OF_EXPERIMENTS, EXPERIMENTS),
     Slice(OF_MODEL_DEFINITIONS),
     Slice(OF_SEARCHES),

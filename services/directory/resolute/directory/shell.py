@@ -18,6 +18,7 @@ from resolute.directory import (
     templates,
     user_settings,
     users,
+    visits,
     workspaces,
 )
 from resolute.directory.deletion import Deletion
@@ -45,6 +46,7 @@ PARTS: tuple[Part[Any], ...] = (
     users.PART,
     sessions.PART,
     user_settings.PART,
+    visits.PART,
     workspaces.PART,
     models.PART,
     webhooks.PART,

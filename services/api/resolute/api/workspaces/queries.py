@@ -162,11 +162,11 @@ class PostgresWorkspaces:
         where = _conditions("p", Where(scope, "p.workspace_id"), wanted)
         where.add("p.workspace_id = ?", workspace_id)
         found = await listed_in(self._tables, PROJECTS, PROJECTS_COUNTED, where, order, window)
-        return Listed([_project(row) for row in found.rows], found.page)
+        return Listed([project_row(row) for row in found.rows], found.page)
 
     async def project(self, project_id: int) -> ProjectRow | None:
         row = await self._tables.row(f"{PROJECTS} WHERE p.id = $1", project_id)
-        return None if row is None else _project(row)
+        return None if row is None else project_row(row)
 
     async def project_with_key(self, key: str) -> int | None:
         found: int | None = await self._tables.value("SELECT id FROM read_workspaces.projects WHERE key = $1", key)
@@ -214,7 +214,7 @@ def _document(text: str | None) -> Mapping[str, Any] | None:
     return orjson.loads(text) if text else None
 
 
-def _project(row: asyncpg.Record) -> ProjectRow:
+def project_row(row: asyncpg.Record) -> ProjectRow:
     return ProjectRow(
         id=row["id"],
         name=row["name"],

@@ -1,0 +1,1 @@
+"""Which projects a user looked at last."""
