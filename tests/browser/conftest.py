@@ -47,6 +47,8 @@ class Cluster:
     failed: int
     marked: int
     """One whose name is `MARKUP`."""
+    checkpoint: str
+    """One of the completed search. One of another is version 1 of the model `kept`."""
 
     @property
     def url(self) -> str:
@@ -64,6 +66,13 @@ class Cluster:
             return json.load(answer)
 
 
+def latest_checkpoint(local: LocalCluster, experiment: int) -> str:
+    """One that the policies of storage keep."""
+    listed = local.get(f"/api/v1/experiments/{experiment}/checkpoints")["checkpoints"]
+    latest: dict[str, Any] = max(listed, key=lambda one: int(one["metadata"]["steps_completed"]))
+    return str(latest["uuid"])
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     home = tmp_path_factory.mktemp("browser")
@@ -74,7 +83,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         marked = local.create(stepwise(MARKUP, step_s=0.0, trials=1), MODEL)
         for experiment in (completed, failed, marked):
             local.ended(experiment)
-        yield Cluster(local, completed, failed, marked)
+        free, registered = (latest_checkpoint(local, experiment) for experiment in (completed, marked))
+        local.det("model", "create", "kept", "--description", "for the tests of pages")
+        local.det("model", "register-version", "kept", registered)
+        yield Cluster(local, completed, failed, marked, free)
 
 
 @pytest.fixture(scope="session")

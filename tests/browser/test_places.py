@@ -66,8 +66,9 @@ def test_a_project_is_made_gets_an_experiment_and_notes_and_moves(visitor: Visit
 def test_a_workspace_is_pinned_archived_and_brought_back(visitor: Visitor) -> None:
     page = visitor.page
     new_workspace(visitor, "to be archived")
-    page.get_by_role("button", name="Pin").click()
-    page.get_by_role("button", name="Pinned").wait_for()
+    page.get_by_role("button", name="★ Pinned").click()  # as new ones are
+    page.get_by_role("button", name="☆ Pin", exact=True).click()
+    page.get_by_role("button", name="★ Pinned").wait_for()
     page.get_by_role("button", name="Archive", exact=True).click()
     page.get_by_role("button", name="Unarchive", exact=True).wait_for()
     page.get_by_role("button", name="Undo").click()

@@ -1,13 +1,11 @@
 // Forms whose fields are data: on a page, or in a dialog that any page opens with `fill`.
 import { html, signal, useEffect, useId, useRef, useSignal } from "../core/dom.js";
+import { said } from "../core/typed.js";
 import { Button, Dialog, Message, toast } from "./parts.js";
 
 /** @typedef {string | boolean} Value */
 /** @typedef {{key: string, label: string, kind?: "text" | "password" | "area" | "code" | "select" | "check", value?: Value, hint?: string, options?: readonly (readonly [string, string])[], rows?: number, autocomplete?: string, disabled?: boolean}} Input */
 /** @typedef {(values: Record<string, any>) => Promise<unknown>} Save */
-
-/** @param {unknown} error */
-export const said = (error) => (error instanceof Error ? error.message : String(error));
 
 /** Does something and says what came of it; whether it worked.
  * @param {() => Promise<unknown>} run @param {string} [done] @param {{undo?: () => void}} [how] */
@@ -20,21 +18,6 @@ export async function attempt(run, done, how) {
   }
   if (done) toast(done, how);
   return true;
-}
-
-/** What a text of labels means. @param {string} text */
-export const labelsOf = (text) => [...new Set(text.split(",").map((one) => one.trim()).filter(Boolean))];
-
-/** An object in JSON that somebody typed. @param {string} text @param {string} what @returns {Record<string, any>} */
-export function objectOf(text, what) {
-  let told;
-  try {
-    told = JSON.parse(text.trim() || "{}");
-  } catch (error) {
-    throw new Error(`${what}: this is not JSON: ${said(error)}`, { cause: error });
-  }
-  if (told === null || typeof told !== "object" || Array.isArray(told)) throw new Error(`${what}: expected an object in braces, such as {"name": "value"}`);
-  return told;
 }
 
 /** One field with its label. @param {{input: Input, value: Value, onInput: (value: Value) => void, first: boolean}} props */

@@ -18,6 +18,7 @@ const FIXED = [
   ["Experiments that failed", "page", () => go(`/det/experiments?q=${encodeURIComponent("state = ERROR")}`)],
   ["Experiments that are active", "page", () => go(`/det/experiments?q=${encodeURIComponent("state = ACTIVE")}`)],
   ["Workspaces", "page", () => go("/det/workspaces")],
+  ["Models", "page", () => go("/det/models")],
   ["Cluster: pools", "page", () => go("/det/clusters")],
   ["Cluster: queue", "page", () => go("/det/clusters/queue")],
   ["Cluster: agents", "page", () => go("/det/clusters/agents")],

@@ -18,6 +18,10 @@ const PATTERNS = [
   ["projects", "workspaces"],
   ["projects/:project", "project"],
   ["projects/:project/:tab", "project"],
+  ["models", "models"],
+  ["models/:model", "model"],
+  ["models/:model/versions/:version", "modelVersion"],
+  ["models/:model/versions/:version/:tab", "modelVersion"],
   ["workspaces", "workspaces"],
   ["workspaces/:workspace", "workspace"],
   ["workspaces/:workspace/:tab", "workspace"],
@@ -39,7 +43,7 @@ const PATTERNS = [
   ["resourcepool/:pool/:tab", "cluster"],
 ];
 
-const NUMBERED = new Set(["experiment", "trial", "project", "workspace"]);
+const NUMBERED = new Set(["experiment", "trial", "project", "workspace", "version"]);
 
 /** @param {string} pathname @returns {Route} */
 export function route(pathname) {

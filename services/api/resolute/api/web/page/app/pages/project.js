@@ -1,10 +1,10 @@
 // One project: its experiments, and notes about them.
 import { html, useEffect } from "../core/dom.js";
 import { change, get } from "../core/client.js";
-import { gathered, useLoaded } from "../core/load.js";
+import { useLoaded } from "../core/load.js";
 import { withNote } from "../core/places.js";
 import { here } from "../core/place.js";
-import { listen } from "../live/stream.js";
+import { useFollowing } from "../live/again.js";
 import { mayOwner } from "../state/rights.js";
 import { attempt, fill } from "../components/forms.js";
 import { Busy, Button, confirm, Empty, Failed, Message, Tabs } from "../components/parts.js";
@@ -18,12 +18,7 @@ export function Project() {
   const id = Number(here.value.params.project);
   const tab = here.value.params.tab === "notes" ? "notes" : "experiments";
   const { value: project, error, again } = useLoaded(async (aborted) => /** @type {import("../wire").v1GetProjectResponse} */ (await get(`/api/v1/projects/${id}`, {}, aborted)).project, [id]);
-  useEffect(() => {
-    const soon = gathered(again, 300);
-    let synced = false;
-    const stop = listen({ projects: { project_ids: [id] } }, { changed: () => synced && soon(), ready: () => (synced = true) });
-    return () => { stop(); soon.stop(); };
-  }, [id]);
+  useFollowing(again, { projects: { project_ids: [id] } }, [id]);
   useEffect(() => {
     document.title = `${project?.name ?? "Project"} · Resolute`;
   }, [project?.name]);

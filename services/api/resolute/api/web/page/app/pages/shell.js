@@ -13,6 +13,7 @@ const PLACES = [
   ["Home", "/det/", ["home"]],
   ["Experiments", "/det/experiments", ["experiments", "experiment", "trial", "compare"]],
   ["Workspaces", "/det/workspaces", ["workspaces", "workspace", "project"]],
+  ["Models", "/det/models", ["models", "model", "modelVersion"]],
   ["Cluster", "/det/clusters", ["cluster"]],
 ];
 

@@ -1,10 +1,10 @@
 // Workspaces, and one workspace with its projects.
 import { html, useEffect } from "../core/dom.js";
 import { change, get } from "../core/client.js";
-import { gathered, useLoaded } from "../core/load.js";
+import { useLoaded } from "../core/load.js";
 import { shown } from "../core/places.js";
 import { go, here } from "../core/place.js";
-import { listen } from "../live/stream.js";
+import { useFollowing } from "../live/again.js";
 import { placesAmong, projectsOf, workspaces } from "../state/places.js";
 import { mayOwner } from "../state/rights.js";
 import { master, user } from "../state/session.js";
@@ -12,6 +12,7 @@ import { attempt, fill } from "../components/forms.js";
 import { Listing } from "../components/listing.js";
 import { PlaceBar, wantedPlaces } from "../components/place_bar.js";
 import { Ago, Busy, Button, Empty, Failed, Message, Tabs } from "../components/parts.js";
+import { Models } from "./models.js";
 
 /** @typedef {import("../wire").v1Workspace} Workspace */
 /** @typedef {import("../wire").v1Project} Project */
@@ -78,7 +79,7 @@ const changes = (one) => !one.immutable && mayOwner("UPDATE_WORKSPACE", { ownerI
 export const going = (one) => (one.state === "WORKSPACE_STATE_DELETING" ? html` <span class="label">being deleted</span>` : one.state === "WORKSPACE_STATE_DELETE_FAILED" ? html` <span class="label" title=${one.errorMessage}>deletion failed</span>` : null);
 
 /** @type {readonly (readonly [string, string])[]} */
-const TABS = [["projects", "Projects"]];
+const TABS = [["projects", "Projects"], ["models", "Models"]];
 
 export function OneWorkspace() {
   const id = Number(here.value.params.workspace);
@@ -86,12 +87,7 @@ export function OneWorkspace() {
     const [told, projects] = await Promise.all([/** @type {Promise<import("../wire").v1GetWorkspaceResponse>} */ (get(`/api/v1/workspaces/${id}`, {}, aborted)), projectsOf(id, aborted)]);
     return { workspace: told.workspace, projects };
   }, [id]);
-  useEffect(() => {
-    const soon = gathered(again, 300);
-    let synced = false;
-    const stop = listen({ projects: { workspace_ids: [id] } }, { changed: () => synced && soon(), ready: () => (synced = true) });
-    return () => { stop(); soon.stop(); };
-  }, [id]);
+  useFollowing(again, { projects: { workspace_ids: [id] } }, [id]);
   useEffect(() => {
     document.title = `${value?.workspace.name ?? "Workspace"} · Resolute`;
   }, [value?.workspace.name]);
@@ -117,7 +113,8 @@ export function OneWorkspace() {
     ${workspace.errorMessage ? html`<${Message} tone="bad">${workspace.errorMessage}<//>` : null}
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
     <${Tabs} label="About this workspace" at=${tab} tabs=${TABS.map(([key, text]) => [key, key === "projects" ? `${text} ${projects.length}` : text, `/det/workspaces/${id}/${key}`])} />
-    ${tab === "projects" ? html`<${Projects} workspace=${workspace} projects=${projects} again=${again} />` : null}`;
+    ${tab === "projects" ? html`<${Projects} workspace=${workspace} projects=${projects} again=${again} />` : null}
+    ${tab === "models" ? html`<${Models} within=${workspace} />` : null}`;
 }
 
 /** @param {{workspace: Workspace, projects: Project[], again: () => void}} props */
