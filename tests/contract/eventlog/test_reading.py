@@ -149,6 +149,10 @@ async def test_events_are_found_by_what_is_said_of_them(log: EventLog) -> None:
     assert await found(stream="experiment-2") == [4]
     assert await found(stream="experiment-1", types=("TrialEnded",)) == [6]
     assert await found(caused_by="third") == [5, 6]
+    assert await found(correlation_id="third") == []
+    told = Cause("evt-6", correlation_id="req-1")
+    await log.append("experiment-3", [TrialRunStarted(50, 9)], expected_version=0, cause=told)
+    assert await found(correlation_id="req-1") == [7]
     assert await found(fields=("trial_id",), values=("41", "42")) == [4, 5, 6]
     assert await found(fields=("uuid", "run_id"), values=("7", "0"), after=1) == [4]
     assert await found(stream="experiment-7") == []

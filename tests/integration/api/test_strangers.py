@@ -67,6 +67,7 @@ PATH: Mapping[str, str] = {
         "username": "determined",
     },
     "groupId": "1",
+    "requestId": "req-0",
     "modelVersionNum": "1",
     "templateName": "new template",
     "workloadType": "EXPERIMENT",

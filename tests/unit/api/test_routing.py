@@ -65,6 +65,7 @@ IDS_OUTSIDE = {
     "resourcesId",
     "externalExperimentId",
     "externalTrialId",
+    "requestId",
 }
 """Ids in paths of what lies in no workspace, or of a part of what is named besides."""
 

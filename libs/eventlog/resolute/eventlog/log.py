@@ -60,6 +60,8 @@ class Sought:
     """Only events at later positions."""
     stream: str = ""
     caused_by: str = ""
+    correlation_id: str = ""
+    """Of the request from outside that the events follow from. Such a search reads the whole log after `after`."""
     types: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     """Names of fields: at least one of them must have one of `values`. Such a search reads the whole log."""

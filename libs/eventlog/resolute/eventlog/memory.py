@@ -29,7 +29,11 @@ def _is_sought(row: Row, sought: Sought) -> bool:
         data = orjson.loads(row.data)
         if not any(str(data.get(field)) in sought.values for field in sought.fields):
             return False
-    wanted = ((sought.stream, row.stream), (sought.caused_by, row.caused_by))
+    wanted = (
+        (sought.stream, row.stream),
+        (sought.caused_by, row.caused_by),
+        (sought.correlation_id, row.correlation_id),
+    )
     return all(asked in ("", found) for asked, found in wanted) and (not sought.types or row.type in sought.types)
 
 

@@ -157,7 +157,7 @@ class PostgresEventLog:
         return await self.read_all(after, limit)
 
     async def find(self, sought: Sought, limit: int) -> list[Row]:
-        asked = (sought.stream, sought.caused_by, list(sought.types), list(sought.fields))
+        asked = (sought.stream, sought.caused_by, sought.correlation_id, list(sought.types), list(sought.fields))
         wanted = [one or None for one in asked]
         rows = await self._fetch(READ["find"], sought.after, *wanted, list(sought.values), limit)
         return [row_from(columns) for columns in rows]

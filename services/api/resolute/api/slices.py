@@ -50,6 +50,7 @@ from resolute.api.templates.projection import PROJECTION as TEMPLATES
 from resolute.api.templates.routes import ROUTES as OF_TEMPLATES
 from resolute.api.trials.projection import PROJECTION as TRIALS
 from resolute.api.trials.routes import ROUTES as OF_TRIALS
+from resolute.api.undo.routes import ROUTES as OF_UNDO
 from resolute.api.usage.routes import ROUTES as OF_USAGE
 from resolute.api.visits.projection import PROJECTION as VISITS
 from resolute.api.visits.routes import ROUTES as OF_VISITS
@@ -98,6 +99,7 @@ SLICES = (
     Slice(OF_POOLS, POOLS),
     Slice(OF_USAGE),
     Slice(OF_HISTORY),
+    Slice(OF_UNDO),
     Slice(OF_MASTER),
     Slice(OF_STREAM),
     Slice(OF_MONITORING),

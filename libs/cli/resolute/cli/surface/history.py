@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resolute.cli.surface.common import JSON
+from resolute.cli.surface.common import JSON, YES
 from resolute.cli.tree import Command, arg, flag, one_of
 from resolute.proto.queue import PolicyName
 
@@ -124,4 +124,18 @@ REPLAY = Command(
     ),
 )
 
-OF_RESOLUTE = (LOG, REPLAY)
+UNDO = Command(
+    "undo",
+    "put back what a request changed",
+    run="undo:undo",
+    args=(
+        arg("request", nargs="?", help="a request, as in the list that this prints without one"),
+        arg("-n", "--last", type=int, default=20, metavar="N", help="without a request: how many to list"),
+        arg("--actor", help="without a request: only what this user did"),
+        flag("--dry-run", help="show what would be put back, and change nothing"),
+        YES,
+        JSON,
+    ),
+)
+
+OF_RESOLUTE = (LOG, REPLAY, UNDO)

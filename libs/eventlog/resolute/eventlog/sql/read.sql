@@ -32,9 +32,10 @@ SELECT position, stream, version, type, schema_version, data::text, caused_by, s
        traceparent, recorded_at, prev_hash
   FROM eventlog.events
  WHERE position > $1 AND ($2::text IS NULL OR stream = $2) AND ($3::text IS NULL OR caused_by = $3)
-   AND ($4::text[] IS NULL OR type = ANY ($4))
-   AND ($5::text[] IS NULL OR EXISTS (SELECT FROM unnest($5) AS field WHERE data ->> field = ANY ($6::text[])))
- ORDER BY position LIMIT $7;
+   AND ($4::text IS NULL OR correlation_id = $4)
+   AND ($5::text[] IS NULL OR type = ANY ($5))
+   AND ($6::text[] IS NULL OR EXISTS (SELECT FROM unnest($6) AS field WHERE data ->> field = ANY ($7::text[])))
+ ORDER BY position LIMIT $8;
 
 -- name: head
 SELECT position FROM eventlog.log_head;

@@ -1,0 +1,1 @@
+"""What requests changed, and what it was before: all that is needed to put it back."""
