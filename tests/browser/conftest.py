@@ -86,7 +86,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         free, registered = (latest_checkpoint(local, experiment) for experiment in (completed, marked))
         local.det("model", "create", "kept", "--description", "for the tests of pages")
         local.det("model", "register-version", "kept", registered)
-        yield Cluster(local, completed, failed, marked, free)
+        cluster = Cluster(local, completed, failed, marked, free)
+        cluster.as_admin("POST", "/api/v1/templates/shared", {"name": "shared", "config": {"max_restarts": 2}})
+        cluster.as_admin("POST", "/api/v1/groups", {"name": "readers", "addUsers": [2]})
+        failures = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "ERROR"}}
+        webhook = {"name": "failures", "url": "https://hooks.example.org/x", "triggers": [failures]}
+        cluster.as_admin("POST", "/api/v1/webhooks", webhook)
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,15 @@ PAGES = {
     "models": "/det/models",
     "model": "/det/models/kept",
     "version": "/det/models/kept/versions/1",
+    "workspace-members": "/det/workspaces/1/members",
+    "templates": "/det/templates?template=shared",
+    "webhooks": "/det/webhooks",
+    "policies": "/det/policies",
+    "admin-users": "/det/admin/user-management?user=1",
+    "admin-groups": "/det/admin/group-management?group=1",
+    "admin-roles": "/det/admin/roles",
+    "admin-message": "/det/admin/message",
+    "admin-webhooks": "/det/webhooks?webhook=1",
     "account": "/det/settings",
     "design": "/det/design",
     "no-such-page": "/det/no/such/page",
@@ -60,7 +69,7 @@ def test_a_page_is_accessible(
     visitor = arrives(color_scheme=theme, reduced_motion="reduce")
     visitor.expected = ("404",) if name.startswith("no-such") else ()
     visitor.go("/")
-    visitor.sign_in()
+    visitor.sign_in("admin" if name.startswith("admin") else "determined")
     visitor.page.get_by_role("heading", name="Home").wait_for()
     visitor.go(PAGES[name].format(completed=cluster.completed, failed=cluster.failed))
     settled(visitor)

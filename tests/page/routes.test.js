@@ -14,6 +14,8 @@ test("links that are printed elsewhere resolve", () => {
     ["/det/trials/9", "trial", { trial: "9" }],
     ["/det/workspaces/1/projects", "workspace", { workspace: "1", tab: "projects" }],
     ["/det/workspaces", "workspaces", {}],
+    ["/det/admin/user-management", "admin", { tab: "user-management" }],
+    ["/det/webhooks", "webhooks", {}],
     ["/det/models/digits%20net", "model", { model: "digits net" }],
     ["/det/models/3/versions/2/notes", "modelVersion", { model: "3", version: "2", tab: "notes" }],
     ["/det/projects/3", "project", { project: "3" }],

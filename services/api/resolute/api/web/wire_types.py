@@ -43,6 +43,7 @@ USED = (
     "v1GetPermissionsSummaryResponse",
     "v1GetProjectResponse",
     "v1GetResourcePoolsResponse",
+    "v1GetRolesAssignedToGroupResponse",
     "v1GetRolesAssignedToUserResponse",
     "v1GetTemplatesResponse",
     "v1GetTrialCheckpointsResponse",

@@ -365,6 +365,11 @@ export interface v1GetResourcePoolsResponse {
   resourcePools?: v1ResourcePool[] | null;
 }
 
+export interface v1GetRolesAssignedToGroupResponse {
+  assignments: v1RoleAssignmentSummary[];
+  roles: v1Role[];
+}
+
 export interface v1GetRolesAssignedToUserResponse {
   roles: v1RoleWithAssignments[];
 }

@@ -17,3 +17,6 @@ export function objectOf(text, what) {
   if (told === null || typeof told !== "object" || Array.isArray(told)) throw new Error(`${what}: expected an object in braces, such as {"name": "value"}`);
   return told;
 }
+
+/** What of it differs from what there was. @template {Record<string, unknown>} T @param {T} values @param {Record<string, unknown>} before @returns {Partial<T>} */
+export const changedOf = (values, before) => /** @type {Partial<T>} */ (Object.fromEntries(Object.entries(values).filter(([key, value]) => value !== (before[key] ?? (typeof value === "boolean" ? false : "")))));

@@ -3,6 +3,7 @@ import { html } from "../core/dom.js";
 import { follow, here } from "../core/place.js";
 import { connection } from "../live/stream.js";
 import { chooseTheme, master, theme, user, weakPassword } from "../state/session.js";
+import { administers } from "../state/rights.js";
 import { Palette } from "../components/palette.js";
 import { leave } from "../components/actions.js";
 import { Filling } from "../components/forms.js";
@@ -17,6 +18,9 @@ const PLACES = [
   ["Cluster", "/det/clusters", ["cluster"]],
 ];
 
+/** @returns {[string, string, string[]]} */
+const shared = () => [administers() ? "Administration" : "Shared", administers() ? "/det/admin" : "/det/templates", ["admin", "templates", "webhooks", "policies"]];
+
 const JOINED = /** @type {const} */ ({ off: "", joining: "connecting…", live: "live", broken: "connection lost: trying again" });
 
 /** @param {{children: any}} props */
@@ -29,7 +33,7 @@ export function Shell({ children }) {
     ${said ? html`<div class="banner" role="status">${said}</div>` : null}
     <header class="side">
       <a class="brand" href="/det/"><img src=${new URL("../../icons/mark.svg", import.meta.url).href} alt="" /><span class="ellipsis">${cluster?.clusterName || "Resolute"}</span></a>
-      <nav aria-label="Pages"><ul>${PLACES.map(([name, href, routes]) => html`<li key=${name}><a href=${href} aria-current=${routes.includes(here.value.name) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
+      <nav aria-label="Pages"><ul>${[...PLACES, shared()].map(([name, href, routes]) => html`<li key=${name}><a href=${href} aria-current=${routes.includes(here.value.name) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
       <div class="foot">
         <span class=${`small who ${joined === "broken" ? "" : "muted"}`} role="status">${joined === "broken" ? "⚠ " : joined === "live" ? "● " : ""}${JOINED[joined]}</span>
         <${Select} label="Theme" hideLabel value=${theme.value} onChange=${chooseTheme} options=${[["system", "Theme: system"], ["light", "Theme: light"], ["dark", "Theme: dark"]]} />

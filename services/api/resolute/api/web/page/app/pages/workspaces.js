@@ -9,8 +9,11 @@ import { placesAmong, projectsOf, workspaces } from "../state/places.js";
 import { mayOwner } from "../state/rights.js";
 import { master, user } from "../state/session.js";
 import { attempt, fill } from "../components/forms.js";
+import { Holdings } from "../components/holdings.js";
 import { Listing } from "../components/listing.js";
 import { PlaceBar, wantedPlaces } from "../components/place_bar.js";
+import { Policies } from "../components/policies.js";
+import { Templates } from "../components/templates.js";
 import { Ago, Busy, Button, Empty, Failed, Message, Tabs } from "../components/parts.js";
 import { Models } from "./models.js";
 
@@ -79,7 +82,7 @@ const changes = (one) => !one.immutable && mayOwner("UPDATE_WORKSPACE", { ownerI
 export const going = (one) => (one.state === "WORKSPACE_STATE_DELETING" ? html` <span class="label">being deleted</span>` : one.state === "WORKSPACE_STATE_DELETE_FAILED" ? html` <span class="label" title=${one.errorMessage}>deletion failed</span>` : null);
 
 /** @type {readonly (readonly [string, string])[]} */
-const TABS = [["projects", "Projects"], ["models", "Models"]];
+const TABS = [["projects", "Projects"], ["models", "Models"], ["members", "Members"], ["templates", "Templates"], ["policies", "Policies"]];
 
 export function OneWorkspace() {
   const id = Number(here.value.params.workspace);
@@ -114,7 +117,10 @@ export function OneWorkspace() {
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
     <${Tabs} label="About this workspace" at=${tab} tabs=${TABS.map(([key, text]) => [key, key === "projects" ? `${text} ${projects.length}` : text, `/det/workspaces/${id}/${key}`])} />
     ${tab === "projects" ? html`<${Projects} workspace=${workspace} projects=${projects} again=${again} />` : null}
-    ${tab === "models" ? html`<${Models} within=${workspace} />` : null}`;
+    ${tab === "models" ? html`<${Models} within=${workspace} />` : null}
+    ${tab === "members" ? html`<${Holdings} workspaceId=${id} />` : null}
+    ${tab === "templates" ? html`<${Templates} workspace=${workspace} />` : null}
+    ${tab === "policies" ? html`<${Policies} workspace=${workspace} />` : null}`;
 }
 
 /** @param {{workspace: Workspace, projects: Project[], again: () => void}} props */

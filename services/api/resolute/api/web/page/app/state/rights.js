@@ -25,5 +25,7 @@ const holder = () => ({ admin: Boolean(user.value?.admin), id: user.value?.id ??
 
 /** @param {string} permission @param {number | null} [workspaceId] */
 export const may = (permission, workspaceId) => allows(holder(), permission, workspaceId);
+/** Whether there is anything that only those see who administer. */
+export const administers = () => ["ADMINISTRATE_USER", "UPDATE_GROUP", "ASSIGN_ROLES"].some((permission) => may(permission));
 /** @param {string} permission @param {{ownerIds: (number | null | undefined)[], workspaceId?: number | null}} thing */
 export const mayOwner = (permission, thing) => allowsOwner(holder(), permission, thing);
