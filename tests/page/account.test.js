@@ -39,4 +39,5 @@ test("roles hold on the cluster or on a workspace", () => {
 test("names of permissions and roles as words", () => {
   assert.equal(inWords("PERMISSION_TYPE_CREATE_OTHER_TOKEN"), "Create other token");
   assert.equal(inWords("WorkspaceAdmin"), "Workspace admin");
+  assert.equal(inWords("GenAIUser"), "Gen AI user");
 });

@@ -33,7 +33,7 @@ export function Webhooks() {
     action: "Create webhook",
     fields: [
       { key: "name", label: "Name" },
-      { key: "url", label: "Address", hint: "Where requests go, such as https://hooks.example.org/x" },
+      { key: "url", label: "Address", hint: "Where requests go: an address that begins with https or http." },
       { key: "webhookType", label: "Form of the message", kind: "select", options: [["WEBHOOK_TYPE_DEFAULT", "JSON"], ["WEBHOOK_TYPE_SLACK", "Slack"]] },
       { key: "workspaceId", label: "For", kind: "select", options: [...(may("EDIT_WEBHOOKS") ? [/** @type {[string, string]} */ (["", "the whole cluster"])] : []), ...mine] },
       { key: "mode", label: "Experiments", kind: "select", options: [["WEBHOOK_MODE_WORKSPACE", "all of them"], ["WEBHOOK_MODE_SPECIFIC", "those whose configuration names it"]] },

@@ -18,6 +18,6 @@ export const allowsOwner = (who, permission, { ownerIds, workspaceId }) => allow
 /** Letters for letters: `WorkspaceAdmin` and `CREATE_OTHER_TOKEN` as words. @param {string | null | undefined} name */
 export const inWords = (name) => {
   const text = String(name ?? "").replace(/^PERMISSION_TYPE_/, "");
-  const words = /^[A-Z_\d]+$/.test(text) ? text.replaceAll("_", " ") : text.replace(/([a-z])([A-Z])/g, "$1 $2");
-  return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
+  const words = /^[A-Z_\d]+$/.test(text) ? text.toLowerCase().split("_") : text.replace(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, "$1$3 $2$4").split(" ").map((word) => (/^[A-Z]{2,}$/.test(word) ? word : word.toLowerCase()));
+  return words.join(" ").replace(/^./, (letter) => letter.toUpperCase());
 };

@@ -179,7 +179,7 @@ function ClusterMessage() {
     again();
   };
   const clear = () => attempt(() => change("DELETE", "/api/v1/master/cluster_message"), "The message is cleared").then(again);
-  return html`<p class="muted">A message stands above every page, and det prints it.</p>${said ? html`<${Message} tone="warn">${said.message}<p class="small">Since <${Ago} at=${said.startTime} />${said.endTime ? `, until ${new Date(said.endTime).toLocaleString()}` : ""}</p><//><div class="row"><${Button} onClick=${() => void clear()}>Clear it<//></div>` : null}
+  return html`<p class="muted">A message stands above every page.</p>${said ? html`<${Message} tone="warn">${said.message}<p class="small">Since <${Ago} at=${said.startTime} />${said.endTime ? `, until ${new Date(said.endTime).toLocaleString()}` : ""}</p><//><div class="row"><${Button} onClick=${() => void clear()}>Clear it<//></div>` : null}
     <section class="card"><h2>New message</h2><${Form} action="Show it" save=${save} fields=${[{ key: "message", label: "Message", hint: "250 characters at most." }, { key: "duration", label: "For", kind: "select", options: [["", "until it is cleared"], ["1h", "an hour"], ["24h", "a day"], ["168h", "a week"]] }]} /></section>`;
 }
 
