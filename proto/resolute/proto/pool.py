@@ -298,6 +298,15 @@ class AllocationKillRequested(PoolEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ResourcesServeOthers(PoolEvent):
+    """One share only serves the others, such as a server that ranks are started through. It is stopped when all shares
+    that do not serve others have exited, and its exit code then says nothing."""
+
+    allocation_id: str
+    resources_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResourcesExited(PoolEvent):
     allocation_id: str
     resources_id: str
@@ -498,6 +507,15 @@ class PreemptAllocation(SchedulerCommand):
 class AcknowledgePreemption(SchedulerCommand):
     pool: str
     allocation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkServing(SchedulerCommand):
+    """See ResourcesServeOthers."""
+
+    pool: str
+    allocation_id: str
+    resources_id: str
 
 
 @dataclass(frozen=True, slots=True)

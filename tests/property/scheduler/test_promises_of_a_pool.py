@@ -24,6 +24,7 @@ from resolute.proto.pool import (
     EnableAgent,
     EnableSlot,
     KillAllocation,
+    MarkServing,
     MoveJob,
     PreemptAllocation,
     PreemptionRequested,
@@ -91,9 +92,8 @@ WISHES = st.one_of(
 )
 
 # A report is about what there is: which share of which allocation is looked up when its turn comes.
-REPORTS = st.tuples(
-    ALLOCATIONS, st.integers(0, 2), st.sampled_from(["started", "exited"]), st.sampled_from([None, 0, 0, 0, 1])
-)
+NEWS = st.sampled_from(["started", "exited", "exited", "serves"])
+REPORTS = st.tuples(ALLOCATIONS, st.integers(0, 2), NEWS, st.sampled_from([None, 0, 0, 0, 1]))
 # What happens to a pool that has nobody, or of which nobody wants anything, is soon told.
 OPENINGS = st.tuples(st.lists(COMES, max_size=3), st.lists(ASKS, max_size=6)).map(lambda drawn: [*drawn[0], *drawn[1]])
 SCRIPTS = st.tuples(OPENINGS, st.lists(st.one_of(WISHES, WISHES, REPORTS, REPORTS), max_size=60)).map(
@@ -116,13 +116,15 @@ Report = tuple[str, int, str, int | None]
 Script = list[PoolInput | Report]
 
 
-def report_of(story: PoolStory, about: Report) -> TaskReport:
+def report_of(story: PoolStory, about: Report) -> PoolInput:
     allocation_id, rank, what, code = about
     allocation = story.pool.allocations.get(allocation_id)
     shares = list(allocation.shares.values()) if allocation is not None else []
     if rank >= len(shares):
         return TaskReport("a1", "default", allocation_id, "never heard of", what, "", code)
     place = shares[rank].placement
+    if what == "serves":
+        return MarkServing("default", allocation_id, place.resources_id)
     return TaskReport(place.agent_id, "default", allocation_id, place.resources_id, what, "10.0.0.1", code)
 
 

@@ -53,6 +53,7 @@ OPEN = {
 SAID_BY_THE_TASK = {
     *("ReportTrialSearcherEarlyExit", "CompleteTrialSearcherValidation"),
     *("AllocationRendezvousInfo", "AllocationAllGather", "PostAllocationAcceleratorData", "AllocationReady"),
+    *("NotifyContainerRunning", "MarkAllocationResourcesDaemon", "AllocationPendingPreemptionSignal"),
     *("PostAllocationProxyAddress", "AllocationWaiting", "AllocationPreemptionSignal", "AckAllocationPreemptionSignal"),
 }
 

@@ -14,10 +14,12 @@ from resolute.proto.pool import (
     AllocationRequested,
     AllocationStarted,
     KillAllocation,
+    MarkServing,
     PreemptAllocation,
     PreemptionAcknowledged,
     PreemptionRequested,
     ResourcesExited,
+    ResourcesServeOthers,
     ResourcesStarted,
     SlotsAssigned,
 )
@@ -215,6 +217,57 @@ def test_a_share_that_ends_well_leaves_the_others_in_peace() -> None:
     assert orders.to_stop(story.pool.allocations["one"]) == []
     story.when(exited(story, "one", 0, code=0))
     assert outcome(story) == ("exited", 0)
+
+
+def serving(story: PoolStory, rank: int = 1) -> MarkServing:
+    shares = list(story.pool.allocations["one"].shares)
+    return MarkServing("default", "one", shares[rank])
+
+
+def test_a_share_that_serves_others_is_stopped_when_they_have_exited_and_its_code_says_nothing() -> None:
+    story = running_gang()
+    story.when(serving(story)).then(ResourcesServeOthers)
+    story.when(serving(story)).then()
+    assert orders.to_stop(story.pool.allocations["one"]) == []
+    story.when(exited(story, "one", 0, code=0)).then(ResourcesExited)
+    ((agent, stop),) = orders.to_stop(story.pool.allocations["one"])
+    assert (agent, stop.reason, stop.peer_failed) == ("a2", "the resources that it served have exited", False)
+    story.when(exited(story, "one", 1, code=137)).then(ResourcesExited, AllocationExited)
+    assert outcome(story) == ("exited", 0)
+
+
+def test_a_share_that_serves_others_and_fails_before_they_end_is_a_failure_like_any_other() -> None:
+    story = running_gang()
+    story.given(serving(story)).when(exited(story, "one", 1, code=3))
+    ((agent, _),) = orders.to_stop(story.pool.allocations["one"])
+    assert agent == "a1"
+    story.when(exited(story, "one", 0, code=143))
+    assert outcome(story) == ("exited", 3)
+
+
+def test_a_share_that_is_marked_after_the_others_have_exited_is_stopped_too() -> None:
+    story = running_gang()
+    late = serving(story)
+    story.given(exited(story, "one", 0, code=0)).when(late).then(ResourcesServeOthers)
+    assert [agent for agent, _ in orders.to_stop(story.pool.allocations["one"])] == ["a2"]
+
+
+def test_a_gang_that_yields_while_a_share_serves_it_has_yielded() -> None:
+    story = running_gang()
+    story.given(serving(story), PREEMPT, ACKNOWLEDGE, exited(story, "one", 0, code=0))
+    story.when(exited(story, "one", 1, code=143))
+    assert outcome(story) == ("yielded", 0)
+
+
+def test_not_all_shares_of_an_allocation_can_serve_others() -> None:
+    story = running_gang()
+    with pytest.raises(Refused, match="leave one of them unmarked"):
+        story.given(serving(story)).when(serving(story, 0))
+    alone = running()
+    with pytest.raises(Refused, match="has no others"):
+        alone.when(serving(alone, 0))
+    with pytest.raises(NotFound, match="no resources r-9"):
+        alone.when(MarkServing("default", "one", "r-9"))
 
 
 def test_what_has_exited_is_remembered_for_long_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,6 +214,9 @@ WORDS: Mapping[str, Say] = {
     ),
     "PreemptionAcknowledged": lambda d: f"{d['allocation_id']} said that it is saving its work",
     "AllocationKillRequested": lambda d: f"{d['allocation_id']} was ordered to stop{_because(d['reason'])}",
+    "ResourcesServeOthers": lambda d: (
+        f"the share {d['resources_id'][:8]} of {d['allocation_id']} only serves the others, and ends when they have"
+    ),
     "ResourcesExited": lambda d: (
         f"the share {d['resources_id'][:8]} of {d['allocation_id']} ended{_code(d)}{_because(d['reason'])}"
     ),

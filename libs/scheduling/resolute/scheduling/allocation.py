@@ -19,6 +19,7 @@ from resolute.proto.pool import (
     PreemptionAcknowledged,
     PreemptionRequested,
     ResourcesExited,
+    ResourcesServeOthers,
     ResourcesStarted,
     SlotsAssigned,
     reference_in,
@@ -51,19 +52,23 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
     (State.ASSIGNED, AllocationStarted): State.RUNNING,
     (State.ASSIGNED, PreemptionRequested): State.PREEMPTING,
     (State.ASSIGNED, AllocationKillRequested): State.KILLING,
+    (State.ASSIGNED, ResourcesServeOthers): State.ASSIGNED,
     (State.ASSIGNED, ResourcesExited): State.ASSIGNED,
     (State.ASSIGNED, AllocationExited): State.EXITED,
     (State.RUNNING, PreemptionRequested): State.PREEMPTING,
     (State.RUNNING, AllocationKillRequested): State.KILLING,
+    (State.RUNNING, ResourcesServeOthers): State.RUNNING,
     (State.RUNNING, ResourcesExited): State.RUNNING,
     (State.RUNNING, AllocationExited): State.EXITED,
     (State.PREEMPTING, ResourcesStarted): State.PREEMPTING,
     (State.PREEMPTING, AllocationStarted): State.PREEMPTING,
     (State.PREEMPTING, PreemptionAcknowledged): State.YIELDING,
     (State.PREEMPTING, AllocationKillRequested): State.KILLING,
+    (State.PREEMPTING, ResourcesServeOthers): State.PREEMPTING,
     (State.PREEMPTING, ResourcesExited): State.PREEMPTING,
     (State.PREEMPTING, AllocationExited): State.EXITED,
     (State.YIELDING, AllocationKillRequested): State.KILLING,
+    (State.YIELDING, ResourcesServeOthers): State.YIELDING,
     (State.YIELDING, ResourcesExited): State.YIELDING,
     (State.YIELDING, AllocationExited): State.EXITED,
     (State.KILLING, ResourcesExited): State.KILLING,
@@ -90,6 +95,8 @@ class Share:
     exit_code: int | None = None
     reason: str = ""
     hopeless: bool = False
+    serves: bool = False
+    """Whether it only serves the others: it ends when all others have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,8 @@ class Allocation:
     """Which allocation it was asked to make room for."""
     trouble: Share | None = None
     """The first share that failed or was lost before anyone asked for the end."""
+    served: bool = False
+    """Whether all shares have exited, except for those that only serve others."""
 
     @property
     def id(self) -> str:
@@ -123,7 +132,7 @@ class Allocation:
     @property
     def ending(self) -> bool:
         """Whether every share of it that still runs shall end; at once, unless it is `left_to_end`."""
-        return self.state is State.KILLING or self.trouble is not None
+        return self.state is State.KILLING or self.trouble is not None or self.served
 
     @property
     def left_to_end(self) -> bool:
@@ -172,9 +181,19 @@ def evolve(allocation: Allocation, event: Event) -> Allocation:
             return replace(allocation, deadline_at=deadline_at, preempted_because=reason, going_for=other)
         case AllocationKillRequested(reason=reason, overdue=overdue):
             return replace(allocation, killed_because=reason, overdue=overdue)
+        case ResourcesServeOthers(resources_id=resources_id):
+            share = replace(allocation.shares[resources_id], serves=True)
+            return _looked_over(_with_share(allocation, share))
         case ResourcesExited():
-            return _with_exit(allocation, event)
+            return _looked_over(_with_exit(allocation, event))
     return allocation
+
+
+def _looked_over(allocation: Allocation) -> Allocation:
+    """With `served`, as its shares say."""
+    left = [share for share in allocation.shares.values() if not share.exited]
+    served = bool(left) and all(share.serves for share in left)
+    return allocation if served == allocation.served else replace(allocation, served=served)
 
 
 def _with_share(allocation: Allocation, share: Share) -> Allocation:
@@ -229,5 +248,10 @@ def ended(allocation: Allocation, outcome: AllocationOutcome, exit_code: int | N
 
 
 def _worst_code(allocation: Allocation) -> int | None:
-    codes = [share.exit_code for share in allocation.shares.values() if share.exit_code is not None]
+    codes = [share.exit_code for share in _working(allocation) if share.exit_code is not None]
     return max(codes, default=None)
+
+
+def _working(allocation: Allocation) -> list[Share]:
+    """The shares that do not only serve others: there is at least one."""
+    return [share for share in allocation.shares.values() if not share.serves]

@@ -30,6 +30,7 @@ from resolute.proto.pool import (
     EnableSlot,
     InstanceGone,
     KillAllocation,
+    MarkServing,
     MoveJob,
     PoolConfigured,
     PoolRemoved,
@@ -39,6 +40,7 @@ from resolute.proto.pool import (
     PreemptionRequested,
     RequestAllocation,
     ResourcesExited,
+    ResourcesServeOthers,
     ResourcesStarted,
     SlotDisabled,
     SlotEnabled,
@@ -97,6 +99,7 @@ PoolCommand = (
     | PreemptAllocation
     | AcknowledgePreemption
     | KillAllocation
+    | MarkServing
     | ChangeJob
     | MoveJob
     | EnableAgent
@@ -144,8 +147,8 @@ def decide(
     match request:
         case RequestAllocation():
             _request(draft, request, default_priority)
-        case PreemptAllocation() | AcknowledgePreemption() | KillAllocation():
-            _end(draft, request)
+        case PreemptAllocation() | AcknowledgePreemption() | KillAllocation() | MarkServing():
+            _of_allocation(draft, request)
         case TaskReport():
             _report(draft, request)
         case AgentHello():
@@ -271,7 +274,9 @@ def _check(request: RequestAllocation) -> None:
     moves.check("max_slots", "max_slots", request.max_slots)
 
 
-def _end(draft: PoolDraft, request: PreemptAllocation | AcknowledgePreemption | KillAllocation) -> None:
+def _of_allocation(
+    draft: PoolDraft, request: PreemptAllocation | AcknowledgePreemption | KillAllocation | MarkServing
+) -> None:
     allocation = draft.pool.allocations.get(request.allocation_id)
     if allocation is None:
         if request.allocation_id in draft.pool.finished:
@@ -284,6 +289,23 @@ def _end(draft: PoolDraft, request: PreemptAllocation | AcknowledgePreemption | 
             _preempt(draft, allocation, reason, deadline_at)
         case AcknowledgePreemption():
             _acknowledge(draft, allocation)
+        case MarkServing(resources_id=resources_id):
+            _mark_serving(draft, allocation, resources_id)
+
+
+def _mark_serving(draft: PoolDraft, allocation: Allocation, resources_id: str) -> None:
+    share = allocation.shares.get(resources_id)
+    if share is None:
+        raise NotFound(f"allocation {allocation.id} has no resources {resources_id}")
+    if share.serves or share.exited or allocation.ending:
+        return
+    if not any(not other.serves for other in allocation.shares.values() if other is not share):
+        raise refuse(
+            f"mark the resources {resources_id} of allocation {allocation.id} as a daemon",
+            "its other resources are daemons already, or it has no others, so that nothing would end it",
+            "leave one of them unmarked",
+        )
+    draft.record(ResourcesServeOthers(allocation.id, resources_id))
 
 
 def _kill(draft: PoolDraft, allocation: Allocation, reason: str) -> None:

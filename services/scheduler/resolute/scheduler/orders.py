@@ -71,4 +71,4 @@ def why_stop(allocation: Allocation) -> str:
     if trouble is not None:
         how = trouble.reason or f"exit code {trouble.exit_code}"
         return f"its share on {trouble.placement.agent_id} ended: {how}"
-    return allocation.killed_because
+    return allocation.killed_because or "the resources that it served have exited"

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from resolute.proto.message import Event, Recorded
-from resolute.proto.pool import AllocationKillRequested, ResourcesExited, SlotsAssigned, StopTask
+from resolute.proto.pool import AllocationKillRequested, ResourcesExited, ResourcesServeOthers, SlotsAssigned, StopTask
 from resolute.scheduler import orders
 from resolute.scheduling.allocation import Allocation, Share
 from resolute.scheduling.pool import Pool
 
-ANSWERED = (SlotsAssigned, AllocationKillRequested, ResourcesExited)
+ANSWERED = (SlotsAssigned, AllocationKillRequested, ResourcesExited, ResourcesServeOthers)
 """The events that lead to orders."""
 
 
@@ -34,7 +34,11 @@ def to_start(event: Event, pool: Pool) -> Sequence[tuple[Allocation, Share]]:
 def to_stop(event: Event, pool: Pool) -> Sequence[tuple[str, StopTask]]:
     """(agent id, order) for the shares that have to stop because of `event`."""
     match event:
-        case AllocationKillRequested(allocation_id=allocation_id) | ResourcesExited(allocation_id=allocation_id):
+        case (
+            AllocationKillRequested(allocation_id=allocation_id)
+            | ResourcesExited(allocation_id=allocation_id)
+            | ResourcesServeOthers(allocation_id=allocation_id)
+        ):
             allocation = pool.allocations.get(allocation_id)
             if allocation is not None:
                 return orders.to_stop(allocation)

@@ -316,3 +316,43 @@ class WaitingReport(Input, wire_name="v1AllocationWaitingRequest"):
 
 class PostWaiting(OfAllocation):
     body: InBody[WaitingReport]
+
+
+class RunningReport(Input, wire_name="v1NotifyContainerRunningRequest"):
+    """What containers say that another scheduler, such as Slurm's, has started."""
+
+    allocation_id: Needed[Name] = ""
+    """The allocation in the path counts."""
+    data: Needed[JsonObject | None] = None
+    node_name: Name = ""
+    num_peers: Annotated[int, whole(least=0, most=65_536)] = 0
+    rank: Annotated[int, whole(least=0, most=65_535)] = 0
+    request_uuid: Name = ""
+
+
+class NotifyRunning(OfAllocation):
+    body: InBody[RunningReport]
+
+
+class RunningAnswer(Message, wire_name="v1NotifyContainerRunningResponse"):
+    data: tuple[JsonObject, ...] = ()
+    """Empty: nothing is gathered."""
+
+
+class DaemonReport(Input, wire_name="v1MarkAllocationResourcesDaemonRequest"):
+    allocation_id: Needed[Name] = ""
+    resources_id: Name = ""
+    """The allocation and the resources in the path count."""
+
+
+class MarkDaemon(OfAllocation):
+    resources_id: InPath[Name]
+    body: InBody[DaemonReport]
+
+
+class PendingPreemption(Input, wire_name="v1AllocationPendingPreemptionSignalRequest"):
+    allocation_id: Needed[Name] = ""
+
+
+class SignalPendingPreemption(OfAllocation):
+    body: InBody[PendingPreemption]

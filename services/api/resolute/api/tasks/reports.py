@@ -9,7 +9,8 @@ from resolute.api.call import Call
 from resolute.api.kernel.messages import Empty
 from resolute.api.tasks import lookup
 from resolute.api.tasks import messages as m
-from resolute.proto.pool import AcknowledgePreemption
+from resolute.proto.errors import InvalidConfig
+from resolute.proto.pool import AcknowledgePreemption, MarkServing, PreemptAllocation
 
 
 async def context_directory(
@@ -38,4 +39,33 @@ async def check_allocation(call: Call, request: m.OfAllocation) -> Empty:
 async def acknowledge_preemption(call: Call, request: m.AcknowledgePreemption) -> Empty:
     allocation = await lookup.allocation(call.gateway, request.allocation_id)
     await call.send(AcknowledgePreemption(allocation.pool, allocation.allocation_id))
+    return Empty()
+
+
+async def notify_container_running(call: Call, request: m.NotifyRunning) -> m.RunningAnswer:
+    """For containers that another scheduler started. Agents report starts themselves: the answer only says that the
+    allocation is known."""
+    peers, rank = request.body.num_peers or 1, request.body.rank
+    if rank >= peers:
+        raise InvalidConfig(f"rank: expected a number below numPeers ({peers}); found {rank}")
+    await lookup.allocation(call.gateway, request.allocation_id)
+    return m.RunningAnswer()
+
+
+async def mark_daemon(call: Call, request: m.MarkDaemon) -> Empty:
+    """Let a part of the allocation only serve the others: it is stopped when all others have exited, and its exit code
+    then counts for nothing."""
+    allocation = await lookup.allocation(call.gateway, request.allocation_id)
+    await lookup.placements(call.gateway, request.allocation_id, request.resources_id)
+    await call.send(MarkServing(allocation.pool, allocation.allocation_id, request.resources_id))
+    return Empty()
+
+
+async def signal_pending_preemption(call: Call, request: m.SignalPendingPreemption) -> Empty:
+    """Ask for one's own preemption, because the host takes its slots away: the task saves, gives them back, and goes on
+    elsewhere, as if the scheduler had asked."""
+    allocation = await lookup.allocation(call.gateway, request.allocation_id)
+    if not allocation.ended:
+        why = "the task was told by its host that its slots are taken away"
+        await call.send(PreemptAllocation(allocation.pool, allocation.allocation_id, why))
     return Empty()
