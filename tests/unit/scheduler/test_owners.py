@@ -43,7 +43,7 @@ def test_a_pool_records_the_owner_and_the_owners_own_numbers(owner: str) -> None
 
 
 def test_an_owner_that_nobody_knows_is_refused_as_it_asks() -> None:
-    with pytest.raises(InvalidConfig, match="task_owner: found 'pods'; one of searcher would do"):
+    with pytest.raises(InvalidConfig, match="task_owner: found 'pods'; one of searcher, tasks would do"):
         PoolStory().when(replace(asks("one"), task_owner="pods"))
 
 

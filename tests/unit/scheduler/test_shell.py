@@ -240,7 +240,7 @@ async def test_the_owner_that_an_allocation_names_is_asked_with_its_own_numbers(
 
 async def test_an_owner_that_no_table_lists_is_refused_by_name_and_waited_for_where_it_is_recorded() -> None:
     async with staged(with_pools("default")) as stage:
-        with pytest.raises(InvalidConfig, match="task_owner: found 'pods'; one of searcher would do"):
+        with pytest.raises(InvalidConfig, match="task_owner: found 'pods'; one of searcher, tasks would do"):
             await stage.request(replace(asks("one"), task_owner="pods"))
         recorded = AllocationRequested(
             "one", "task-of-one", "POD", "job", "a pod", "ada", 1, 42, 1.0, None, 60, task_owner="pods"
