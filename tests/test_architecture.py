@@ -415,7 +415,7 @@ API = ROOT / "services" / "api" / "resolute" / "api"
 SLICES = sorted(file.parent for file in API.glob("*/routes.py"))
 """Folders of the gateway that hold all there is to one kind of thing."""
 
-WITHOUT_TABLES = {"web", "master"}
+WITHOUT_TABLES = {"web", "master", "proxy"}
 """Slices whose answers are made of no tables: they have no queries."""
 
 STATEMENT = re.compile(r"\bread_(v1|[a-z]+)\.\w+|\bSELECT\b.+\bFROM\b|\b(INSERT INTO|DELETE FROM)\b", re.DOTALL)

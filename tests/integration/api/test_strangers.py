@@ -361,7 +361,8 @@ def requests(route: Route, things: Things) -> Iterator[Request]:
 
 
 def path_of(route: Route, things: Things) -> str:
-    names = {**PATH, **_named_in(route, things, "path")}
+    entered = {"service": things.values["task"], "path": "a/b"} if route.passes_on else {}
+    names = {**PATH, **entered, **_named_in(route, things, "path")}
     parts = re.findall(r"{(\w+)", route.path)
     lacking = [name for name in parts if name not in names]
     assert not lacking, (
@@ -429,7 +430,7 @@ def called() -> Iterator[Route]:
 
 
 def names_what_is_hidden(route: Route) -> bool:
-    return bool(route.access.subjects) or route.operation in MANY
+    return bool(route.access.subjects) or route.operation in MANY or route.passes_on
 
 
 async def left_behind(town: Town) -> Any:

@@ -18,7 +18,7 @@ PLAIN = {
 SAID: dict[str, Any] = {
     "environment": {
         "pod_spec": {"spec": {}},
-        "proxy_ports": [{"proxy_port": 6006}],
+        "proxy_ports": [{"proxy_port": 6006}, {"proxy_port": 6007, "unauthenticated": True}],
         "image": "python:3.11",
         "registry_auth": {"username": "me"},
         "force_pull_image": True,
@@ -68,7 +68,11 @@ def test_what_containers_have_is_told_only_where_it_is_known_that_there_are_none
 
 def test_a_setting_that_asks_for_nothing_is_not_told() -> None:
     plain = {
-        "environment": {"pod_spec": None, "proxy_ports": [], "force_pull_image": False},
+        "environment": {
+            "pod_spec": None,
+            "proxy_ports": [{"proxy_port": 6006, "unauthenticated": False}],
+            "force_pull_image": False,
+        },
         "optimizations": {"mixed_precision": "O0", "aggregation_frequency": 4},
         "bind_mounts": [],
         "debug": False,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.proto import pool, tasks
+from resolute.proto import pool, proxy, tasks
 from resolute.proto.message import COMMANDS, EVENTS, Command, Event, Reply, verb
 from resolute.proto.owners import OWNERS, TaskOwner
 
@@ -29,6 +29,8 @@ CONVERSATION = (
     Exchange("report", pool.TaskReport, Reply, "scheduler"),
     Exchange("logs", pool.LogBatch, pool.LogsStored, "api"),
     Exchange("secrets", pool.OpenSecrets, pool.SecretsOpened, "api"),
+    Exchange("dial_failed", proxy.DialFailed, None, "api"),
+    Exchange("dial", proxy.DialTask, None, "agent"),
     Exchange("orders", pool.AgentOrders, None, "agent"),
 )
 

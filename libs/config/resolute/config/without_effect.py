@@ -31,7 +31,11 @@ ANYWHERE = (
     WithoutEffect("environment.pod_spec", _KUBERNETES),
     WithoutEffect("slurm", _SLURM),
     WithoutEffect("pbs", _SLURM),
-    WithoutEffect("environment.proxy_ports", "has no effect: no port of a trial is reached through the gateway yet"),
+    WithoutEffect(
+        "environment.proxy_ports.unauthenticated",
+        "has no effect: only users who may see the task reach its ports",
+        False,
+    ),
     WithoutEffect("integrations.pachyderm", "has no effect: there is no integration with Pachyderm"),
     WithoutEffect("optimizations.mixed_precision", "has no effect: use torch.amp in the code of the trial", "O0"),
     WithoutEffect("optimizations.average_training_metrics", "has no effect: they always are averaged", True),
@@ -67,10 +71,12 @@ def without_effect(submitted: Mapping[str, Any], runtime: str) -> list[str]:
 
 
 def _says(submitted: Mapping[str, Any], one: WithoutEffect) -> bool:
-    value: Any = submitted
+    """Where the path goes through a list, one element that says it is enough."""
+    values: list[Any] = [submitted]
     for part in one.path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value not in (None, "", [], {}) and value != one.plain
+        elements = [each for value in values for each in (value if isinstance(value, list) else [value])]
+        values = [each.get(part) for each in elements if isinstance(each, Mapping)]
+    return any(value not in (None, "", [], {}) and value != one.plain for value in values)
 
 
 def _ignored(node: Node, value: Any, path: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from resolute.agent import ports
+from resolute.agent.dialling import Dialler, Door
 from resolute.agent.ledger import Entry, Ledger, entry_for
 from resolute.agent.registry import Runtimes, needs_in
 from resolute.agent.requests import ANSWER_S, Requests
@@ -19,8 +20,9 @@ from resolute.agent.settings import AgentSettings
 from resolute.agent.task import CANNOT_START, Task, TaskContext
 from resolute.agent.unsealing import opened
 from resolute.bus import Bus, subjects
-from resolute.proto.errors import ResoluteError, Unavailable
+from resolute.proto.errors import NotFound, ResoluteError, Unavailable
 from resolute.proto.pool import AgentHeartbeat, AgentHello, AgentOrders, Slot, StartTask, StopTask
+from resolute.proto.proxy import DialTask
 from resolute.service import Patience
 
 log_ = structlog.get_logger()
@@ -49,6 +51,7 @@ class Agent:
         self._bus, self._settings, self._slots, self._runtimes = bus, settings, slots, runtimes
         self._host, self._version = host, version
         self._context = TaskContext(runtimes.open.tasks, ledger, Requests(bus, settings.id), settings, host)
+        self._dialler = Dialler(bus, settings, self)
         self._tasks: dict[str, Task] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
@@ -62,6 +65,7 @@ class Agent:
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Runs until cancelled; the tasks go on running after that."""
         orders = await self._bus.listen(subjects.agent(self._settings.id, "orders"), AgentOrders, self._pushed)
+        dials = await self._bus.listen(subjects.agent(self._settings.id, "dial"), DialTask, self._dialler.dial)
         try:
             async with self._group:
                 for entry in self._context.ledger.load():
@@ -71,6 +75,7 @@ class Agent:
                 self._group.create_task(self._tidying())
         finally:
             await orders.close()
+            await dials.close()
 
     async def stop_tasks(self, reason: str) -> None:
         """Ask every task to end, and wait until they have, and all is reported and stored."""
@@ -231,6 +236,18 @@ class Agent:
     def _ports_taken(self) -> set[int]:
         """The ports of tasks that have not ended; they may not have been opened yet."""
         return {port.number for task in self._tasks.values() if not task.ended for port in task.entry.ports}
+
+    async def door(self, resources_id: str, number: int | None) -> Door:
+        """Where a port of a task is reached from here. Raises NotFound and Refused."""
+        task = self._tasks.get(resources_id)
+        if task is None or task.ended:
+            raise NotFound(f"agent {self._settings.id} does not run the task (any more)")
+        port = ports.asked_for(task.entry.ports, number)
+        address = await self._context.runtime.address(resources_id)
+        if not address:
+            before = list(self._tasks.values())[: list(self._tasks).index(resources_id)]
+            ports.check_own(port, [one.entry for one in before if not one.ended])
+        return Door(address or ports.LOOPBACK, port)
 
     async def _tidying(self) -> None:
         """Ends what no known task owns: left behind by an agent that lost its ledger, or that died as a task began."""

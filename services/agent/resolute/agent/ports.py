@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
+from resolute.agent.ledger import Entry
 from resolute.agent.runtime import CannotStart
+from resolute.proto.errors import NotFound, refuse
 from resolute.proto.pool import StartTask
 from resolute.proto.tasks import ProxiedPort, TaskSpec, proxied_ports
+
+LOOPBACK = "127.0.0.1"
+"""Where programs that use the host's network are reached."""
 
 
 def is_free(port: int) -> bool:
@@ -51,3 +56,28 @@ def proxied(spec: TaskSpec) -> tuple[ProxiedPort, ...]:
         return named
     own = ProxiedPort(service.first, service.tcp, default=True)
     return (own, *(replace(port, default=False) for port in named if port.number != own.number))
+
+
+def asked_for(declared: Collection[ProxiedPort], number: int | None) -> ProxiedPort:
+    """The port with that number, or the default one. Raises NotFound for a port that the task has not declared."""
+    found = next((one for one in declared if (one.default if number is None else one.number == number)), None)
+    if found is not None:
+        return found
+    numbers = ", ".join(str(one.number) for one in declared)
+    there_are = f"the task's ports are {numbers}" if declared else "the task has declared no port"
+    if number is None:
+        raise NotFound(f"the task has no default port; {there_are}, each at /proxy/TASK:PORT/")
+    raise NotFound(f"port {number} is not among environment.proxy_ports of the task: {there_are}")
+
+
+def check_own(port: ProxiedPort, before: Iterable[Entry]) -> None:
+    """Tasks that use the host's network share its ports: a port belongs to the first task that declared it, so that a
+    request for one task never reaches another. `before`: the tasks that run and were started earlier. Raises Refused.
+    """
+    for entry in before:
+        if any(port.number == one.number for one in entry.ports):
+            raise refuse(
+                f"reach port {port.number} of the task",
+                f"task {entry.task_id} on the same host declared that port first",
+                "choose another port in environment.proxy_ports, or run the tasks in containers",
+            )

@@ -15,7 +15,7 @@ from resolute.api.body_kinds import FROM_STRANGERS
 from resolute.api.call import NOBODY, TRACEPARENT, Call, failure_of, given
 from resolute.api.edge import headers, origins, welcome
 from resolute.api.edge.callers import recognise
-from resolute.api.gateway import CSRF_TOKEN, Gateway
+from resolute.api.gateway import CSRF_TOKEN, PASSED_ON, Gateway
 from resolute.api.kernel.feed import NotShown
 from resolute.api.kernel.messages import Message
 from resolute.api.kernel.reading import read_names, read_request
@@ -62,6 +62,8 @@ async def _answer_or_failure(gateway: Gateway, route: Route, request: web.Reques
 
 
 def _failed(gateway: Gateway, route: Route, request: web.Request, error: Exception) -> web.Response:
+    if route.failure is not None:
+        return route.failure(request, error)
     code, message = failure_of(error)
     if route.streams:
         return wire.json_response(wire.stream_error_body(code, message), status=code.http)
@@ -71,7 +73,7 @@ def _failed(gateway: Gateway, route: Route, request: web.Request, error: Excepti
 async def _answer(gateway: Gateway, route: Route, request: web.Request) -> web.StreamResponse:
     if not gateway.knows_users and route.operation not in ALWAYS:
         raise UsersUnknown(f"this gateway does not know the users yet: its tables show {gateway.read.growth}")
-    principal = await gateway.who(request)
+    principal = await (gateway.who_enters(request) if route.passes_on else gateway.who(request))
     rights = await access.rights_of(gateway.grants, route, principal)
     _check_door(route, principal, rights)
     if principal is not None:
@@ -161,7 +163,8 @@ Dispatch = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def application(gateway: Gateway, routes: tuple[Route, ...]) -> web.Application:
     app = web.Application(middlewares=[_strangers(gateway)])
     for route in routes:
-        app.router.add_route(route.method, route.pattern, partial(answer, gateway, route))
+        method = "*" if route.passes_on else route.method
+        app.router.add_route(method, route.pattern, partial(answer, gateway, route))
     app.on_response_prepare.append(_protection(gateway.settings.insists_on_tls_s))
     return app
 
@@ -170,6 +173,8 @@ def _protection(strict_transport_s: int) -> Callable[[web.Request, web.StreamRes
     """Headers that every answer has."""
 
     async def protected(request: web.Request, response: web.StreamResponse) -> None:
+        if request.get(PASSED_ON) is not None:
+            return  # what a task answers has headers of its own
         headers.protect(response.headers, strict_transport_s)
         if (token := request.get(CSRF_TOKEN)) is not None:
             response.headers[origins.TOKEN_HEADER] = token

@@ -38,8 +38,21 @@ SHARE = BodyKind(
     "what a peer brings to an all-gather (write large data to the shared storage, and gather its path)", MIB
 )
 FROM_STRANGERS = BodyKind("a request of somebody who is not signed in", 65_536)
+PASSED_ON = BodyKind("a request to a task", 2**63)
+"""Not read by the gateway, but passed on as it comes, however long it is."""
 
-KINDS = (ORDINARY, CONFIGURATION, SUBMISSION, LAUNCH, METRICS, LOG_LINES, CHECKPOINT_FILES, SHARE, FROM_STRANGERS)
+KINDS = (
+    ORDINARY,
+    CONFIGURATION,
+    SUBMISSION,
+    LAUNCH,
+    METRICS,
+    LOG_LINES,
+    CHECKPOINT_FILES,
+    SHARE,
+    FROM_STRANGERS,
+    PASSED_ON,
+)
 
 REPORTS_MAX = 5_000
 """Of metrics, in one batch."""

@@ -33,6 +33,7 @@ from resolute.api.measures.metrics import MetricStore
 from resolute.api.measures.removals import Removals
 from resolute.api.password_work import PasswordWork
 from resolute.api.places import Places
+from resolute.api.proxy.proxied import Proxied
 from resolute.api.rbac.queries import QUERIES as RBAC
 from resolute.api.reactions import ForgetDeleted
 from resolute.api.role_grants import RoleGrants
@@ -58,6 +59,9 @@ from resolute.service import Context, metrics_token
 
 CSRF_TOKEN = web.RequestKey("csrf_token", str)
 """Under this key a request that a cookie signs keeps what its page must repeat."""
+
+PASSED_ON = web.RequestKey("passed_on", bool)
+"""Under this key a request is marked whose answer comes from a task."""
 
 MONITORING = Principal(user_id=0, username="metrics", monitor=True)
 
@@ -123,6 +127,7 @@ class Gateway:
         self.earlier_rows = EarlierRows(pool, self.read, self.ports.of(LOOKUPS), context.bus)
         self.streams = Fanout(self.read, context.log, self.ports.of(STREAMED), settings.streams)
         self.trials: dict[int, KnownTrial] = {}
+        self.proxied = Proxied(settings, context.bus, self.places, self.ports)
 
     async def who(self, request: web.Request) -> Principal | None:
         """Who asks: by session, or by a task's token; None when no token, or an unknown one, came along.
@@ -137,6 +142,25 @@ class Gateway:
         if self.task_tokens.looks_like(token):
             return await self.task_tokens.principal(token)
         return await self.sessions.principal(token)
+
+    async def who_enters(self, request: web.Request) -> Principal | None:
+        """Who wants to enter what a task serves: a user, by session. Pages of tasks know nothing of `csrf_token`, so
+        that a cookie signs whatever the gateway's own origin asks; from elsewhere a person may only follow a link.
+
+        Raises WireError for a browser's request that a page of another origin may have caused.
+        """
+        token = _bearer_token(request) or self._entering_cookie(request)
+        if not token or metrics_token.matches(token, self.metrics_token) or self.task_tokens.looks_like(token):
+            return None
+        return await self.sessions.principal(token)
+
+    def _entering_cookie(self, request: web.Request) -> str | None:
+        found, urls = origins.asked(request, self.settings.trusted_proxies), self.settings.public_urls
+        if self.settings.loopback:
+            origins.check_host(found, urls)
+        origins.check_page(found, urls)
+        cookie = request.cookies.get("auth")
+        return cookie if cookie is not None and origins.may_enter(found, urls) else None
 
     def _cookie(self, request: web.Request) -> str | None:
         """The session's token in the cookie, where the cookie may sign the request. Such an answer tells the page that

@@ -17,7 +17,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from resolute.api import wire
-from resolute.api.body_kinds import LAUNCH, SUBMISSION, BodyKind
+from resolute.api.body_kinds import LAUNCH, PASSED_ON, SUBMISSION, BodyKind
 from resolute.api.edge.protocol import BodyTooSlow
 from resolute.api.uploads import Upload, Uploads
 from resolute.api.wire import WireError
@@ -68,6 +68,8 @@ class RequestBody:
 
 async def read_body(request: web.Request, kind: BodyKind, uploads: Uploads) -> RequestBody:
     """Raises WireError (413) for a body that says that it is larger than its kind may be, and for one that is."""
+    if kind is PASSED_ON:
+        return RequestBody(b"", awaited=False)
     said = request.content_length or 0
     if said > kind.limit_bytes:
         raise _too_large(kind)

@@ -15,7 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
-from resolute.api.body_kinds import ORDINARY, BodyKind
+from resolute.api.body_kinds import ORDINARY, PASSED_ON, BodyKind
 from resolute.api.kernel.messages import Message, Request
 from resolute.api.principals import Principal as Principal
 from resolute.api.principals import TaskClaims as TaskClaims
@@ -303,6 +303,8 @@ class Route:
     summary in the reference."""
     body: BodyKind = ORDINARY
     """Which kind of body it takes, and so how large a one."""
+    failure: Callable[[web.Request, Exception], web.Response] | None = None
+    """Makes the answer after an error, where it is not the usual one."""
     permissions: frozenset[str] = field(init=False, repr=False)
     """All that its access can ask for."""
 
@@ -316,6 +318,11 @@ class Route:
     def streams(self) -> bool:
         """Whether it answers with lines, and its failures have the form of such a line."""
         return self.declared.stream
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether requests of any method are passed on to a task."""
+        return self.body is PASSED_ON
 
     @property
     def pattern(self) -> str:

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, Setting
 from resolute.api.client_address import Network, read_networks
 from resolute.api.edge.limits import ConnectionLimits
 from resolute.api.edge.origins import read_urls
+from resolute.api.proxy.limits import ProxySettings
 from resolute.api.stream.limits import StreamLimits
 from resolute.config.authz import Authz
 from resolute.config.pools import (
@@ -48,6 +49,8 @@ class ApiSettings(BaseSettings):
     """How many connections there may be, and how slow a client may be."""
     streams: StreamLimits = StreamLimits()
     """How many clients may listen to live updates, and what each may cost."""
+    proxy: ProxySettings = ProxySettings()
+    """Where agents connect tasks with this gateway, for requests to what tasks serve, and limits of such requests."""
     tls_cert: Path | None = None
     """A PEM file: the gateway speaks TLS, and nothing else, when it has a certificate and its key."""
     tls_key: Path | None = None

@@ -306,9 +306,10 @@ async def listening(gateway: Gateway) -> AsyncIterator[tuple[str, int]]:
                 raise InvalidConfig(
                     f"cannot listen on {host}:{settings.port}: {error.strerror}; choose another host or port"
                 ) from error
-        host, port = listener.addresses[0]
-        log_.info("the gateway listens", host=host, port=port)
-        yield host, port
+        async with gateway.proxied.open():
+            host, port = listener.addresses[0]
+            log_.info("the gateway listens", host=host, port=port)
+            yield host, port
     finally:
         looking.cancel()
         listener.close()

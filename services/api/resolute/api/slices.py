@@ -34,6 +34,7 @@ from resolute.api.policies.routes import ROUTES as OF_POLICIES
 from resolute.api.pools.projection import PROJECTION as POOLS
 from resolute.api.pools.routes import ROUTES as OF_POOLS
 from resolute.api.profiler.routes import ROUTES as OF_PROFILER
+from resolute.api.proxy.routes import ROUTES as OF_PROXY
 from resolute.api.queue.projection import PROJECTION as QUEUE
 from resolute.api.queue.routes import ROUTES as OF_QUEUE
 from resolute.api.rbac.projection import PROJECTION as RBAC
@@ -102,6 +103,7 @@ SLICES = (
     Slice(OF_UNDO),
     Slice(OF_MASTER),
     Slice(OF_STREAM),
+    Slice(OF_PROXY),
     Slice(OF_MONITORING),
     Slice(OF_WEB),
 )

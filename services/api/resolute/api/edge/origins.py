@@ -44,6 +44,8 @@ class Asked:
     """`Sec-Fetch-Site`: how the page that asks relates to the gateway (Fetch Metadata, W3C)."""
     mode: str = ""
     """`Sec-Fetch-Mode`: `navigate` where a person follows a link."""
+    destination: str = ""
+    """`Sec-Fetch-Dest`: what the page wants the answer for."""
     upgrades: bool = False
     """To a WebSocket, for which a page can send no token of its own, but always sends its origin."""
 
@@ -65,6 +67,7 @@ def asked(request: web.BaseRequest, trusted: Sequence[Network]) -> Asked:
         origin=headers.get("Origin", ""),
         site=headers.get("Sec-Fetch-Site", "").lower(),
         mode=headers.get("Sec-Fetch-Mode", "").lower(),
+        destination=headers.get("Sec-Fetch-Dest", "").lower(),
         upgrades="Upgrade" in headers,
     )
 
@@ -126,7 +129,7 @@ def csrf_token(secret: bytes, cookie: str) -> str:
 
 def cookie_counts(found: Asked, public_urls: Sequence[str], presented: str, expected: str) -> bool:
     """Whether the cookie signs the request. Raises WireError where all that is missing is the token."""
-    if from_another_page(found, public_urls):
+    if from_another_page(found, public_urls) or found.destination in LOADED_AS_CODE:
         return False
     if found.only_reads:
         return True
@@ -139,6 +142,23 @@ def cookie_counts(found: Asked, public_urls: Sequence[str], presented: str, expe
             "as that of GET /api/v1/me; or send the session's token as Authorization: Bearer",
         )
     return True
+
+
+LOADED_AS_CODE = frozenset(
+    {
+        *("script", "json", "text", "style", "xslt", "worker", "sharedworker", "serviceworker", "manifest"),
+        *("audioworklet", "paintworklet", "iframe", "frame", "object", "embed"),
+    }
+)
+"""What no page of the gateway wants signed answers for. A page of a task may load code from elsewhere, and so must not
+be able to load the gateway's data as code (decision 0096)."""
+
+
+def may_enter(found: Asked, public_urls: Sequence[str]) -> bool:
+    """Whether the cookie lets its user enter what a task serves."""
+    if from_another_page(found, public_urls):
+        return False
+    return found.only_reads or bool(found.origin) or found.site == "same-origin"
 
 
 # ---------------------------------------------------------------- the name that was called
