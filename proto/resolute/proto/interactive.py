@@ -60,6 +60,13 @@ class TaskStarted(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskReady(TaskEvent):
+    """What runs in it has said that it serves people. A command never says so."""
+
+    sentence: ClassVar[str] = "the task is ready"
+
+
+@dataclass(frozen=True, slots=True)
 class TaskPriorityChanged(TaskEvent):
     sentence: ClassVar[str] = "the task's priority became {priority}"
     priority: int
@@ -112,3 +119,11 @@ class KillTask(TaskCommand):
 class SetTaskPriority(TaskCommand):
     task_id: str
     priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkTaskReady(TaskCommand):
+    """Of the task itself. One that comes twice, or that is about an allocation of before, has no effect."""
+
+    task_id: str
+    allocation_id: str

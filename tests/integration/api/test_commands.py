@@ -38,6 +38,13 @@ async def test_a_command_is_launched_runs_on_an_agent_and_ends_with_its_exit_cod
         task = cluster.known_as(order.token)
         context = await task.get(f"/api/v1/tasks/{command['id']}/context_directory")
         assert context["b64Tgz"] == ""
+        [allocation] = (await cluster.user.get(f"/api/v1/tasks/{command['id']}"))["task"]["allocations"]
+        assert not allocation["isReady"], "it has not said so"
+        ready = f"/api/v1/allocations/{allocation['allocationId']}/ready"
+        for _ in range(2):  # a report that comes again has no effect
+            await task.post(ready, {"allocationId": allocation["allocationId"]})
+        [allocation] = (await cluster.user.get(f"/api/v1/tasks/{command['id']}"))["task"]["allocations"]
+        assert allocation["isReady"]
         await agent.report(order, "exited", 3)
         await cluster.until_told(TaskEnded)
 

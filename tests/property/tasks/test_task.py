@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolute.proto.errors import ResoluteError
-from resolute.proto.interactive import CreateTask, KillTask, SetTaskPriority, TaskEnded
+from resolute.proto.interactive import CreateTask, KillTask, MarkTaskReady, SetTaskPriority, TaskEnded
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import AllocationOutcome
 from resolute.tasks.task import Input, State, Task, decide, evolve
@@ -35,6 +35,7 @@ INPUTS: st.SearchStrategy[Input] = st.one_of(
     CREATE,
     st.builds(KillTask, st.just(ID), st.just("asked")),
     st.builds(SetTaskPriority, st.just(ID), PRIORITIES),
+    st.builds(MarkTaskReady, st.just(ID), ALLOCATIONS),
     st.builds(AllocationStarted, ALLOCATIONS),
     st.builds(AllocationExited, ALLOCATIONS, OUTCOMES, CODES, st.just("over"), st.just(ID), st.none(), st.none()),
     st.builds(JobMoved, st.just(ID), st.just("other"), st.just("ahead"), st.just("1"), st.integers(1, 99)),

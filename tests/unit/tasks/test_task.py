@@ -11,11 +11,13 @@ from resolute.proto.errors import InvalidConfig, NotFound, Refused
 from resolute.proto.interactive import (
     CreateTask,
     KillTask,
+    MarkTaskReady,
     SetTaskPriority,
     TaskCreated,
     TaskEnded,
     TaskKillRequested,
     TaskPriorityChanged,
+    TaskReady,
     TaskStarted,
 )
 from resolute.proto.message import Event
@@ -65,6 +67,18 @@ def test_it_runs_when_its_allocation_does_and_ends_with_it() -> None:
     assert then(AllocationStarted(ALLOCATION), CREATED, TaskStarted()) == []
     assert then(EXITED, CREATED, TaskStarted()) == [ENDED]
     assert then(EXITED, CREATED, TaskStarted(), ENDED) == [], "a report that comes twice"
+
+
+def test_it_is_ready_once_for_what_its_own_allocation_says() -> None:
+    ready = MarkTaskReady(ID, ALLOCATION)
+    assert then(ready, CREATED, TaskStarted()) == [TaskReady()]
+    assert then(ready, CREATED) == [TaskReady()], "the report may overtake the one that it has started"
+    assert then(AllocationStarted(ALLOCATION), CREATED, TaskReady()) == [TaskStarted()]
+    assert then(ready, CREATED, TaskStarted(), TaskReady()) == []
+    assert then(MarkTaskReady(ID, f"{ID}.2"), CREATED, TaskStarted()) == []
+    assert then(ready, CREATED, STOPPING) == []
+    with pytest.raises(NotFound):
+        then(ready)
 
 
 def test_it_may_end_without_having_run() -> None:

@@ -13,6 +13,7 @@ from resolute.proto.errors import Failed, NotFound, Refused, ResoluteError, Unav
 from resolute.proto.interactive import (
     CreateTask,
     KillTask,
+    MarkTaskReady,
     SetTaskPriority,
     TaskCreated,
     TaskEnded,
@@ -58,7 +59,7 @@ class Tasks:
                 task_id = task_id_for(cause)
                 outcome = await self._execute(task_id, command, cause)
                 return Reply(outcome.position, {"task_id": task_id})
-            case KillTask(task_id=task_id) | SetTaskPriority(task_id=task_id):
+            case KillTask(task_id=task_id) | SetTaskPriority(task_id=task_id) | MarkTaskReady(task_id=task_id):
                 return Reply((await self._execute(task_id, command, cause)).position)
         raise NotFound(f"the service {NAME} does not decide {type(command).__name__}")
 

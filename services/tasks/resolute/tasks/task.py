@@ -15,12 +15,14 @@ from resolute.proto.experiment import AgentUser
 from resolute.proto.interactive import (
     CreateTask,
     KillTask,
+    MarkTaskReady,
     SetTaskPriority,
     TaskCreated,
     TaskEnded,
     TaskKillRequested,
     TaskKind,
     TaskPriorityChanged,
+    TaskReady,
     TaskStarted,
 )
 from resolute.proto.message import Event, Object
@@ -32,6 +34,8 @@ State = Enum("State", "ABSENT PENDING RUNNING STOPPING TERMINATED")
 FLOW: Mapping[tuple[State, type[Event]], State] = {
     (State.ABSENT, TaskCreated): State.PENDING,
     (State.PENDING, TaskStarted): State.RUNNING,
+    (State.PENDING, TaskReady): State.PENDING,  # its report may overtake the agent's
+    (State.RUNNING, TaskReady): State.RUNNING,
     (State.PENDING, TaskPriorityChanged): State.PENDING,
     (State.RUNNING, TaskPriorityChanged): State.RUNNING,
     (State.PENDING, TaskKillRequested): State.STOPPING,
@@ -44,7 +48,7 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
 OPEN = frozenset({State.PENDING, State.RUNNING})
 """The states of a task that nobody has asked to end."""
 
-Input = CreateTask | KillTask | SetTaskPriority | AllocationStarted | AllocationExited | JobMoved
+Input = CreateTask | KillTask | SetTaskPriority | MarkTaskReady | AllocationStarted | AllocationExited | JobMoved
 
 
 @dataclass(slots=True)
@@ -64,6 +68,7 @@ class Task:
     priority: int | None = None
     weight: float = 1.0
     agent_user: AgentUser | None = None
+    ready: bool = False
     ended: str = ""
     """Why, of a task that has ended."""
 
@@ -85,6 +90,10 @@ def decide(wish: Input, task: Task, task_id: str) -> list[Event]:
             return [TaskKillRequested(why)] if task.state in OPEN else []
         case SetTaskPriority(priority=priority):
             return _set_priority(task, task_id, priority)
+        case MarkTaskReady(allocation_id=allocation_id):
+            _check_known(task, task_id)
+            new = task.state in OPEN and not task.ready and allocation_id == task.allocation_id
+            return [TaskReady()] if new else []
         case JobMoved(priority=priority):
             return [TaskPriorityChanged(priority)] if task.state in OPEN and priority != task.priority else []
         case AllocationStarted(allocation_id=allocation_id):
@@ -148,6 +157,8 @@ def evolve(task: Task, event: Event) -> Task:
             task.pool, task.slots, task.priority, task.weight = event.pool, event.slots, event.priority, event.weight
         case TaskPriorityChanged(priority=priority):
             task.priority = priority
+        case TaskReady():
+            task.ready = True
         case TaskEnded(reason=reason):
             task.ended = reason
     return task

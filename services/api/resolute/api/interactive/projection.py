@@ -11,7 +11,7 @@ from typing import Any
 
 from resolute.api.kernel.rows import Document, Place, Projection, Rows, Table, Thing, WholeRows
 from resolute.proto import streams
-from resolute.proto.interactive import TaskCreated, TaskEnded, TaskKillRequested, TaskKind
+from resolute.proto.interactive import TaskCreated, TaskEnded, TaskKillRequested, TaskKind, TaskReady
 from resolute.proto.message import Event, Recorded
 
 
@@ -29,6 +29,8 @@ class Task:
     context: str | None
     created_at: datetime
     ended_at: datetime | None = None
+    ready: bool = False
+    """Whether what runs in it has said that it serves people."""
     killed: bool = False
     """Whether somebody asked it to end."""
     outcome: str = ""
@@ -61,6 +63,10 @@ def _created(created: TaskCreated, recorded: Recorded, rows: Rows) -> None:
     rows.put(TASKS, task)
 
 
+def _ready(_: TaskReady, recorded: Recorded, rows: Rows) -> None:
+    rows.change(TASKS, recorded.key, ready=True)
+
+
 def _kill_requested(_: TaskKillRequested, recorded: Recorded, rows: Rows) -> None:
     rows.change(TASKS, recorded.key, killed=True)
 
@@ -78,6 +84,7 @@ def _ended(ended: TaskEnded, recorded: Recorded, rows: Rows) -> None:
 
 SHOWS: Mapping[type[Event], Callable[[Any, Recorded, Rows], None]] = {
     TaskCreated: _created,
+    TaskReady: _ready,
     TaskKillRequested: _kill_requested,
     TaskEnded: _ended,
 }
@@ -97,7 +104,7 @@ def whose_task(rows: WholeRows, task_id: str, kind: str = "") -> Place | None:
 
 PROJECTION = Projection(
     slice="interactive",
-    version=1,
+    version=2,
     tables=(TASKS,),
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.TASK.name}),

@@ -11,6 +11,7 @@ CREATE TABLE read_interactive.tasks (
     context text,
     created_at timestamptz NOT NULL,
     ended_at timestamptz,
+    ready boolean NOT NULL,
     killed boolean NOT NULL,
     outcome text NOT NULL,
     exit_code int,

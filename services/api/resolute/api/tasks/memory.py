@@ -45,7 +45,7 @@ class MemoryTasks:
 
     async def allocation(self, allocation_id: str) -> AllocationRow | None:
         row = self.tables.get(ALLOCATIONS, allocation_id)
-        return None if row is None else _allocation(row)
+        return None if row is None else self._shown(row)
 
     async def trial(self, task_id: str) -> TrialTimes | None:
         trial = self._trial(task_id)
@@ -82,8 +82,12 @@ class MemoryTasks:
         return None if other is None else other.context
 
     def _allocations(self, wanted: Callable[[Allocation], bool]) -> Sequence[AllocationRow]:
-        found = [_allocation(row) for row in self.tables.all(ALLOCATIONS) if wanted(row)]
+        found = [self._shown(row) for row in self.tables.all(ALLOCATIONS) if wanted(row)]
         return sorted(found, key=attrgetter("requested_at", "allocation_id"))
+
+    def _shown(self, row: Allocation) -> AllocationRow:
+        task = self.tables.get(INTERACTIVE, row.task_id) if row.experiment_id is None else None
+        return _allocation(row, None if task is None else task.ready)
 
     def _workspace_of(self, allocation: Allocation) -> int | None:
         if allocation.experiment_id is None:
@@ -97,7 +101,7 @@ class MemoryTasks:
         return next((trial for trial in self.tables.all(TRIALS) if trial.task_id == task_id), None)
 
 
-def _allocation(row: Allocation) -> AllocationRow:
+def _allocation(row: Allocation, ready: bool | None) -> AllocationRow:
     return AllocationRow(
         allocation_id=row.allocation_id,
         task_id=row.task_id,
@@ -113,6 +117,7 @@ def _allocation(row: Allocation) -> AllocationRow:
         preemption_deadline_at=row.preemption_deadline_at,
         ended_at=row.ended_at,
         exit_code=row.exit_code,
+        ready=ready,
     )
 
 

@@ -36,6 +36,8 @@ class AllocationRow:
     """Until when it must give its slots back; None when it was not asked to."""
     ended_at: datetime | None
     exit_code: int | None
+    ready: bool | None = None
+    """Whether what runs in it has said that it serves people; None for trials, of which running is all there is."""
 
     @property
     def started(self) -> bool:
@@ -128,7 +130,8 @@ class TaskQueries(Protocol):
 # ---------------------------------------------------------------- Postgres
 
 ALLOCATIONS = """SELECT allocation_id, task_id, task_type, pool, name, slots, priority, state, why, requested_at,
-    started_at, preemption_deadline_at, ended_at, exit_code
+    started_at, preemption_deadline_at, ended_at, exit_code,
+    (SELECT i.ready FROM read_interactive.tasks i WHERE i.task_id = allocations.task_id) AS ready
 FROM read_tasks.allocations"""
 
 BY_AGE = " ORDER BY requested_at, allocation_id"
@@ -237,6 +240,7 @@ def _allocation(row: asyncpg.Record) -> AllocationRow:
         preemption_deadline_at=row["preemption_deadline_at"],
         ended_at=row["ended_at"],
         exit_code=row["exit_code"],
+        ready=row["ready"],
     )
 
 

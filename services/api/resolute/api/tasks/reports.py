@@ -10,6 +10,7 @@ from resolute.api.kernel.messages import Empty
 from resolute.api.tasks import lookup
 from resolute.api.tasks import messages as m
 from resolute.proto.errors import InvalidConfig
+from resolute.proto.interactive import MarkTaskReady
 from resolute.proto.pool import AcknowledgePreemption, MarkServing, PreemptAllocation
 
 
@@ -33,6 +34,14 @@ async def post_accelerator_data(call: Call, request: m.PostAcceleratorData) -> E
 async def check_allocation(call: Call, request: m.OfAllocation) -> Empty:
     """The agent reports starts and addresses itself; older harnesses say it again, and hear that all is well."""
     await lookup.allocation(call.gateway, request.allocation_id)
+    return Empty()
+
+
+async def note_ready(call: Call, request: m.PostReady) -> Empty:
+    """What runs in a task that is no trial's serves people from now on. A trial has nobody to tell."""
+    allocation = await lookup.allocation(call.gateway, request.allocation_id)
+    if allocation.ready is not None:
+        await call.send(MarkTaskReady(allocation.task_id, allocation.allocation_id))
     return Empty()
 
 

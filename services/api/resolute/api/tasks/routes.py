@@ -122,7 +122,7 @@ ROUTES = (
         "AllocationReady",
         "POST",
         f"{ALLOCATION}/ready",
-        reports.check_allocation,
+        reports.note_ready,
         OWN_ALLOCATION,
         request=m.PostReady,
         response=Empty,

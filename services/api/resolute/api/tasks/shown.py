@@ -35,7 +35,7 @@ def allocation_of(row: AllocationRow) -> Allocation:
         task_id=row.task_id,
         slots=row.slots,
         state=STATES[row.state],
-        is_ready=row.state is shown_states.AllocationState.RUNNING,
+        is_ready=row.state is shown_states.AllocationState.RUNNING and row.ready is not False,
         start_time=wire.timestamp(row.started_at),
         end_time=wire.timestamp(row.ended_at),
         exit_reason=row.why if row.ended else None,
