@@ -92,7 +92,18 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(arrives: Callable[..., Visi
     visitor.go("/")
     visitor.sign_in()
     visitor.page.get_by_role("heading", name="Home").wait_for()
-    for name in ("home", "experiments", "experiment", "cluster"):
+    for name in (
+        "home",
+        "experiments",
+        "experiment",
+        "cluster",
+        "workspaces",
+        "project",
+        "model",
+        "version",
+        "account",
+        "webhooks",
+    ):
         visitor.go(PAGES[name].format(completed=cluster.completed))
         settled(visitor)
         visitor.picture(f"{name}-phone")
@@ -109,7 +120,7 @@ def test_everything_is_reached_by_the_keyboard(arrives: Callable[..., Visitor]) 
     visitor.page.keyboard.press("Enter")
     visitor.page.get_by_role("heading", name="Home").wait_for()
     reached = []
-    for _ in range(30):
+    for _ in range(40):
         visitor.page.keyboard.press("Tab")
         reached.append(visitor.page.evaluate("document.activeElement.textContent.trim().slice(0, 40)"))
     assert {"Skip to the content", "Home", "Experiments", "Cluster", "Sign out"} <= set(reached)

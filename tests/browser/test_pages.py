@@ -12,6 +12,7 @@ from tests.integration.cluster.searches import MODEL, stepwise
 
 def test_charts_are_drawn_and_zoomed_and_the_zoom_is_in_the_address(visitor: Visitor, cluster: Cluster) -> None:
     visitor.go(f"/det/experiments/{cluster.completed}")
+    visitor.page.locator("dl.facts strong").wait_for()  # the best trial, above the chart
     over = visitor.page.locator(".u-over").first
     over.wait_for()
     box = over.bounding_box()
