@@ -84,6 +84,11 @@ def test_it_downloads_a_checkpoint_directly_and_through_the_master(
     assert found[0]["UUID"] in public.det("checkpoint", "describe", found[0]["UUID"])
 
 
+def test_it_deletes_the_tensorboard_files_and_nothing_else(public: PublicClient, finished: int) -> None:
+    public.det("experiment", "delete-tb-files", str(finished))
+    assert any(row["State"] == "COMPLETED" for row in checkpoints_of(public, finished))
+
+
 def test_it_pauses_activates_and_kills(public: PublicClient) -> None:
     experiment_id = public.submit(*LASTING)
     assert f"Paused experiment {experiment_id}" in public.det("e", "pause", str(experiment_id))

@@ -97,6 +97,14 @@ class RetentionApplied(CheckpointEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TensorBoardFilesDeleted(CheckpointEvent):
+    """Somebody asked for it; the files of an experiment that is deleted go without this."""
+
+    sentence: ClassVar[str] = "the TensorBoard files of experiment {experiment_id} were deleted"
+    experiment_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointHeld(CheckpointEvent):
     """Trials of experiment `by`, which has not ended, begin from it: it stays until that has."""
 
@@ -198,6 +206,13 @@ class ApplyRetention(CheckpointCommand):
     smaller_is_better: bool = True
     preview: bool = False
     """Only say what would be deleted, in the reply's data {"deleted": [uuid]}."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTensorBoardFiles(CheckpointCommand):
+    """Those that are there now, from the storage of the experiment. Trials that still run may write new ones."""
+
+    experiment_id: int
 
 
 @dataclass(frozen=True, slots=True)

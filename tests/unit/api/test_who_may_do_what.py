@@ -58,6 +58,7 @@ SAID_BY_THE_TASK = {
 }
 
 BY_OWNERS = {
+    "DeleteTensorboardFiles",
     *("DeleteExperiment", "DeleteCheckpoints", "CheckpointsRemoveFiles", "PutExperimentRetainLogs"),
     *("ContinueExperiment", "PostSearcherOperations", "PatchWorkspace", "PutTrialRetainLogs"),
     *("DeleteModel", "DeleteModelVersion"),

@@ -25,8 +25,10 @@ from resolute.proto.checkpoint import (
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    DeleteTensorBoardFiles,
     RefreshCheckpoints,
     RetentionApplied,
+    TensorBoardFilesDeleted,
 )
 from resolute.proto.errors import InvalidConfig, Refused
 from resolute.proto.experiment import (
@@ -293,3 +295,30 @@ async def test_an_experiment_that_goes_on_keeps_what_its_trials_may_resume_from(
     await cluster.tell(ExperimentEnded("COMPLETED", ""))
     await cluster.catch_up()
     assert [cluster.folder(uuid).exists() for uuid in (A, B, C)] == [False, False, True]
+
+
+class Fixed(MemoryStorage):
+    """A disk that does not let go of what lies beside the checkpoints."""
+
+    def remove(self, target: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+
+async def test_the_tensorboard_files_of_an_experiment_go_alone(cluster: Cluster) -> None:
+    await cluster.saved(A)
+    folder = cluster.root / "ckpt" / "simulated" / "tensorboard" / "experiment"
+    for one in ("7", "8"):
+        (folder / one).mkdir(parents=True)
+        (folder / one / "events").write_text("e")
+    await cluster.ask(DeleteTensorBoardFiles(7), cause="asked")
+    await cluster.ask(DeleteTensorBoardFiles(7), cause="asked")
+    assert await cluster.events(TensorBoardFilesDeleted) == [TensorBoardFilesDeleted(7)]
+    assert [one.name for one in folder.iterdir()] == ["8"]
+    assert cluster.folder(A).exists()
+
+
+async def test_a_storage_that_keeps_the_tensorboard_files_is_named_and_nothing_is_recorded(cluster: Cluster) -> None:
+    cluster.store = cluster.started(Fixed())
+    with pytest.raises(Refused, match="TensorBoard files of experiment 7: Permission denied"):
+        await cluster.ask(DeleteTensorBoardFiles(7))
+    assert await cluster.events(TensorBoardFilesDeleted) == []

@@ -100,3 +100,8 @@ def test_a_missing_master_log_leaves_no_bundle_that_looks_whole(master: FakeMast
     master.on("GET /api/v1/master/logs", lambda _: web.json_response({"error": {"error": "forbidden"}}, status=403))
     assert det(f"t support-bundle 3 -o {tmp_path / 'out'}").status == 1
     assert list((tmp_path / "out").glob("*")) == []
+
+
+def test_the_tensorboard_files_of_an_experiment_are_deleted(master: FakeMaster, det: Det) -> None:
+    master.on("DELETE /api/v1/experiments/7/tensorboard-files", {})
+    assert det("e delete-tb-files 7").out == "Deleted the TensorBoard files of experiment 7\n"

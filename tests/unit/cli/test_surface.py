@@ -64,6 +64,7 @@ experiment|e cancel          : 7                                              : 
 experiment|e kill            : 7                                              : experiment:kill
 experiment|e pause           : 7                                              : experiment:pause
 experiment|e delete          : 7 --yes                                        : experiment:delete
+experiment|e delete-tb-files : 7                                              : experiment:delete_tb_files
 experiment|e wait            : 7 --polling-interval 1                         : experiment:wait
 experiment|e download-model-def : 7 --output-dir d                            : experiment:download_model_def
 experiment|e label add       : 7 best                                         : experiment:label_add

@@ -25,11 +25,13 @@ from resolute.proto.checkpoint import (
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    DeleteTensorBoardFiles,
     HoldCheckpoint,
     NoteCheckpointUse,
     NoteFilesRemoved,
     ReleaseCheckpoint,
     RetentionApplied,
+    TensorBoardFilesDeleted,
 )
 from resolute.proto.errors import InvalidConfig, NotFound, Refused, refuse
 from resolute.proto.message import Event
@@ -84,6 +86,8 @@ def decide(command: CheckpointCommand, registry: Registry, metrics: Metrics, in_
             return [CheckpointMetadataChanged(uuid, metadata)] if metadata != found.metadata else []
         case DeleteCheckpoints(uuids=uuids):
             return [event for uuid in dict.fromkeys(uuids) for event in _delete(command, uuid, registry, in_use)]
+        case DeleteTensorBoardFiles(experiment_id=experiment_id):
+            return [TensorBoardFilesDeleted(experiment_id)]
         case NoteFilesRemoved(uuid=uuid, resources=left):
             return _note(uuid, left, registry)
         case ApplyRetention():

@@ -23,6 +23,7 @@ from resolute.proto.checkpoint import (
     CheckpointReleased,
     CheckpointUsed,
     RetentionApplied,
+    TensorBoardFilesDeleted,
 )
 from resolute.proto.message import Event, Object
 
@@ -105,6 +106,8 @@ def evolve(registry: Registry, event: Event) -> Registry:
         case RetentionApplied(kept=kept):
             registry.kept = kept  # the deletions have events of their own
             return registry
+        case TensorBoardFilesDeleted():
+            return registry  # they are not the files of a checkpoint
         case CheckpointHeld(uuid=uuid, by=by):
             registry.holders.setdefault(uuid, set()).add(by)
             return registry

@@ -23,6 +23,7 @@ from resolute.proto.checkpoint import (
     CompleteCheckpoint,
     DeleteCheckpoints,
     DeleteExperimentCheckpoints,
+    DeleteTensorBoardFiles,
     HoldCheckpoint,
     NoteFilesRemoved,
     RefreshCheckpoints,
@@ -73,6 +74,8 @@ class CheckpointStore:
                 await self._claim(command, cause)
             case RefreshCheckpoints():
                 return await self._refresh(command, cause)
+            case DeleteTensorBoardFiles(experiment_id=experiment_id):
+                await self._remove_event_files(experiment_id)
             case ApplyRetention(preview=True):
                 return await self._preview(command)
             case ApplyRetention(experiment_id=experiment_id):
@@ -224,12 +227,24 @@ class CheckpointStore:
                 where = f"checkpoint {uuid}"
                 await self._remove(experiment_id, uuid, (), cause.then(uuid))
             where = "its TensorBoard files"
-            storage = command.storage or (await self._facts_of(experiment_id)).storage
-            if storage:
-                events = event_files(self._cluster_id, experiment_id)
-                await asyncio.to_thread(self._open(storage).remove, events)
+            await self._remove_events_in(
+                command.storage or (await self._facts_of(experiment_id)).storage, experiment_id
+            )
         except OSError as error:
             raise refuse(f"delete the files of experiment {experiment_id}", f"{where}: {error.strerror}") from error
+
+    async def _remove_event_files(self, experiment_id: int) -> None:
+        """Before the deletion is recorded: a crash between the two repeats the removal. Raises Refused when the storage
+        does not delete a file."""
+        try:
+            await self._remove_events_in((await self._facts_of(experiment_id)).storage, experiment_id)
+        except OSError as error:
+            raise refuse(f"delete the TensorBoard files of experiment {experiment_id}", str(error.strerror)) from error
+
+    async def _remove_events_in(self, storage: Object, experiment_id: int) -> None:
+        if storage:
+            events = event_files(self._cluster_id, experiment_id)
+            await asyncio.to_thread(self._open(storage).remove, events)
 
     async def _registry(self, experiment_id: int) -> Registry:
         return await self._registries.state(_stream(experiment_id))

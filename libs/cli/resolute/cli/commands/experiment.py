@@ -64,6 +64,11 @@ def delete(args: Namespace) -> None:
         print(f"Deletion of experiment {experiment_id} is in progress")
 
 
+def delete_tb_files(args: Namespace) -> None:
+    session(args).delete(f"{path(args.experiment_id)}/tensorboard-files")
+    print(f"Deleted the TensorBoard files of experiment {args.experiment_id}")
+
+
 def move(args: Namespace) -> None:
     opened = session(args)
     if (workspace := places.workspace_named(opened, args.workspace_name)) is None:

@@ -108,6 +108,12 @@ _VERBS = (
     Command("archive", "archive experiment", run="experiment:archive", args=(EXPERIMENT,)),
     Command("cancel", "cancel experiment", run="experiment:cancel", args=(EXPERIMENT,)),
     Command("delete", "delete experiment", run="experiment:delete", args=(_EXPERIMENTS, YES)),
+    Command(
+        "delete-tb-files",
+        "delete the TensorBoard files of an experiment",
+        run="experiment:delete_tb_files",
+        args=(EXPERIMENT,),
+    ),
     Command("kill", "kill experiment", run="experiment:kill", args=(_EXPERIMENTS,)),
     Command("pause", "pause experiment", run="experiment:pause", args=(EXPERIMENT,)),
     Command("unarchive", "unarchive experiment", run="experiment:unarchive", args=(EXPERIMENT,)),

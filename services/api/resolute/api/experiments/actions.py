@@ -34,6 +34,7 @@ from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.operations import operation
 from resolute.api.pools.fit import check_usable
 from resolute.api.routing import OWNERS, SIGNED_IN, Access, Owned, Route
+from resolute.proto.checkpoint import DeleteTensorBoardFiles
 from resolute.proto.errors import ResoluteError
 from resolute.proto.experiment import (
     ActivateExperiment,
@@ -85,6 +86,13 @@ def acting(make: Make) -> Callable[[Call, ActOnExperiment], Awaitable[Empty]]:
 
 async def delete_experiment(call: Call, request: ExperimentDeletion) -> Empty:
     await _send(call, DeleteExperiment, request.experiment_id)
+    return Empty()
+
+
+async def delete_tensorboard_files(call: Call, request: ExperimentDeletion) -> Empty:
+    """Delete the TensorBoard files that it has now, and keep everything else. Its owner may, and administrators."""
+    await outline_of(call, request.experiment_id)
+    await call.send(DeleteTensorBoardFiles(request.experiment_id))
     return Empty()
 
 
@@ -196,6 +204,16 @@ ACTIONS = (
         ONE,
         delete_experiment,
         OWN_REMOVE,
+        request=ExperimentDeletion,
+        response=Empty,
+        tag=TAG,
+    ),
+    operation(
+        "DeleteTensorboardFiles",
+        "DELETE",
+        "/api/v1/experiments/{experimentId}/tensorboard-files",
+        delete_tensorboard_files,
+        OWNERS.to("experiment.edit").about("experiment", "experimentId"),
         request=ExperimentDeletion,
         response=Empty,
         tag=TAG,
