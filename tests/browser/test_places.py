@@ -94,3 +94,13 @@ def test_a_project_is_deleted_by_who_types_its_name(visitor: Visitor) -> None:
     page.get_by_role("button", name="Delete for good").click()
     page.get_by_role("heading", name="short lived").wait_for()
     expect(page.get_by_role("link", name="a mistake")).to_have_count(0)
+
+
+def test_home_shows_the_projects_that_were_visited_last(visitor: Visitor) -> None:
+    page = visitor.page
+    with page.expect_response("**/users/activity"):
+        visitor.go("/det/projects/1")
+    visitor.go("/")
+    visited = page.locator("section").filter(has=page.get_by_role("heading", name="Projects visited last"))
+    visited.get_by_role("link", name="Uncategorized").click()
+    page.get_by_role("heading", name="Uncategorized", exact=True).wait_for()

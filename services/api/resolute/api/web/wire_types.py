@@ -42,6 +42,7 @@ USED = (
     "v1GetModelsResponse",
     "v1GetPermissionsSummaryResponse",
     "v1GetProjectResponse",
+    "v1GetProjectsByUserActivityResponse",
     "v1GetResourcePoolsResponse",
     "v1GetRolesAssignedToGroupResponse",
     "v1GetRolesAssignedToUserResponse",

@@ -360,6 +360,10 @@ export interface v1GetProjectResponse {
   project: v1Project;
 }
 
+export interface v1GetProjectsByUserActivityResponse {
+  projects?: v1Project[] | null;
+}
+
 export interface v1GetResourcePoolsResponse {
   pagination?: v1Pagination | null;
   resourcePools?: v1ResourcePool[] | null;

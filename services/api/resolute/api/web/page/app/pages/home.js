@@ -17,17 +17,18 @@ async function read(aborted) {
   const mine = field("user", "=", user.value?.id ?? 0);
   const of = (/** @type {string} */ state, /** @type {string} */ sort, /** @type {number} */ limit) =>
     search({ filter: asked(group("and", [mine, field("state", "=", state)]), false), sort, limit }, aborted);
-  const [active, failed, ended, pools] = await Promise.all([
+  const [active, failed, ended, pools, visited] = await Promise.all([
     of("ACTIVE", "id=desc", 50),
     of("ERROR", "endTime=desc", 6),
     of("COMPLETED", "endTime=desc", 6),
     /** @type {Promise<import("../wire").v1GetResourcePoolsResponse>} */ (get("/api/v1/resource-pools", {}, aborted)),
+    /** @type {Promise<import("../wire").v1GetProjectsByUserActivityResponse>} */ (get("/api/v1/user/projects/activity", { limit: 5 }, aborted)),
   ]);
   const waiting = active.experiments.filter(({ experiment }) => experiment.state === "STATE_QUEUED");
   const reasons = await Promise.all(
     waiting.slice(0, 20).map(({ experiment }) => /** @type {Promise<Explained | null>} */ (get(`/api/v1/jobs/${experiment.jobId}/explain`, {}, aborted).catch(() => null))),
   );
-  return { running: active.experiments.filter((one) => !waiting.includes(one)), waiting, reasons, failed: failed.experiments, ended: ended.experiments, pools: pools.resourcePools ?? [] };
+  return { running: active.experiments.filter((one) => !waiting.includes(one)), waiting, reasons, failed: failed.experiments, ended: ended.experiments, pools: pools.resourcePools ?? [], projects: visited.projects ?? [] };
 }
 
 export function Home() {
@@ -62,6 +63,9 @@ export function Home() {
         about=${(/** @type {Found} */ { experiment }) => html`<span class="wrap">${experiment.stateReason}</span><span class="small muted"><${Ago} at=${experiment.endTime} /></span>`} />
       <${Part} title="Completed lately" rows=${value.ended} none="None completed yet." more="state = COMPLETED"
         about=${(/** @type {Found} */ { experiment, bestTrial }) => html`<span>${experiment.searcherMetric} <strong class="numbers">${number(bestTrial?.searcherMetricValue)}</strong></span><span class="small muted"><${Ago} at=${experiment.endTime} /></span>`} />
+      ${value.projects.length ? html`<section class="card"><h2>Projects visited last</h2><ul class="list">${value.projects.map(
+        (project) => html`<li key=${project.id}><a class="wrap" href=${`/det/projects/${project.id}`}>${project.name}</a><span class="small muted">${project.workspaceName}, ${project.numExperiments} ${project.numExperiments === 1 ? "experiment" : "experiments"}</span></li>`,
+      )}</ul></section>` : null}
       <section class="card"><h2>Cluster</h2><ul class="list">${value.pools.map(
         (pool) => html`<li key=${pool.name}><span class="row apart"><a href="/det/clusters">${pool.name}</a><span class="numbers small">${pool.slotsUsed} of ${pool.slotsAvailable} slots used</span></span>
           <span class="progress"><progress aria-label=${`Slots used of ${pool.name}`} max=${Math.max(1, pool.slotsAvailable)} value=${pool.slotsUsed}></progress></span>

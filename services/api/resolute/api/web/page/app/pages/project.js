@@ -22,6 +22,10 @@ export function Project() {
   useEffect(() => {
     document.title = `${project?.name ?? "Project"} · Resolute`;
   }, [project?.name]);
+  useEffect(() => {
+    // For the list of projects on Home. Reading the project matters more than noting that it was read.
+    if (project) change("POST", "/api/v1/users/activity", { activityType: "ACTIVITY_TYPE_GET", entityType: "ENTITY_TYPE_PROJECT", entityId: project.id }).catch(() => {});
+  }, [project?.id]);
   if (!project) return error ? html`<${Failed} heading=${`Project ${id}`} error=${error} retry=${again} />` : html`<h1>Project ${id}</h1><${Busy} what="Reading it" />`;
   const edit = () => fill({
     title: `Edit ${project.name}`,
