@@ -11,13 +11,13 @@ from PIL import Image
 
 TAKEN = Path(__file__).parent.parent / ".resolute" / "browser"
 KEPT = Path(__file__).parent / "pictures"
-SHOWN = ("home-light", "experiments-light", "experiment-light", "trial-dark", "comparison-dark", "cluster-light")
+SHOWN = ("project", "experiment", "queue", "comparison")
 COLOURS = 64
 
 
 def main() -> None:
     for name in SHOWN:
-        picture = Image.open(TAKEN / f"{name}.png").convert("RGB")
+        picture = Image.open(TAKEN / f"shown-{name}.png").convert("RGB")
         picture.quantize(COLOURS).save(KEPT / f"web-{name}.png", optimize=True)
 
 
