@@ -62,7 +62,7 @@ async def test_a_decision_of_an_aggregate_is_checked_as_well() -> None:
 async def test_a_service_reads_only_the_streams_that_the_table_gives_it() -> None:
     own, _ = log_of(Service.CHECKPOINT)
     assert await own.read_stream("experiment-7") == []
-    with pytest.raises(AssertionError, match="only api, relay, scheduler, searcher may"):
+    with pytest.raises(AssertionError, match="only api, relay, scheduler, searcher, tasks may"):
         await own.read_stream(POOL.stream("default"))
     with pytest.raises(AssertionError, match="checkpoint reads streams of category pool"):
         await own.stream_names("pool")
