@@ -36,7 +36,7 @@ def new_project(visitor: Visitor, name: str) -> int:
 def test_a_project_is_made_gets_an_experiment_and_notes_and_moves(visitor: Visitor, cluster: Cluster) -> None:
     page = visitor.page
     new_workspace(visitor, "speech")
-    new_workspace(visitor, "vision")
+    new_workspace(visitor, "robotics")
     project = new_project(visitor, "digits")
     visitor.sees("No experiments in this project yet")
     moved = cluster.local.create(stepwise("to be moved", step_s=0.0, trials=1), MODEL)
@@ -44,7 +44,7 @@ def test_a_project_is_made_gets_an_experiment_and_notes_and_moves(visitor: Visit
     visitor.go("/det/experiments")
     page.get_by_role("row").filter(has_text="to be moved").get_by_role("checkbox").check()
     page.get_by_role("button", name="Move", exact=True).click()
-    page.get_by_label("To the project").select_option(label="vision / digits")
+    page.get_by_label("To the project").select_option(label="robotics / digits")
     page.get_by_role("dialog").get_by_role("button", name="Move", exact=True).click()
     visitor.sees("1 of 1 moved")
     visitor.go(f"/det/projects/{project}")
