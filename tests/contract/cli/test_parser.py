@@ -40,7 +40,6 @@ DEPARTURES: Mapping[str, Mapping[str, str]] = {
     "deploy local agent-up": {PORT: THE_CONFIGURATION, GPU: THE_HOST, NO_GPU: THE_HOST, PREFIX: ONE_DEFAULT},
     "deploy local cluster-up": {PORT: THE_CONFIGURATION, GPU: THE_HOST, NO_GPU: THE_HOST},
     "deploy local master-up": {PORT: THE_CONFIGURATION, PREFIX: ONE_DEFAULT},
-    "experiment create": {"-p --publish: is missing": "ports of trials are not forwarded before interactive tasks are"},
     "experiment set log-retention": {"days | forever: at most one wanted": NEEDED},
     "master cluster-message set": {
         "--message: required False wanted, True found": NEEDED,

@@ -6,14 +6,15 @@ import sys
 import time
 import uuid
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from resolute.cli import logs, output, overrides, times
-from resolute.cli.commands import trial
+from resolute.cli.commands import publishing, trial
 from resolute.cli.commands.experiment import fetch, path, wait_for
+from resolute.cli.commands.publishing import Published
 from resolute.cli.errors import CliError
 from resolute.cli.login import session
 from resolute.cli.retrying import retry_while_unreachable
@@ -48,6 +49,9 @@ class Submission:
 
 def create(args: Namespace) -> int | None:
     text, config = read_config(args.config_file, args.config)
+    published = publishing.parsed(args.publish, args.follow_first_trial)
+    if published and (added := publishing.with_ports(config, published)) is not config:
+        config, text = added, publishing.as_text(added)
     if args.local:
         return _locally(args, config)
     opened = session(args)
@@ -58,7 +62,7 @@ def create(args: Namespace) -> int | None:
         _submit(opened, submission.without_contents(), args, activate=False, validate_only=True, quiet=True)
     experiment_id = _submit(opened, submission, args, activate=not args.paused)
     print(f"Created experiment {experiment_id}")
-    return _follow(opened, experiment_id) if args.follow_first_trial else None
+    return _follow(opened, experiment_id, published) if args.follow_first_trial else None
 
 
 def continue_(args: Namespace) -> int | None:
@@ -153,12 +157,15 @@ _WARNINGS = {
 }
 
 
-def _follow(opened: Session, experiment_id: int) -> int | None:
+def _follow(opened: Session, experiment_id: int, published: Sequence[Published] = ()) -> int | None:
     """Print the first trial's log as it grows. Interrupting ends the printing, never the experiment."""
     try:
         print("Waiting for first trial to begin...")
         first = _first_trial(opened, experiment_id)
         print(f"Following first trial with ID {first}")
+        if published:
+            task_id = retry_while_unreachable(lambda: opened.get(f"/api/v1/trials/{first}"))["trial"]["taskId"]
+            publishing.publish(opened, task_id, published)
         query: dict[str, Any] = {}
         logs.show(logs.lines(opened, f"/api/v1/trials/{first}/logs", query, follow=True), as_json=False)
     except KeyboardInterrupt:

@@ -36,6 +36,14 @@ _CREATE = Command(
             flag("--paused", help="create it, and let it wait to be activated"),
             flag("-t", "--test-mode", help="try the model out: one batch of training, validation, one checkpoint"),
         ),
+        arg(
+            "-p",
+            "--publish",
+            action="append",
+            default=[],
+            metavar="[LOCAL:]PORT",
+            help="with -f: make a TCP port of the first trial reachable at a port of this machine; may repeat",
+        ),
     ),
 )
 

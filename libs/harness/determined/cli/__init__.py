@@ -1,0 +1,1 @@
+"""Programs for the command line that other programs start, such as ssh."""
