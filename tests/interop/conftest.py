@@ -24,6 +24,7 @@ import pytest
 from tests.ports import free_port
 
 CLIENT = "determined==0.38.1"
+JUPYTER = "jupyterlab==4.6.6"
 REPOSITORY = Path(__file__).parents[2]
 MODEL = Path(__file__).parent / "model"
 ENDED = ("STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR")
@@ -45,6 +46,16 @@ def client_environment() -> Path:
     if not (place / "bin" / "det").exists():
         venv.create(place, with_pip=True, clear=True)
         subprocess.run([place / "bin" / "pip", "install", "--quiet", CLIENT], check=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def jupyter_environment() -> Path:
+    """A virtual environment with JupyterLab, as an image for notebooks has it; made once and kept."""
+    place = REPOSITORY / "build" / "jupyter-venv"
+    if not (place / "bin" / "jupyter-lab").exists():
+        venv.create(place, with_pip=True, clear=True)
+        subprocess.run([place / "bin" / "pip", "install", "--quiet", JUPYTER], check=True)
     return place
 
 

@@ -19,6 +19,7 @@ class TaskKind(StrEnum):
     """As `TaskSpec.task_type` has it, and the wire behind `TASK_TYPE_`."""
 
     COMMAND = "COMMAND"
+    NOTEBOOK = "NOTEBOOK"
 
 
 class TaskEvent(Event):

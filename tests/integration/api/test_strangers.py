@@ -122,9 +122,12 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
         f"{verb}Experiments": BULK for verb in ("Activate", "Pause", "Cancel", "Kill", "Archive", "Unarchive", "Delete")
     },
     "MoveExperiments": tuple({**body, "destinationProjectId": "own project"} for body in BULK),
-    "LaunchCommand": (
-        {"config": {"entrypoint": ["true"]}, "workspaceId": "workspace"},
-        {"config": {"entrypoint": ["true"]}, "workspaceId": "own workspace", "templateName": "template"},
+    **dict.fromkeys(
+        ("LaunchCommand", "LaunchNotebook"),
+        (
+            {"config": {"entrypoint": ["true"]}, "workspaceId": "workspace"},
+            {"config": {"entrypoint": ["true"]}, "workspaceId": "own workspace", "templateName": "template"},
+        ),
     ),
     "PostModel": (
         {"name": "new", "workspaceId": "workspace"},
@@ -240,12 +243,14 @@ async def populated(cluster: Whole, agent: Agent, roles: Roles) -> Town:
         job = (await owner.post("/api/v1/experiments", submission(mark)))["experiment"]["jobId"]
         await eventually(cluster, partial(waits, cluster.user, job))
     own_home = {"own project": theirs["project"], "own workspace": theirs["workspace"]}
-    command = await waiting_command(cluster, hidden["workspace"])
+    command = await waiting(cluster, "command", hidden["workspace"])
+    notebook = await waiting(cluster, "notebook", hidden["workspace"])
     things = Things(
         {
             **task,
             **hidden,
             "command": command,
+            "notebook": notebook,
             "user": "2",
             **own_home,
             "own job": job,
@@ -318,13 +323,13 @@ async def waits(client: Client, job_id: str) -> bool:
     return any(allocation.get("waits", {}).get("rule") for allocation in explained["allocations"])
 
 
-async def waiting_command(cluster: Whole, workspace: str) -> str:
-    """A command that waits for a slot."""
+async def waiting(cluster: Whole, kind: str, workspace: str) -> str:
+    """A task of a kind that waits for a slot."""
     config = {"entrypoint": [PLANTED], "description": PLANTED}
-    made = await cluster.user.post("/api/v1/commands", {"config": config, "workspaceId": int(workspace)})
-    command_id = str(made["command"]["id"])
-    await eventually(cluster, partial(waits, cluster.user, command_id))
-    return command_id
+    made = await cluster.user.post(f"/api/v1/{kind}s", {"config": config, "workspaceId": int(workspace)})
+    task_id = str(made[kind]["id"])
+    await eventually(cluster, partial(waits, cluster.user, task_id))
+    return task_id
 
 
 async def experiment(cluster: Whole, owner: Client, agent: Agent, mark: str) -> tuple[dict[str, str], set[str]]:

@@ -94,6 +94,7 @@ ABOUT_A_USER = {"PatchUser", "SetUserPassword"}
 SEEN_BY_THE_TASK_TOO = {
     *("GetExperiment", "GetBestSearcherValidationMetric", "GetTrial", "GetCheckpoint", "GetTask", "GetAllocation"),
     *("GetTaskContextDirectory", "GetRunMetadata", "GetCurrentTrialSearcherOperation", "PostWebhookEventData"),
+    "GetNotebook",
 }
 
 READ_BY_MONITORING_SYSTEMS = {"ProcessMetrics", "StateMetrics", "MetricsDiscovery"}
@@ -110,6 +111,7 @@ THEIRS = {
     "webhook": Owned("webhook", "1", owner_id=2),
     "template": Owned("template", "small", owner_id=2),
     "command": Owned("command", "0f8fad5b", owner_id=2),
+    "notebook": Owned("notebook", "task-4", owner_id=2),
     "job": Owned("job", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),

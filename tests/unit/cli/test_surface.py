@@ -186,6 +186,14 @@ command|cmd run              : -d -c . -v /a:/b echo -n hello                 : 
 command|cmd logs             : 0f8f -f --tail 3                               : command:logs_
 command|cmd kill             : 0f8f 1b2c -f                                   : command:kill
 command|cmd set priority     : 0f8f 7                                         : command:set_priority
+notebook                     :                                                : notebook:list_
+notebook list|ls             : -a -q -w vision --sort-by state                : notebook:list_
+notebook config              : 0f8f                                           : notebook:config
+notebook start               : -c . -v /a:/b --no-browser --preview           : notebook:start
+notebook open                : 0f8f                                           : notebook:open_
+notebook logs                : 0f8f -f --tail 3                               : notebook:logs_
+notebook kill                : 0f8f 1b2c -f                                   : notebook:kill
+notebook set priority        : 0f8f 7                                         : notebook:set_priority
 template|tpl                 :                                                : template:list_
 template|tpl list|ls         : -d                                             : template:list_
 template|tpl describe        : small                                          : template:describe

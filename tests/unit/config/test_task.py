@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from resolute.config import TaskConfig, TaskDefaults, parse_command, pool_of
+from resolute.config import TaskConfig, TaskDefaults, parse_task, pool_of
 from resolute.proto.errors import InvalidConfig
 
 
-def parsed(config: dict[str, Any], *, files: bool = False, template: Any = None, container: Any = None) -> TaskConfig:
+def parsed(
+    config: dict[str, Any], *, files: bool = False, template: Any = None, container: Any = None, runs: bool = True
+) -> TaskConfig:
     defaults = TaskDefaults("three-words", "compute", "aux", template or {}, container or {})
-    return parse_command({"entrypoint": ["true"], **config}, defaults, has_files=files)
+    return parse_task({"entrypoint": ["true"], **config}, defaults, has_files=files, runs_entrypoint=runs)
 
 
 def test_what_is_left_open_gets_a_default() -> None:
@@ -66,3 +68,8 @@ def test_a_working_directory_is_not_together_with_files_unless_it_comes_from_bel
 def test_what_cannot_be_is_refused_by_its_field(config: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidConfig, match=said):
         parsed(config)
+
+
+def test_a_task_whose_kind_says_what_runs_ignores_an_entrypoint() -> None:
+    assert parsed({}, runs=False).merged["entrypoint"] == []
+    assert parsed({"entrypoint": []}, runs=False).entrypoint == ()

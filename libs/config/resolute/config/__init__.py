@@ -22,7 +22,7 @@ from .searcher import HALVING, OPEN_TRIALS_MAX, SearcherConfig
 from .secrets import MASK, VARIABLES_NAME, changed, changed_yaml, secrets_of
 from .slots import Slots, slots_of
 from .stated import Stated
-from .task import TaskConfig, TaskDefaults, parse_command, pool_of
+from .task import TaskConfig, TaskDefaults, parse_task, pool_of
 
 __all__ = [
     "HALVING",
@@ -58,9 +58,9 @@ __all__ = [
     "most_apart",
     "most_rungs",
     "override",
-    "parse_command",
     "parse_experiment",
     "parse_space",
+    "parse_task",
     "pool_of",
     "rung_lengths",
     "sample",

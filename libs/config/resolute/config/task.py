@@ -71,8 +71,9 @@ class TaskConfig:
     merged: dict[str, Any]
 
 
-def parse_command(raw: Config, defaults: TaskDefaults, *, has_files: bool) -> TaskConfig:
-    """Read, complete and check the configuration of a command. `has_files`: whether a context directory came with it.
+def parse_task(raw: Config, defaults: TaskDefaults, *, has_files: bool, runs_entrypoint: bool) -> TaskConfig:
+    """Read, complete and check the configuration of a task. `has_files`: whether a context directory came with it.
+    `runs_entrypoint`: whether it says what runs; other kinds ignore an entrypoint.
 
     Raises InvalidConfig with a line for every problem: the path, what was found, what would do.
     """
@@ -83,7 +84,9 @@ def parse_command(raw: Config, defaults: TaskDefaults, *, has_files: bool) -> Ta
             "work_dir", "cannot be together with files, which are unpacked into a directory of the task's own."
         )
     merged = _complete(submitted, defaults, problems, has_files=has_files)
-    if not merged["entrypoint"]:
+    if not runs_entrypoint:
+        merged["entrypoint"] = []
+    elif not merged["entrypoint"]:
         problems.add("entrypoint", "missing. Write the command to run, as a list of words.")
     elif sum(map(len, merged["entrypoint"])) > bounds.TEXT_CHARACTERS_MAX:
         most = f"{bounds.TEXT_CHARACTERS_MAX:,}"

@@ -27,6 +27,8 @@ from determined.exec._unpack import UnsafeArchive, unpack
 logger = logging.getLogger("determined.exec.prep")
 
 RENDEZVOUS_S = 600.0
+PROGRAMS = {"NOTEBOOK": "determined.exec.notebook"}
+"""The modules that are run in tasks whose kind says what runs, by kind."""
 HOOK = "startup-hook.sh"
 CONFIGURED_HOOK = "environment.startup_hook"
 """The hook of the configuration: of the experiment, or of `task_container_defaults`."""
@@ -131,6 +133,8 @@ def run(job: _entrypoint.Command | _entrypoint.TrialClass, may_inline: bool = Tr
 
 
 def _job(words: Sequence[str], info: _info.ClusterInfo, slots: int) -> _entrypoint.Command | _entrypoint.TrialClass:
+    if info.task_type in PROGRAMS:
+        return _entrypoint.Command((sys.executable, "-m", PROGRAMS[info.task_type]))
     try:
         entrypoint = _entrypoint.from_command_line(words, _config_of(info).get("entrypoint"))
         python = os.environ.get("DET_PYTHON_EXECUTABLE") or "python3"

@@ -50,3 +50,9 @@ def _encode(data: bytes) -> str:
 
 def _decode(text: str) -> bytes:
     return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def of_service(secret: bytes, task_id: str) -> str:
+    """What the program that serves people in a task asks them for: it is not stored, and every gateway knows it. It
+    opens nothing but that program."""
+    return _encode(_seal(secret, f"service of {task_id}"))

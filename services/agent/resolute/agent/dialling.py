@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 import structlog
@@ -128,8 +128,7 @@ class End(asyncio.Protocol):
             then()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are of no class of asyncio
         transport.set_write_buffer_limits(high=UNSENT_BYTES)
         transport.pause_reading()
         _keep_alive(transport)

@@ -256,7 +256,7 @@ def _verdict(allowed: bool) -> Verdict:
 
 def _is_the_tasks(task: TaskClaims, owned: Owned) -> bool:
     match owned.kind:
-        case "task":
+        case "task" | "notebook":
             return owned.value == task.task_id
         case "allocation":
             return owned.value == task.allocation_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from resolute.proto import streams
 from resolute.proto.errors import refuse
@@ -20,11 +20,14 @@ from resolute.proto.pool import (
     RequestAllocation,
 )
 from resolute.proto.queue import JobSetting
-from resolute.proto.tasks import TaskSpec
+from resolute.proto.tasks import ServicePort, TaskSpec
 from resolute.tasks.task import OPEN, State, Task
 
 PREEMPTION_TIMEOUT_S = 0
 """No policy asks a task to give its slots back, so that there is nothing to wait for."""
+
+SERVICES: Mapping[str, ServicePort] = {TaskKind.NOTEBOOK: ServicePort("NOTEBOOK_PORT", 2900, 3198)}
+"""Where kinds of tasks serve people, by kind."""
 
 _ALLOCATION = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.\d+")
 
@@ -108,6 +111,7 @@ def describe(task: Task, allocation_id: str) -> TaskSpec:
         environment=variables_of(task.config),
         agent_user=task.agent_user,
         needs=needs_of(task.config),
+        service=SERVICES.get(task.kind),
     )
 
 

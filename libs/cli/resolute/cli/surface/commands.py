@@ -1,4 +1,4 @@
-"""`det command`: programs that run once on the cluster."""
+"""`det command` and `det notebook`: tasks that are no trials."""
 
 from __future__ import annotations
 
@@ -6,20 +6,31 @@ from argparse import REMAINDER
 from pathlib import Path
 
 from resolute.cli.surface.common import CSV_OR_JSON, JSON, OF_TASKS, log_options
-from resolute.cli.tree import Command, arg, existing_file, flag
+from resolute.cli.tree import Arg, Command, arg, existing_file, flag
 
-_COMMAND = arg("command_id", help="command ID, or what it alone begins with")
+LAUNCHES: tuple[Arg, ...] = (
+    arg("--config-file", type=existing_file, help="configuration (.yaml)"),
+    arg("--config", action="append", default=[], help="set one field: key=value"),
+    arg("-v", "--volume", action="append", default=[], help="mount a host directory: HOST:CONTAINER"),
+    arg("-c", "--context", type=Path, help="directory whose contents are sent along"),
+    arg("-i", "--include", action="append", type=Path, default=[], help="file or directory to send along"),
+    arg("-w", "--workspace-name", help="the workspace that it belongs to; Uncategorized otherwise"),
+    arg("--template", help="template to build the configuration on"),
+    flag("-d", "--detach", help="print its ID, and do not wait for it"),
+)
 
-COMMANDS = Command(
-    "command",
-    "manage commands",
-    aliases=("cmd",),
-    default="list",
-    commands=(
+
+def _id(kind: str) -> Arg:
+    return arg(f"{kind}_id", help=f"{kind} ID, or what it alone begins with")
+
+
+def _of_kind(kind: str, plural: str, logs: str) -> tuple[Command, ...]:
+    """What can be done with tasks of every kind, in the module `kind`."""
+    return (
         Command(
             "list",
-            "list commands",
-            run="command:list_",
+            f"list {plural}",
+            run=f"{kind}:list_",
             aliases=("ls",),
             args=(
                 flag("-q", "--quiet", help="print the IDs only"),
@@ -38,52 +49,75 @@ COMMANDS = Command(
                 CSV_OR_JSON,
             ),
         ),
-        Command("describe", "display command", run="command:describe", args=(_COMMAND, CSV_OR_JSON)),
-        Command("config", "display command config", run="command:config", args=(_COMMAND,)),
+        Command("config", f"display {kind} config", run=f"{kind}:config", args=(_id(kind),)),
+        Command(
+            "logs",
+            f"fetch {kind} logs",
+            run=f"{kind}:logs_",
+            args=(arg("task_id", metavar=f"{kind}_id", help=logs), JSON, *log_options(), *OF_TASKS),
+        ),
+        Command(
+            "kill",
+            f"kill {plural}",
+            run=f"{kind}:kill",
+            args=(
+                arg(f"{kind}_id", nargs="+", help=f"{kind} ID"),
+                flag("-f", "--force", help="go on with the others when one cannot be killed"),
+            ),
+        ),
+        Command(
+            "set",
+            f"set {kind} attributes",
+            commands=(
+                Command(
+                    "priority",
+                    f"set {kind} priority",
+                    run=f"{kind}:set_priority",
+                    args=(_id(kind), arg("priority", type=int, help="1 is the first in the queue, 99 the last")),
+                ),
+            ),
+        ),
+    )
+
+
+COMMANDS = Command(
+    "command",
+    "manage commands",
+    aliases=("cmd",),
+    default="list",
+    commands=(
+        *_of_kind("command", "commands", "command ID"),
+        Command("describe", "display command", run="command:describe", args=(_id("command"), CSV_OR_JSON)),
         Command(
             "run",
             "run a command; its exit status is that of det",
             run="command:run",
             args=(
                 arg("entrypoint", nargs=REMAINDER, help="the command and its arguments; one word is a shell's line"),
-                arg("--config-file", type=existing_file, help="configuration (.yaml)"),
-                arg("--config", action="append", default=[], help="set one field: key=value"),
-                arg("-v", "--volume", action="append", default=[], help="mount a host directory: HOST:CONTAINER"),
-                arg("-c", "--context", type=Path, help="directory whose contents are sent along"),
-                arg("-i", "--include", action="append", type=Path, default=[], help="file or directory to send along"),
-                arg("-w", "--workspace-name", help="the workspace that it belongs to; Uncategorized otherwise"),
-                arg("--template", help="template to build the configuration on"),
-                flag("-d", "--detach", help="print its ID, and do not wait for it"),
-            ),
-        ),
-        Command(
-            "logs",
-            "fetch command logs",
-            run="command:logs_",
-            args=(arg("task_id", metavar="command_id", help="command ID"), JSON, *log_options(), *OF_TASKS),
-        ),
-        Command(
-            "kill",
-            "kill commands",
-            run="command:kill",
-            args=(
-                arg("command_id", nargs="+", help="command ID"),
-                flag("-f", "--force", help="go on with the others when one cannot be killed"),
-            ),
-        ),
-        Command(
-            "set",
-            "set command attributes",
-            commands=(
-                Command(
-                    "priority",
-                    "set command priority",
-                    run="command:set_priority",
-                    args=(_COMMAND, arg("priority", type=int, help="1 is the first in the queue, 99 the last")),
-                ),
+                *LAUNCHES,
             ),
         ),
     ),
 )
 
-OF_DET = (COMMANDS,)
+NOTEBOOKS = Command(
+    "notebook",
+    "manage notebooks",
+    default="list",
+    commands=(
+        *_of_kind("notebook", "notebooks", "notebook ID"),
+        Command("open", "open a notebook in a browser", run="notebook:open_", args=(_id("notebook"),)),
+        Command(
+            "start",
+            "start a notebook, and open it when it is ready",
+            run="notebook:start",
+            args=(
+                *LAUNCHES,
+                flag("--no-browser", help="print the address, and open no browser"),
+                flag("--preview", help="print the configuration that it would have, and start nothing"),
+            ),
+        ),
+    ),
+)
+
+OF_DET = (COMMANDS, NOTEBOOKS)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 
 from resolute.api.experiments.submission_messages import LaunchWarning
-from resolute.api.interactive.messages import SortTasksBy
-from resolute.api.kernel.common import Id, Limit, Name, Offset, OrderBy, Pagination
-from resolute.api.kernel.fields import JsonObject, items
-from resolute.api.kernel.messages import InBody, InPath, Input, InQuery, Message, Request
+from resolute.api.interactive.messages import GetTasksOfKind
+from resolute.api.kernel.common import Id, Name, Pagination
+from resolute.api.kernel.fields import JsonObject
+from resolute.api.kernel.messages import InBody, InPath, Input, Message, Request
 from resolute.api.pools.messages import Container
 from resolute.api.tasks.messages import AllocationState
-
-UserIds = Annotated[tuple[Id, ...], items(1000)]
-Users = Annotated[tuple[Name, ...], items(1000)]
 
 
 class Command(Message, wire_name="v1Command"):
@@ -34,15 +30,8 @@ class Command(Message, wire_name="v1Command"):
     user_id: int = 0
 
 
-class GetCommands(Request):
-    limit: InQuery[Limit] = 0
-    offset: InQuery[Offset] = 0
-    order_by: InQuery[OrderBy] = OrderBy.UNSPECIFIED
-    sort_by: InQuery[SortTasksBy] = SortTasksBy.UNSPECIFIED
-    user_ids: InQuery[UserIds] = ()
-    users: InQuery[Users] = ()
-    """Names of users."""
-    workspace_id: InQuery[Id] = 0
+class GetCommands(GetTasksOfKind):
+    pass
 
 
 class CommandsAnswer(Message, wire_name="v1GetCommandsResponse"):

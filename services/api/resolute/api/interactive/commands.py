@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
-
 from resolute.api.body_kinds import LAUNCH
 from resolute.api.call import Call
 from resolute.api.interactive import command_messages as m
 from resolute.api.interactive import launching
-from resolute.api.interactive.messages import LaunchTask, SortTasksBy
-from resolute.api.interactive.queries import Order, TaskRow, Wanted
-from resolute.api.kernel.common import OrderBy, Pagination
+from resolute.api.interactive.messages import LaunchTask
+from resolute.api.interactive.queries import TaskRow
+from resolute.api.kernel.common import Pagination
 from resolute.api.kernel.operations import operation
-from resolute.api.kernel.paging import Window
 from resolute.api.routing import SIGNED_IN
 from resolute.api.tasks.shown import STATES
 from resolute.proto.interactive import TaskKind
 
 KIND = TaskKind.COMMAND
 
-LISTED_FOR = timedelta(days=1)
-"""How long a task that has ended stays in the list."""
-
-ORDERS: Mapping[SortTasksBy, Order] = {
-    SortTasksBy.UNSPECIFIED: Order.ID,
-    SortTasksBy.ID: Order.ID,
-    SortTasksBy.DESCRIPTION: Order.NAME,
-    SortTasksBy.START_TIME: Order.CREATED,
-    SortTasksBy.WORKSPACE_ID: Order.WORKSPACE,
-}
-
 
 async def get_commands(call: Call, request: m.GetCommands) -> m.CommandsAnswer:
     """The commands that wait or run, and those that ended within the last day."""
-    wanted = Wanted(
-        KIND, call.gateway.context.now() - LISTED_FOR, request.user_ids, request.users, request.workspace_id
-    )
-    found = await launching.queries_of(call).tasks(
-        call.scope,
-        wanted,
-        ORDERS[request.sort_by],
-        descending=request.order_by is OrderBy.DESC,
-        window=Window(request.offset, request.limit),
-    )
+    found = await launching.listed(call, KIND, request)
     return m.CommandsAnswer(commands=tuple(map(_shown, found.rows)), pagination=Pagination.of(found.page))
 
 

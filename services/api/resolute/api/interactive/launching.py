@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from random import SystemRandom
 from typing import Any
 
@@ -12,12 +13,14 @@ from resolute.api.call import Call
 from resolute.api.experiments.files import archive_of
 from resolute.api.experiments.placing import agent_user_at, submissions_of
 from resolute.api.experiments.submission_messages import LaunchWarning
-from resolute.api.interactive.messages import Launch
-from resolute.api.interactive.queries import QUERIES, InteractiveQueries, TaskRow, WorkspaceRow
+from resolute.api.interactive.messages import GetTasksOfKind, Launch, SortTasksBy
+from resolute.api.interactive.queries import QUERIES, InteractiveQueries, Order, TaskRow, Wanted, WorkspaceRow
+from resolute.api.kernel.common import OrderBy
+from resolute.api.kernel.paging import Listed, Window
 from resolute.api.pools.fit import check_fit, check_pool
 from resolute.api.templates.using import template_named
 from resolute.api.uploads import Packed
-from resolute.config import Slots, TaskConfig, TaskDefaults, masked, parse_command, pool_of
+from resolute.config import Slots, TaskConfig, TaskDefaults, masked, parse_task, pool_of
 from resolute.proto.errors import NotFound, refuse
 from resolute.proto.interactive import CreateTask, KillTask, SetTaskPriority, TaskKind
 
@@ -40,7 +43,19 @@ ADJECTIVES = (
 )
 COLOURS = ("blue", "coral", "green", "grey", "indigo", "ivory", "lime", "olive", "pink", "red", "teal", "violet")
 NOUNS = ("badger", "crane", "falcon", "finch", "heron", "lynx", "marten", "otter", "owl", "robin", "seal", "swan")
-TITLES: Mapping[TaskKind, str] = {TaskKind.COMMAND: "Command"}
+TITLES: Mapping[TaskKind, str] = {TaskKind.COMMAND: "Command", TaskKind.NOTEBOOK: "JupyterLab"}
+
+
+LISTED_FOR = timedelta(days=1)
+"""How long a task that has ended stays in the list."""
+
+ORDERS: Mapping[SortTasksBy, Order] = {
+    SortTasksBy.UNSPECIFIED: Order.ID,
+    SortTasksBy.ID: Order.ID,
+    SortTasksBy.DESCRIPTION: Order.NAME,
+    SortTasksBy.START_TIME: Order.CREATED,
+    SortTasksBy.WORKSPACE_ID: Order.WORKSPACE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,14 @@ async def launch(call: Call, kind: TaskKind, wanted: Launch) -> Launched:
         masked(config.merged, variables=False),
         () if enough else (LaunchWarning.CURRENT_SLOTS_EXCEEDED,),
     )
+
+
+async def preview(call: Call, kind: TaskKind, wanted: Launch) -> Mapping[str, Any]:
+    """The merged configuration of what would be launched. Nothing is."""
+    workspace = await _workspace(call, wanted.workspace_id or FIRST_WORKSPACE)
+    config = await _config(call, kind, wanted, workspace, has_files=bool(wanted.files))
+    check_pool("resources.resource_pool", config.pool, call.gateway.settings)
+    return masked(config.merged, variables=False)
 
 
 async def _workspace(call: Call, workspace_id: int) -> WorkspaceRow:
@@ -106,7 +129,7 @@ async def _config(
         template=await template_named(call, wanted.template_name),
         task_container_defaults=settings.container_defaults(pool_of(raw, compute, aux)),
     )
-    config = parse_command(raw, defaults, has_files=has_files)
+    config = parse_task(raw, defaults, has_files=has_files, runs_entrypoint=kind is TaskKind.COMMAND)
     if config.priority is not None:
         return config
     priority = settings.scheduler_of(config.pool).default_priority
@@ -169,3 +192,15 @@ async def set_priority(call: Call, kind: TaskKind, task_id: str, priority: int) 
 async def config_of(call: Call, task_id: str) -> Mapping[str, Any]:
     """As everybody may see it: environment variables are shown, other secrets are masked."""
     return masked(await queries_of(call).config(task_id) or {}, variables=False)
+
+
+async def listed(call: Call, kind: TaskKind, request: GetTasksOfKind) -> Listed[TaskRow]:
+    """The tasks of a kind that wait or run, and those that ended within the last day."""
+    since = call.gateway.context.now() - LISTED_FOR
+    return await queries_of(call).tasks(
+        call.scope,
+        Wanted(kind, since, request.user_ids, request.users, request.workspace_id),
+        ORDERS[request.sort_by],
+        descending=request.order_by is OrderBy.DESC,
+        window=Window(request.offset, request.limit),
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from resolute.api.experiments.submission_messages import File
-from resolute.api.kernel.common import Id, Name
+from resolute.api.kernel.common import Id, Limit, Name, Offset, OrderBy
 from resolute.api.kernel.fields import JsonObject, WireEnum, base64_text, items
-from resolute.api.kernel.messages import InBody, Input, Request
+from resolute.api.kernel.messages import InBody, Input, InQuery, Request
 
 
 class SortTasksBy(WireEnum, wire_name="v1GetTensorboardsRequestSortBy"):
@@ -32,3 +32,20 @@ class Launch(Input, wire_name="v1LaunchCommandRequest"):
 
 class LaunchTask(Request):
     body: InBody[Launch]
+
+
+UserIds = Annotated[tuple[Id, ...], items(1000)]
+Users = Annotated[tuple[Name, ...], items(1000)]
+
+
+class GetTasksOfKind(Request):
+    """What every list of tasks of one kind is asked with."""
+
+    limit: InQuery[Limit] = 0
+    offset: InQuery[Offset] = 0
+    order_by: InQuery[OrderBy] = OrderBy.UNSPECIFIED
+    sort_by: InQuery[SortTasksBy] = SortTasksBy.UNSPECIFIED
+    user_ids: InQuery[UserIds] = ()
+    users: InQuery[Users] = ()
+    """Names of users."""
+    workspace_id: InQuery[Id] = 0

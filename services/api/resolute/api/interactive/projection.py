@@ -110,9 +110,8 @@ PROJECTION = Projection(
     categories=frozenset({streams.TASK.name}),
     project=project,
     things={
-        "command": Thing(
-            f"{WHOSE_TASK}$1 AND kind = '{TaskKind.COMMAND}'", twin=partial(whose_task, kind=TaskKind.COMMAND)
-        ),
+        kind.lower(): Thing(f"{WHOSE_TASK}$1 AND kind = '{kind}'", twin=partial(whose_task, kind=kind))
+        for kind in TaskKind
     },
-    ids={"commandId": (TASKS, "task_id")},
+    ids={f"{kind.lower()}Id": (TASKS, "task_id") for kind in TaskKind},
 )

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from resolute.api.interactive.commands import ROUTES as COMMANDS
+from resolute.api.interactive.notebooks import ROUTES as NOTEBOOKS
 
-ROUTES = (*COMMANDS,)
+ROUTES = (*COMMANDS, *NOTEBOOKS)

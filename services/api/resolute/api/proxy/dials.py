@@ -10,6 +10,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import structlog
 from prometheus_client import Counter
@@ -210,8 +211,7 @@ class _Arriving(asyncio.Protocol):
         self._timeout: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = transport = cast(asyncio.Transport, transport)  # uvloop's are of no class of asyncio
         self._entered = self._dials.enter()
         if not self._entered:
             transport.abort()
