@@ -50,11 +50,11 @@ async def ran_in_kernel(master: str, notebook: str, code: str) -> str:
         async with http.get(f"{master}/api/v1/notebooks/{notebook}") as answer:
             address = (await answer.json())["notebook"]["serviceAddress"]
         base, token = f"{master}/proxy/{notebook}", urlsplit(address).query.removeprefix("token=")
+        async with http.get(f"{base}/api/kernels?token=wrong") as refused:
+            assert refused.status == 403, "Jupyter asks for its token besides"
         async with http.get(f"{base}/lab?token={token}") as page:
             assert page.status == 200, await page.text()
             assert "JupyterLab" in await page.text()
-        async with http.get(f"{base}/api/kernels?token=wrong") as refused:
-            assert refused.status == 403, "Jupyter asks for its token besides"
         async with http.post(f"{base}/api/kernels?token={token}") as made:
             assert made.status == 201, await made.text()
             kernel = (await made.json())["id"]

@@ -107,7 +107,7 @@ def test_what_reads_needs_a_permission_to_view(route: Route) -> None:
 def test_a_route_for_tasks_or_for_oneself_says_whose(route: Route) -> None:
     kinds = {subject.kind for subject in route.access.subjects}
     if Caller.TASK in route.access.callers:
-        assert kinds & {"task", "allocation", "trial", "experiment", "checkpoint", "readable checkpoint"}
+        assert kinds & {"task", "allocation", "trial", "experiment", "checkpoint", "readable checkpoint", "notebook"}
     if Caller.SELF in route.access.callers:
         assert "user" in kinds
 

@@ -32,6 +32,8 @@ RESOURCES = Object(
     remedies={"slots_per_trial": "Write resources.slots.", "is_single_node": "A task is always on one agent."},
 )
 
+NOT_ENDED_IDLE = "This release ends no task because it is idle: leave it out, and kill the task when you are done."
+
 TASK = Object(
     {
         "description": Field(Text(longest=bounds.NAME_CHARACTERS_MAX), ""),
@@ -41,7 +43,11 @@ TASK = Object(
         "bind_mounts": Field(BIND_MOUNTS, []),
         "work_dir": Field(Text()),
         "debug": Field(Bool(), False),
-    }
+    },
+    remedies=dict.fromkeys(
+        ("idle_timeout", "notebook_idle_type"),
+        "This release ends no notebook because it is idle: leave it out, and kill the notebook when you are done.",
+    ),
 )
 
 
