@@ -53,6 +53,8 @@ class TaskCreated(TaskEvent):
     context: str | None = None
     """The address at which the archive of the context directory is stored; None where there is none."""
     agent_user: AgentUser | None = None
+    idle_timeout_s: float | None = None
+    """For how long nobody may use it before it is ended; None for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,16 @@ class TaskReady(TaskEvent):
     """What runs in it has said that it serves people. A command never says so."""
 
     sentence: ClassVar[str] = "the task is ready"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskIdleNoticed(TaskEvent):
+    """Nobody has used it for so long that it is about to be ended. Its log says so."""
+
+    sentence: ClassVar[str] = "nobody has used the task for {idle_s} s; it ends in {left_s} s unless somebody does"
+    allocation_id: str
+    idle_s: float
+    left_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,7 @@ class CreateTask(TaskCommand):
     weight: float
     context: str | None = None
     agent_user: AgentUser | None = None
+    idle_timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import resolute.tasks.shell
+from resolute.proto.interactive import TaskIdleNoticed, TaskKillRequested
 from tests.integration.api.whole import Whole, whole
 
 NOTEBOOKS = "/api/v1/notebooks"
@@ -50,8 +52,29 @@ async def test_the_token_is_told_to_the_owner_and_to_the_notebook_itself_alone(c
         assert (await cluster.user.call("GET", f"/api/v1/commands/{made['id']}")).status == 404, "it is no command"
 
 
+async def test_a_notebook_that_nobody_uses_is_given_notice_and_ended(
+    cluster: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolute.tasks.shell, "LOOK_EVERY_S", 0.05)
+    agent = await cluster.agent()
+    async with agent.alive():
+        config = {"resources": {"slots": 0}, "idle_timeout": "10s"}
+        made = (await cluster.user.post(NOTEBOOKS, {"config": config}))["notebook"]
+        order = await agent.given()
+        await agent.report(order, "started")
+        task, path = cluster.known_as(order.token), f"{NOTEBOOKS}/{made['id']}"
+        await task.post(f"/api/v1/allocations/{order.spec.allocation_id}/ready", {})
+        for idle in (True, False):
+            answer = await task.call("PUT", f"{path}/report_idle", {"idle": idle})
+            assert answer.status == 200
+        await cluster.until_told(TaskIdleNoticed)
+        [asked] = await cluster.until_told(TaskKillRequested)
+        assert asked.why == "idle for more than 10s: service is inactive"
+
+
 async def test_what_has_no_effect_is_refused_by_name(cluster: Whole) -> None:
-    answer = await cluster.user.call("POST", NOTEBOOKS, {"config": {"idle_timeout": "30m"}})
+    config = {"entrypoint": ["true"], "idle_timeout": "30m"}
+    answer = await cluster.user.call("POST", "/api/v1/commands", {"config": config})
     assert answer.status == 400
     assert "idle_timeout" in answer.error
-    assert "leave it out" in answer.error
+    assert "Leave it out" in answer.error

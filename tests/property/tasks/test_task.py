@@ -11,7 +11,7 @@ from resolute.proto.errors import ResoluteError
 from resolute.proto.interactive import CreateTask, KillTask, MarkTaskReady, SetTaskPriority, TaskEnded
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
 from resolute.proto.states import AllocationOutcome
-from resolute.tasks.task import Input, State, Task, decide, evolve
+from resolute.tasks.task import Input, NoticeIdle, State, Task, decide, evolve
 
 ID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 ALLOCATIONS = st.sampled_from((f"{ID}.1", f"{ID}.2"))
@@ -35,6 +35,7 @@ INPUTS: st.SearchStrategy[Input] = st.one_of(
     CREATE,
     st.builds(KillTask, st.just(ID), st.just("asked")),
     st.builds(SetTaskPriority, st.just(ID), PRIORITIES),
+    st.builds(NoticeIdle, ALLOCATIONS, st.just(60.0), st.just(30.0)),
     st.builds(MarkTaskReady, st.just(ID), ALLOCATIONS),
     st.builds(AllocationStarted, ALLOCATIONS),
     st.builds(AllocationExited, ALLOCATIONS, OUTCOMES, CODES, st.just("over"), st.just(ID), st.none(), st.none()),

@@ -94,7 +94,7 @@ ABOUT_A_USER = {"PatchUser", "SetUserPassword"}
 SEEN_BY_THE_TASK_TOO = {
     *("GetExperiment", "GetBestSearcherValidationMetric", "GetTrial", "GetCheckpoint", "GetTask", "GetAllocation"),
     *("GetTaskContextDirectory", "GetRunMetadata", "GetCurrentTrialSearcherOperation", "PostWebhookEventData"),
-    "GetNotebook",
+    *("GetNotebook", "IdleNotebook"),
 }
 
 READ_BY_MONITORING_SYSTEMS = {"ProcessMetrics", "StateMetrics", "MetricsDiscovery"}

@@ -73,3 +73,16 @@ def test_what_cannot_be_is_refused_by_its_field(config: dict[str, Any], said: st
 def test_a_task_whose_kind_says_what_runs_ignores_an_entrypoint() -> None:
     assert parsed({}, runs=False).merged["entrypoint"] == []
     assert parsed({"entrypoint": []}, runs=False).entrypoint == ()
+
+
+def test_for_how_long_a_task_that_serves_people_may_be_idle_is_read_as_a_duration() -> None:
+    assert parsed({"idle_timeout": "1h30m"}, runs=False).idle_timeout_s == 5400
+    assert parsed({}, runs=False).idle_timeout_s is None
+    with pytest.raises(InvalidConfig, match=r"^idle_timeout: expected at least 10s; found '5s'"):
+        parsed({"idle_timeout": "5s"}, runs=False)
+    with pytest.raises(InvalidConfig, match=r"^idle_timeout: expected a duration such as"):
+        parsed({"idle_timeout": "soon"}, runs=False)
+    with pytest.raises(InvalidConfig, match=r"^idle_timeout: .*never ended"):
+        parsed({"idle_timeout": "30m"})
+    with pytest.raises(InvalidConfig, match=r"^notebook_idle_type: expected one of"):
+        parsed({"notebook_idle_type": "moon"}, runs=False)

@@ -15,6 +15,7 @@ from resolute.proto.interactive import (
     SetTaskPriority,
     TaskCreated,
     TaskEnded,
+    TaskIdleNoticed,
     TaskKillRequested,
     TaskPriorityChanged,
     TaskReady,
@@ -79,6 +80,15 @@ def test_it_is_ready_once_for_what_its_own_allocation_says() -> None:
     assert then(ready, CREATED, STOPPING) == []
     with pytest.raises(NotFound):
         then(ready)
+
+
+def test_it_is_noticed_that_nobody_uses_it_only_while_it_is_there() -> None:
+    notice = task.NoticeIdle(ALLOCATION, 60, 30)
+    assert then(notice, CREATED, TaskStarted(), TaskReady()) == [TaskIdleNoticed(ALLOCATION, 60, 30)]
+    assert then(notice, CREATED, STOPPING) == []
+    assert then(replace(notice, allocation_id=f"{ID}.2"), CREATED) == []
+    with pytest.raises(InvalidConfig, match="idle_timeout"):
+        then(replace(ASKED, idle_timeout_s=0.0))
 
 
 def test_it_may_end_without_having_run() -> None:

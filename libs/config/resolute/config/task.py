@@ -13,6 +13,7 @@ from typing import Any
 from resolute.proto.queue import PRIORITY_FIRST, PRIORITY_LAST, WEIGHT_MOST
 
 from . import bounds
+from .durations import seconds
 from .environment_fields import BIND_MOUNTS, DEVICES_OF_HOST, ENVIRONMENT, SHM_SIZE
 from .merge import merge
 from .nodes import Bool, Field, Int, ListOf, Number, Object, Text
@@ -34,6 +35,11 @@ RESOURCES = Object(
 
 NOT_ENDED_IDLE = "This release ends no task because it is idle: leave it out, and kill the task when you are done."
 
+IDLE_SHORTEST_S = 10.0
+"""Use is looked for every few seconds."""
+IDLE_TYPES = ("kernels_or_terminals", "kernel_connections", "activity")
+"""What of Jupyter counts as use of a notebook; the first unless the configuration says another."""
+
 TASK = Object(
     {
         "description": Field(Text(longest=bounds.NAME_CHARACTERS_MAX), ""),
@@ -43,11 +49,9 @@ TASK = Object(
         "bind_mounts": Field(BIND_MOUNTS, []),
         "work_dir": Field(Text()),
         "debug": Field(Bool(), False),
+        "idle_timeout": Field(Text()),
+        "notebook_idle_type": Field(Text(IDLE_TYPES)),
     },
-    remedies=dict.fromkeys(
-        ("idle_timeout", "notebook_idle_type"),
-        "This release ends no notebook because it is idle: leave it out, and kill the notebook when you are done.",
-    ),
 )
 
 
@@ -74,6 +78,8 @@ class TaskConfig:
     slots: int
     priority: int | None
     weight: float
+    idle_timeout_s: float | None
+    """For how long nobody may use it; None for ever."""
     merged: dict[str, Any]
 
 
@@ -97,6 +103,7 @@ def parse_task(raw: Config, defaults: TaskDefaults, *, has_files: bool, runs_ent
     elif sum(map(len, merged["entrypoint"])) > bounds.TEXT_CHARACTERS_MAX:
         most = f"{bounds.TEXT_CHARACTERS_MAX:,}"
         problems.add("entrypoint", f"expected a command of at most {most} characters. Put it into a script.")
+    idle_timeout_s = _idle_timeout(merged, problems, may_be_idle=not runs_entrypoint)
     problems.raise_if_any()
     resources = merged["resources"]
     return TaskConfig(
@@ -106,8 +113,28 @@ def parse_task(raw: Config, defaults: TaskDefaults, *, has_files: bool, runs_ent
         slots=resources["slots"],
         priority=resources["priority"],
         weight=float(resources["weight"]),
+        idle_timeout_s=idle_timeout_s,
         merged=merged,
     )
+
+
+def _idle_timeout(merged: Config, problems: Problems, *, may_be_idle: bool) -> float | None:
+    text = merged["idle_timeout"]
+    if not may_be_idle:
+        for name in ("idle_timeout", "notebook_idle_type"):
+            if merged[name] is not None:
+                problems.add(name, "this kind of task is never ended for being idle. Leave it out.")
+        return None
+    if text is None:
+        return None
+    try:
+        found = seconds(text)
+    except ValueError as error:
+        problems.add("idle_timeout", f"{error}.")
+        return None
+    if found < IDLE_SHORTEST_S:
+        problems.add("idle_timeout", f"expected at least {IDLE_SHORTEST_S:g}s; found {text!r}.")
+    return found
 
 
 def pool_of(raw: Config, compute: str, aux: str) -> str:

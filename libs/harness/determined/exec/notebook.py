@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from determined import _info, constants
 from determined.common.api import Session, errors
 from determined.common.api._session import segment
-from determined.exec import until_ready
+from determined.exec import _idle, until_ready
 
 READY = r".*Jupyter Server .* is running"
 PORT = "NOTEBOOK_PORT"
@@ -90,7 +90,14 @@ def main() -> int:
     except CannotServe as reason:
         print(f"ERROR: {reason}", file=sys.stderr, flush=True)
         return 127
-    return until_ready.run(words, READY, lambda: until_ready.report(info))
+
+    def ready() -> None:
+        until_ready.report(info)
+        wanted = _info.task_config_from_env(os.environ)
+        if wanted.get("idle_timeout"):
+            _idle.report_for_ever(info, os.environ[PORT], wanted.get("notebook_idle_type") or _idle.TYPES[0])
+
+    return until_ready.run(words, READY, ready)
 
 
 if __name__ == "__main__":

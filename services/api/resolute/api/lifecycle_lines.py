@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from resolute.api.measures.logs import NO_RANK
 from resolute.proto.experiment import TrialCreated, TrialEnded, TrialLogPolicyMatched, TrialRunEnded
+from resolute.proto.interactive import TaskIdleNoticed
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import (
     AgentJoined,
@@ -42,6 +43,7 @@ OfAllocation: TypeAlias = (
     | AllocationKillRequested
     | ResourcesExited
     | AllocationExited
+    | TaskIdleNoticed
 )
 OfTrial: TypeAlias = TrialRunEnded | TrialLogPolicyMatched | TrialEnded
 
@@ -146,6 +148,11 @@ def _said(event: Event, task: Task, hosts: Mapping[str, Host]) -> Iterator[Said]
             yield Said(f"gracefully terminating allocation's remaining resources (reason: {reason})")
         case AllocationKillRequested(reason=reason):
             yield Said(f"forcibly terminating allocation's remaining resources (reason: {reason})")
+        case TaskIdleNoticed(idle_s=idle_s, left_s=left_s):
+            yield Said(
+                f"nobody has used {task.name} for {idle_s:.0f} s: it ends in {left_s:.0f} s unless somebody does",
+                "WARNING",
+            )
         case ResourcesExited():
             yield _container_exited(task, event)
         case AllocationExited():

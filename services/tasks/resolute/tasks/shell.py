@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import orjson
 
@@ -19,33 +19,51 @@ from resolute.proto.interactive import (
     TaskEnded,
     TaskEvent,
     TaskKillRequested,
+    TaskReady,
 )
 from resolute.proto.message import Cause, Command, Event, Recorded, Reply
 from resolute.proto.owners import TASKS
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobMoved
+from resolute.proto.proxy import TASK_USED, TaskUsed
 from resolute.proto.spaces import WorkspaceDeletionRequested
 from resolute.proto.states import AllocationOutcome
 from resolute.proto.tasks import DescribeTask, TaskDescription
-from resolute.service import Aggregates, Context, Follower, Question, Reactions, serve_commands
+from resolute.service import Aggregates, Context, Follower, Patience, Question, Reactions, serve_commands
+from resolute.tasks.idle import IdleWatch, Notice, Over, span
 from resolute.tasks.reactions import about, concerned, describe, request_for
-from resolute.tasks.task import Input, Task, decide, evolve
+from resolute.tasks.task import Input, NoticeIdle, Task, allocation_of, decide, evolve
 
 NAME = "tasks"
 PAGE = 5_000
+LOOK_EVERY_S = 5.0
+"""How often tasks that may be idle for a limited time are looked at."""
 
 
 async def serve(context: Context) -> None:
     """Serve until cancelled. Replicas may run beside this one: the log's expected versions keep them in agreement."""
     tasks = Tasks(context)
     described = Question(TASKS.subject, DescribeTask, tasks.describe, lambda question: question.allocation_id)
+    watch = IdleWatch()
+    heard = await context.bus.listen(TASK_USED, TaskUsed, lambda used: _note_use(watch, used))
     subscription = await serve_commands(context, NAME, tasks.handle, questions=(described,))
     reactions = Reactions(NAME, context.log, tasks.react, about, attempt_lock=context.attempt_lock)
     try:
         async with asyncio.TaskGroup() as group:
+            group.create_task(tasks.end_idle(watch))
             group.create_task(Follower(reactions, context.log, context.bus).run())
             context.on_ready(NAME)
     finally:
+        await heard.close()
         await subscription.close()
+
+
+def _now() -> float:
+    """Seconds on the clock of the event loop, which never goes back."""
+    return asyncio.get_running_loop().time()
+
+
+async def _note_use(watch: IdleWatch, used: TaskUsed) -> None:
+    watch.used(used.task_id, _now())
 
 
 class Tasks:
@@ -119,8 +137,53 @@ class Tasks:
             position = rows[-1].position
         return found
 
+    # ---------------------------------------------------------------- tasks that nobody uses
+
+    async def end_idle(self, watch: IdleWatch) -> None:
+        """Until cancelled. Every replica does so: an end that two of them ask for happens once."""
+        limits: dict[str, float] = {}
+        """For how long tasks that have not said that they are ready may be idle afterwards."""
+        position, patience = 0, Patience()
+        while True:
+            try:
+                position = await self._look_for_ready(watch, limits, position)
+                for due in watch.due(_now()):
+                    await self._settle(due)
+            except ResoluteError as error:
+                await patience.wait(f"{NAME}: the end of what nobody uses", error)
+            else:
+                patience = Patience()
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _look_for_ready(self, watch: IdleWatch, limits: dict[str, float], position: int) -> int:
+        """Takes in what happened after `position`. Answers up to where the log was read."""
+        head = await self._log.head()
+        while rows := await self._log.find(Sought(after=position, types=_OF_IDLENESS), PAGE):
+            for row in rows:
+                task_id, data = streams.key_of(row.stream), orjson.loads(row.data)
+                if row.type == TaskCreated.__name__ and data.get("idle_timeout_s") is not None:
+                    limits[task_id] = data["idle_timeout_s"]
+                elif row.type == TaskReady.__name__ and task_id in limits:
+                    watch.begin(task_id, allocation_of(task_id), limits[task_id], _now())
+                elif row.type == TaskEnded.__name__:
+                    limits.pop(task_id, None)
+                    watch.end(task_id)
+            position = rows[-1].position
+        return max(position, head)
+
+    async def _settle(self, due: Notice | Over) -> None:
+        match due:
+            case Notice(task_id, allocation_id, idle_s, left_s):
+                wish: Input = NoticeIdle(allocation_id, round(idle_s), round(left_s))
+            case Over(task_id, timeout_s):
+                wish = KillTask(task_id, f"idle for more than {span(timeout_s)}: service is inactive")
+        await self._execute(due.task_id, wish, Cause(f"idle-{uuid4()}", NAME))
+
     async def _execute(self, task_id: str, wish: Input, cause: Cause) -> Appended:
         return await self._tasks.execute(_stream(task_id), lambda task: decide(wish, task, task_id), cause)
+
+
+_OF_IDLENESS = (TaskCreated.__name__, TaskReady.__name__, TaskEnded.__name__)
 
 
 def task_id_for(cause: Cause) -> str:

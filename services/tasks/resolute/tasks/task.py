@@ -19,6 +19,7 @@ from resolute.proto.interactive import (
     SetTaskPriority,
     TaskCreated,
     TaskEnded,
+    TaskIdleNoticed,
     TaskKillRequested,
     TaskKind,
     TaskPriorityChanged,
@@ -36,6 +37,8 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
     (State.PENDING, TaskStarted): State.RUNNING,
     (State.PENDING, TaskReady): State.PENDING,  # its report may overtake the agent's
     (State.RUNNING, TaskReady): State.RUNNING,
+    (State.PENDING, TaskIdleNoticed): State.PENDING,
+    (State.RUNNING, TaskIdleNoticed): State.RUNNING,
     (State.PENDING, TaskPriorityChanged): State.PENDING,
     (State.RUNNING, TaskPriorityChanged): State.RUNNING,
     (State.PENDING, TaskKillRequested): State.STOPPING,
@@ -48,7 +51,26 @@ FLOW: Mapping[tuple[State, type[Event]], State] = {
 OPEN = frozenset({State.PENDING, State.RUNNING})
 """The states of a task that nobody has asked to end."""
 
-Input = CreateTask | KillTask | SetTaskPriority | MarkTaskReady | AllocationStarted | AllocationExited | JobMoved
+
+@dataclass(frozen=True, slots=True)
+class NoticeIdle:
+    """It is to be said in the task's log that nobody uses it, and that it ends soon."""
+
+    allocation_id: str
+    idle_s: float
+    left_s: float
+
+
+Input = (
+    NoticeIdle
+    | CreateTask
+    | KillTask
+    | SetTaskPriority
+    | MarkTaskReady
+    | AllocationStarted
+    | AllocationExited
+    | JobMoved
+)
 
 
 @dataclass(slots=True)
@@ -94,6 +116,9 @@ def decide(wish: Input, task: Task, task_id: str) -> list[Event]:
             _check_known(task, task_id)
             new = task.state in OPEN and not task.ready and allocation_id == task.allocation_id
             return [TaskReady()] if new else []
+        case NoticeIdle(allocation_id=allocation_id, idle_s=idle_s, left_s=left_s):
+            own = task.state in OPEN and allocation_id == task.allocation_id
+            return [TaskIdleNoticed(allocation_id, idle_s, left_s)] if own else []
         case JobMoved(priority=priority):
             return [TaskPriorityChanged(priority)] if task.state in OPEN and priority != task.priority else []
         case AllocationStarted(allocation_id=allocation_id):
@@ -109,6 +134,8 @@ def _created(wish: CreateTask, task_id: str) -> TaskCreated:
         raise InvalidConfig(f"kind: expected one of {', '.join(TaskKind)}; found {wish.kind!r}")
     if wish.slots < 0:
         raise InvalidConfig(f"resources.slots: expected 0 or more; found {wish.slots}")
+    if wish.idle_timeout_s is not None and not wish.idle_timeout_s > 0:
+        raise InvalidConfig(f"idle_timeout: expected more than 0 s; found {wish.idle_timeout_s:g} s")
     if wish.priority is not None:
         _check_priority("resources.priority", wish.priority)
     return TaskCreated(
@@ -126,6 +153,7 @@ def _created(wish: CreateTask, task_id: str) -> TaskCreated:
         weight=wish.weight,
         context=wish.context,
         agent_user=wish.agent_user,
+        idle_timeout_s=wish.idle_timeout_s,
     )
 
 

@@ -162,6 +162,7 @@ async def _create(
         priority=config.priority,
         weight=config.weight,
         context=context,
+        idle_timeout_s=config.idle_timeout_s,
         agent_user=await agent_user_at(call, workspace.agent_user_group),
     )
     async with vault.unless_refused(sealed):

@@ -83,3 +83,14 @@ class SetNotebookPriority(Request):
 
 class PrioritizedNotebookAnswer(Message, wire_name="v1SetNotebookPriorityResponse"):
     notebook: Notebook
+
+
+class IdleReport(Input, wire_name="v1IdleNotebookRequest"):
+    idle: Flag = False
+    notebook_id: Name = ""
+    """The id in the path counts."""
+
+
+class IdleNotebook(Request):
+    notebook_id: InPath[Name]
+    body: InBody[IdleReport]

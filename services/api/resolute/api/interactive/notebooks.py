@@ -8,6 +8,7 @@ from resolute.api.interactive import launching
 from resolute.api.interactive import notebook_messages as m
 from resolute.api.interactive.queries import TaskRow
 from resolute.api.kernel.common import Pagination
+from resolute.api.kernel.messages import Empty
 from resolute.api.kernel.operations import operation
 from resolute.api.routing import SIGNED_IN, TASK
 from resolute.api.tasks.shown import STATES
@@ -51,6 +52,14 @@ async def set_notebook_priority(call: Call, request: m.SetNotebookPriority) -> m
     """Change the priority of a notebook in the queue of its pool."""
     row = await launching.set_priority(call, KIND, request.notebook_id, request.body.priority)
     return m.PrioritizedNotebookAnswer(notebook=_shown(call, row))
+
+
+async def idle_notebook(call: Call, request: m.IdleNotebook) -> Empty:
+    """What a notebook says of its kernels and terminals. Where some are at work, the notebook counts as used."""
+    await launching.known(call, KIND, request.notebook_id)
+    if not request.body.idle:
+        await call.gateway.proxied.usage.note(request.notebook_id)
+    return Empty()
 
 
 def _shown(call: Call, row: TaskRow) -> m.Notebook:
@@ -140,5 +149,15 @@ ROUTES = (
         request=m.SetNotebookPriority,
         response=m.PrioritizedNotebookAnswer,
         tag=TAG,
+    ),
+    operation(
+        "IdleNotebook",
+        "PUT",
+        f"{NOTEBOOK}/report_idle",
+        idle_notebook,
+        (SIGNED_IN | TASK).to("interactive.edit").about("notebook", "notebookId"),
+        request=m.IdleNotebook,
+        response=Empty,
+        tag="Internal",
     ),
 )
