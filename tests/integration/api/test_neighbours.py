@@ -123,7 +123,8 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
     }
     values = {"user": "2", "task": order.spec.task_id, "allocation": order.spec.allocation_id, "trial": "1"}
     values |= {"project": "1", "job": "1", "model": "digits", "webhook": "1", "template": "small"}
-    return callers, {**values, **waiting, "experiment": "1", "workspace": "1", "checkpoint": UUID, "readable checkpoint": UUID}
+    values |= {**waiting, "experiment": "1", "workspace": "1", "checkpoint": UUID, "readable checkpoint": UUID}
+    return callers, values
 
 
 async def waiting_task(cluster: Whole, kind: str) -> str:
