@@ -104,6 +104,10 @@ SERVICES = (
 )
 
 
+PATIENCE_S = 170.0
+"""A service is started four times in a story, beside other tests that have the processors too."""
+
+
 @dataclass
 class Running:
     process: subprocess.Popen[bytes]
@@ -153,12 +157,13 @@ async def until_handled(log: PostgresEventLog, service: Service, position: int, 
 
 
 async def until(holds: Callable[[], Awaitable[bool]], running: Running) -> None:
-    for _ in range(3_000):
-        if await holds():
-            return
-        assert running.process.poll() is None, running.output.read_text()[-4000:]
-        await asyncio.sleep(0.02)
-    raise AssertionError(running.output.read_text()[-4000:])
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not await holds():
+                assert running.process.poll() is None, running.output.read_text()[-4000:]
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(running.output.read_text()[-4000:]) from None
 
 
 def listed(dsn: str) -> list[str]:
