@@ -236,6 +236,16 @@ def test_a_share_that_serves_others_is_stopped_when_they_have_exited_and_its_cod
     assert outcome(story) == ("exited", 0)
 
 
+def test_a_share_may_say_that_it_serves_others_before_all_have_started_and_while_the_allocation_is_preempted() -> None:
+    assigned = given(hello("a1"), hello("a2"), asks("one", 4))
+    assigned.when(serving(assigned)).then(ResourcesServeOthers)
+    preempting = running_gang().given(PREEMPT)
+    preempting.when(serving(preempting)).then(ResourcesServeOthers)
+    yielding = running_gang().given(PREEMPT, ACKNOWLEDGE)
+    yielding.when(serving(yielding)).then(ResourcesServeOthers)
+    assert orders.to_stop(yielding.pool.allocations["one"]) == []
+
+
 def test_a_share_that_serves_others_and_fails_before_they_end_is_a_failure_like_any_other() -> None:
     story = running_gang()
     story.given(serving(story)).when(exited(story, "one", 1, code=3))
