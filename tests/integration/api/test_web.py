@@ -68,6 +68,7 @@ async def test_files_are_kept_for_ever_and_sent_packed_to_those_who_can_unpack(p
     [
         "/det/assets/0123456789abcdef/app/main.js",
         "{assets}/app/no-such.js",
+        "/det/assets/%7Bversion%7D/app/main.js",
         "{assets}/vendor/vendor.toml",
         "{assets}/..%2F..%2Fsite.py",
         "{assets}/%2e%2e/%2e%2e/routes.py",

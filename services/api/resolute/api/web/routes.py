@@ -29,6 +29,8 @@ FOR_EVER = "public, max-age=31536000, immutable"
 LOOKED_UP = "no-cache"
 """A browser may keep the page, and asks each time whether it has changed."""
 
+ANOTHER_VERSION = "this gateway has another version of the web UI: load the page again"
+
 TAG = "Outside /api/v1"
 
 
@@ -44,6 +46,8 @@ async def home(call: Call, request: m.GetHome) -> web.StreamResponse:
 
 async def page(call: Call, request: m.GetPage) -> web.StreamResponse:
     """The web UI; the browser finds in the path what to show."""
+    if request.page.startswith("assets/"):  # the router takes no braces in what names the version
+        raise NotFound(ANOTHER_VERSION)
     return await _entrance(call)
 
 
@@ -60,7 +64,7 @@ async def asset(call: Call, request: m.GetAsset) -> web.StreamResponse:
     site = await asyncio.to_thread(packaged)
     found = site.files.get(request.file) if request.version == site.version else None
     if found is None:
-        raise NotFound("this gateway has another version of the web UI: load the page again")
+        raise NotFound(ANOTHER_VERSION)
     answer = _answer(call.request, found)
     answer.headers["Cache-Control"] = FOR_EVER
     return answer
