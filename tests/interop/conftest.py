@@ -50,13 +50,19 @@ def client_environment() -> Path:
 
 
 @pytest.fixture(scope="session")
-def jupyter_environment() -> Path:
-    """A virtual environment with JupyterLab, as an image for notebooks has it; made once and kept."""
-    place = REPOSITORY / "build" / "jupyter-venv"
-    if not (place / "bin" / "jupyter-lab").exists():
-        venv.create(place, with_pip=True, clear=True)
+def jupyter_environment() -> Iterator[Path]:
+    """A virtual environment with JupyterLab, as an image for notebooks has it.
+
+    It is not under build/: as root, tasks run as users of their own, who may not reach the repository.
+    """
+    place = Path(tempfile.mkdtemp(prefix="resolute-jupyter-"))
+    place.chmod(0o755)
+    try:
+        venv.create(place, with_pip=True)
         subprocess.run([place / "bin" / "pip", "install", "--quiet", JUPYTER], check=True)
-    return place
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def id_in(printed: str) -> str:
 def test_a_kernel_runs_code_through_the_proxy(public: PublicClient, started: str) -> None:
     notebook = id_in(started)
     assert notebook in public.det("notebook", "list")
-    assert "idle" not in public.det("notebook", "config", notebook)
+    assert "idle_timeout: null" in public.det("notebook", "config", notebook)
     assert "42" in asyncio.run(ran_in_kernel(public.master, notebook, "print(6*7)"))
 
 

@@ -50,7 +50,7 @@ def test_it_asks_what_was_used(public: PublicClient, finished: int) -> None:
     raw = json.loads(public.det("resources", "raw", *window, "--json"))["resourceEntries"]
     assert finished in [entry["experimentId"] for entry in raw]
     rows = list(csv.DictReader(io.StringIO(public.det("resources", "raw", *window))))
-    assert [row["experiment_id"] for row in rows] == [str(entry["experimentId"]) for entry in raw]
+    assert [row["experiment_id"] for row in rows] == [str(entry["experimentId"] or "") for entry in raw]
     allocations = list(csv.DictReader(io.StringIO(public.det("resources", "allocations", *window))))
     assert len(allocations) == len(rows)
     entries = json.loads(public.det("resources", "aggregated", *days, "--json"))["resourceEntries"]
