@@ -20,6 +20,7 @@ class TaskKind(StrEnum):
 
     COMMAND = "COMMAND"
     NOTEBOOK = "NOTEBOOK"
+    SHELL = "SHELL"
 
 
 class TaskEvent(Event):

@@ -83,9 +83,12 @@ class TaskConfig:
     merged: dict[str, Any]
 
 
-def parse_task(raw: Config, defaults: TaskDefaults, *, has_files: bool, runs_entrypoint: bool) -> TaskConfig:
+def parse_task(
+    raw: Config, defaults: TaskDefaults, *, has_files: bool, runs_entrypoint: bool, may_be_idle: bool = False
+) -> TaskConfig:
     """Read, complete and check the configuration of a task. `has_files`: whether a context directory came with it.
-    `runs_entrypoint`: whether it says what runs; other kinds ignore an entrypoint.
+    `runs_entrypoint`: whether it says what runs; other kinds ignore an entrypoint. `may_be_idle`: whether tasks of its
+    kind can be ended because nobody uses them.
 
     Raises InvalidConfig with a line for every problem: the path, what was found, what would do.
     """
@@ -103,7 +106,7 @@ def parse_task(raw: Config, defaults: TaskDefaults, *, has_files: bool, runs_ent
     elif sum(map(len, merged["entrypoint"])) > bounds.TEXT_CHARACTERS_MAX:
         most = f"{bounds.TEXT_CHARACTERS_MAX:,}"
         problems.add("entrypoint", f"expected a command of at most {most} characters. Put it into a script.")
-    idle_timeout_s = _idle_timeout(merged, problems, may_be_idle=not runs_entrypoint)
+    idle_timeout_s = _idle_timeout(merged, problems, may_be_idle=may_be_idle)
     problems.raise_if_any()
     resources = merged["resources"]
     return TaskConfig(

@@ -27,7 +27,7 @@ from determined.exec._unpack import UnsafeArchive, unpack
 logger = logging.getLogger("determined.exec.prep")
 
 RENDEZVOUS_S = 600.0
-PROGRAMS = {"NOTEBOOK": "determined.exec.notebook"}
+PROGRAMS = {"NOTEBOOK": "determined.exec.notebook", "SHELL": "determined.exec.shell"}
 """The modules that are run in tasks whose kind says what runs, by kind."""
 HOOK = "startup-hook.sh"
 CONFIGURED_HOOK = "environment.startup_hook"

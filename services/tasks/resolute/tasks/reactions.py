@@ -26,7 +26,10 @@ from resolute.tasks.task import OPEN, State, Task
 PREEMPTION_TIMEOUT_S = 0
 """No policy asks a task to give its slots back, so that there is nothing to wait for."""
 
-SERVICES: Mapping[str, ServicePort] = {TaskKind.NOTEBOOK: ServicePort("NOTEBOOK_PORT", 2900, 3198)}
+SERVICES: Mapping[str, ServicePort] = {
+    TaskKind.NOTEBOOK: ServicePort("NOTEBOOK_PORT", 2900, 3198),
+    TaskKind.SHELL: ServicePort("SHELL_PORT", 3200, 3498, tcp=True),
+}
 """Where kinds of tasks serve people, by kind."""
 
 _ALLOCATION = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.\d+")

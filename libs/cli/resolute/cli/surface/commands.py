@@ -1,4 +1,4 @@
-"""`det command` and `det notebook`: tasks that are no trials."""
+"""`det command`, `det notebook` and `det shell`: tasks that are no trials."""
 
 from __future__ import annotations
 
@@ -120,4 +120,45 @@ NOTEBOOKS = Command(
     ),
 )
 
-OF_DET = (COMMANDS, NOTEBOOKS)
+_SSH_OPTIONS = arg("ssh_opts", nargs="*", help="further options of ssh, after --; -- -L 8080:localhost:8080")
+_SHOWS_COMMAND = flag("--show-ssh-command", help="print the command that ssh is started with, and keep the key for it")
+_VIEWS = (
+    flag("--terminal", help="open the shell's own terminal, even where its image has sshd"),
+    arg("--session", help="the session of the shell's own terminal to open; main otherwise"),
+)
+
+SHELLS = Command(
+    "shell",
+    "manage shells",
+    default="list",
+    commands=(
+        *_of_kind("shell", "shells", "shell ID"),
+        Command(
+            "open",
+            "open a shell, by ssh or in its own terminal",
+            run="shell:open_",
+            args=(_id("shell"), _SSH_OPTIONS, _SHOWS_COMMAND, *_VIEWS),
+        ),
+        Command(
+            "show-ssh-command",
+            "print the command that opens a shell, for editors and scripts",
+            run="shell:show_ssh_command",
+            args=(_id("shell"), _SSH_OPTIONS),
+        ),
+        Command(
+            "show_ssh_command",
+            "the old name of show-ssh-command",
+            run="shell:show_ssh_command_by_its_old_name",
+            args=(_id("shell"), _SSH_OPTIONS),
+            hidden=True,
+        ),
+        Command(
+            "start",
+            "start a shell, and open it when it is ready",
+            run="shell:start",
+            args=(_SSH_OPTIONS, *LAUNCHES, _SHOWS_COMMAND, *_VIEWS),
+        ),
+    ),
+)
+
+OF_DET = (COMMANDS, NOTEBOOKS, SHELLS)

@@ -43,8 +43,15 @@ ADJECTIVES = (
 )
 COLOURS = ("blue", "coral", "green", "grey", "indigo", "ivory", "lime", "olive", "pink", "red", "teal", "violet")
 NOUNS = ("badger", "crane", "falcon", "finch", "heron", "lynx", "marten", "otter", "owl", "robin", "seal", "swan")
-TITLES: Mapping[TaskKind, str] = {TaskKind.COMMAND: "Command", TaskKind.NOTEBOOK: "JupyterLab"}
-
+TITLES: Mapping[TaskKind, str] = {
+    TaskKind.COMMAND: "Command",
+    TaskKind.NOTEBOOK: "JupyterLab",
+    TaskKind.SHELL: "Shell",
+}
+RUNS_ENTRYPOINT = frozenset({TaskKind.COMMAND})
+"""The kinds whose configuration says what runs."""
+MAY_BE_IDLE = frozenset({TaskKind.NOTEBOOK})
+"""The kinds that can be ended because nobody uses them."""
 
 LISTED_FOR = timedelta(days=1)
 """How long a task that has ended stays in the list."""
@@ -129,7 +136,9 @@ async def _config(
         template=await template_named(call, wanted.template_name),
         task_container_defaults=settings.container_defaults(pool_of(raw, compute, aux)),
     )
-    config = parse_task(raw, defaults, has_files=has_files, runs_entrypoint=kind is TaskKind.COMMAND)
+    config = parse_task(
+        raw, defaults, has_files=has_files, runs_entrypoint=kind in RUNS_ENTRYPOINT, may_be_idle=kind in MAY_BE_IDLE
+    )
     if config.priority is not None:
         return config
     priority = settings.scheduler_of(config.pool).default_priority

@@ -36,6 +36,8 @@ class Task:
     outcome: str = ""
     exit_code: int | None = None
     reason: str = ""
+    agent_user: str = ""
+    """The user of the host as whom it runs; empty where nobody chose one."""
 
 
 TASKS = Table("tasks", Task, key=("task_id",))
@@ -59,6 +61,7 @@ def _created(created: TaskCreated, recorded: Recorded, rows: Rows) -> None:
         config=created.config,
         context=created.context,
         created_at=recorded.recorded_at,
+        agent_user="" if created.agent_user is None else created.agent_user.user,
     )
     rows.put(TASKS, task)
 
@@ -104,7 +107,7 @@ def whose_task(rows: WholeRows, task_id: str, kind: str = "") -> Place | None:
 
 PROJECTION = Projection(
     slice="interactive",
-    version=2,
+    version=3,
     tables=(TASKS,),
     ddl=Path(__file__).with_name("tables.sql"),
     categories=frozenset({streams.TASK.name}),

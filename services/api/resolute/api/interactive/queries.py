@@ -53,6 +53,8 @@ class TaskRow:
     state: AllocationState
     exit_status: str
     """Empty while it has not ended."""
+    agent_user: str = ""
+    """The user of the host as whom it runs; empty where nobody chose one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def state_of(killed: bool, ended: bool, allocation: AllocationState | None) -> A
 FROM = "FROM read_interactive.tasks t"
 
 SELECT = f"""SELECT t.task_id, t.kind, t.name, t.owner_id, t.owner, t.workspace_id, t.pool, t.created_at, t.killed,
-    t.ended_at IS NOT NULL AS ended, t.outcome, t.exit_code, t.reason, a.state
+    t.ended_at IS NOT NULL AS ended, t.outcome, t.exit_code, t.reason, t.agent_user, a.state
 {FROM} LEFT JOIN read_tasks.allocations a ON a.allocation_id = t.allocation_id"""
 
 WORKSPACE = """SELECT id, name, archived, state <> '' AS leaving, agent_user_group,
@@ -160,6 +162,7 @@ def _task(row: asyncpg.Record) -> TaskRow:
         created_at=row["created_at"],
         state=state_of(row["killed"], row["ended"], allocation),
         exit_status=exit_status(row["outcome"], row["exit_code"], row["reason"]),
+        agent_user=row["agent_user"],
     )
 
 

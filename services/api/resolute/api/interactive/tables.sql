@@ -15,6 +15,7 @@ CREATE TABLE read_interactive.tasks (
     killed boolean NOT NULL,
     outcome text NOT NULL,
     exit_code int,
-    reason text NOT NULL
+    reason text NOT NULL,
+    agent_user text NOT NULL
 );
 CREATE INDEX tasks_kind ON read_interactive.tasks (kind, ended_at);

@@ -27,6 +27,9 @@ class ProxySettings(BaseModel):
     """Open connections to one port of a task; further requests wait for one of them to be free."""
     idle_s: float = Field(default=60, gt=0)
     """How long a connection to a task is kept for the next request."""
+    shells_need_session: bool = False
+    """Clients of Determined open shells without signing in: sshd asks for the key of the shell, which its owner alone
+    is told. With `true`, only who is signed in and may see the shell gets as far as sshd; `det` of Resolute is."""
     head_bytes: int = Field(default=65_536, ge=1_024)
     """The longest head of a task's answer, and the longest line in it."""
 

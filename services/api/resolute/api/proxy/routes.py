@@ -8,8 +8,9 @@ from functools import partial
 from aiohttp import web
 
 from resolute.api import wire
+from resolute.api.access import refusal
 from resolute.api.body_kinds import PASSED_ON
-from resolute.api.call import Call, failure_of
+from resolute.api.call import NOBODY, Call, failure_of
 from resolute.api.kernel.operations import download
 from resolute.api.proxy import messages as m
 from resolute.api.proxy import tunnels
@@ -19,8 +20,9 @@ from resolute.api.proxy.forwarding import forward
 from resolute.api.proxy.headers import RedirectsOutside, prefix
 from resolute.api.proxy.pages import Trouble, shown
 from resolute.api.proxy.targets import VIEW_TASK, VIEW_TRIAL, Service, Target, not_found, service_of
-from resolute.api.routing import SIGNED_IN
+from resolute.api.routing import SIGNED_IN, Verdict
 from resolute.proto.errors import NotFound
+from resolute.proto.interactive import TaskKind
 from resolute.proto.proxy import Hop
 
 TAG = "Outside /api/v1"
@@ -40,11 +42,29 @@ async def enter(call: Call, request: m.EnterTask) -> web.StreamResponse:
     in both directions, and WebSockets. A port with `proxy_tcp` is reached over a WebSocket: its messages of bytes are
     what is sent and received."""
     service = service_of(request.service)
+    if call.principal is NOBODY:
+        return await _entered_by_stranger(call, service)
     target = await call.gateway.proxied.targets.find(service)
     if not call.scope_of(target.permission).covers(target.workspace_id):
         raise not_found(service.name)
     if target.ended or not target.agent_id:
         return shown(call.request, _not_running(service, target))
+    return await _entered(call, service, target.door(service))
+
+
+async def _entered_by_stranger(call: Call, service: Service) -> web.StreamResponse:
+    """To the sshd of a shell, which asks for its key: clients of Determined open shells so. Nothing else is told to a
+    caller without credentials, not even what there is."""
+    refused = refusal(Verdict.UNKNOWN, "EnterTask", ACCESS, None)
+    may = service.port is None and tunnels.is_upgrade(call.request)
+    if not may or call.gateway.settings.proxy.shells_need_session:
+        raise refused
+    try:
+        target = await call.gateway.proxied.targets.find(service)
+    except NotFound:
+        raise refused from None
+    if target.kind != TaskKind.SHELL or target.ended or not target.agent_id:
+        raise refused
     return await _entered(call, service, target.door(service))
 
 
@@ -133,13 +153,13 @@ ACCESS = replace(SIGNED_IN.to(VIEW_TASK).over_scope(), besides=frozenset({VIEW_T
 
 ROUTES = tuple(
     replace(
-        download(name, "GET", path, handler, ACCESS, request=request, produces="*/*", tag=TAG),
+        download(name, "GET", path, handler, access, request=request, produces="*/*", tag=TAG),
         body=PASSED_ON,
         failure=failure,
     )
-    for name, path, handler, request in (
-        ("EnterTaskBare", "/proxy/{service}", enter_bare, m.EnterTask),
-        ("EnterTask", "/proxy/{service}/", enter, m.EnterTask),
-        ("EnterTaskAt", "/proxy/{service}/{path...}", enter, m.EnterTaskAt),
+    for name, path, handler, request, access in (
+        ("EnterTaskBare", "/proxy/{service}", enter_bare, m.EnterTask, ACCESS),
+        ("EnterTask", "/proxy/{service}/", enter, m.EnterTask, replace(ACCESS, to_strangers=True)),
+        ("EnterTaskAt", "/proxy/{service}/{path...}", enter, m.EnterTaskAt, ACCESS),
     )
 )
