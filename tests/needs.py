@@ -1,7 +1,7 @@
 """What some tests need and not every machine has: marks that skip without it, or fail where it was promised.
 
-`RESOLUTE_REQUIRE=docker,horovod,deepspeed,chromium,history` promises: CI sets it, so that nothing goes untested there
-unnoticed.
+`RESOLUTE_REQUIRE=docker,horovod,deepspeed,chromium,sshd,history` promises: CI sets it, so that nothing goes untested
+there unnoticed.
 """
 
 from __future__ import annotations
@@ -48,5 +48,9 @@ compose = _need("docker", bool(COMPOSE), "Docker Compose comes with Docker, or a
 horovod = _need("horovod", find_spec("horovod") is not None, "`make horovod` builds it, in 2 to 4 minutes")
 deepspeed = _need("deepspeed", find_spec("deepspeed") is not None, "`make deepspeed` builds it, in 2 to 4 minutes")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+sshd = _need(
+    "sshd", bool(SSHD and shutil.which("ssh")), "on Debian or Ubuntu: apt-get install openssh-server openssh-client"
+)
 chromium = _need("chromium", bool(CHROMIUM), "on Debian or Ubuntu: apt-get install chromium")
 history = _need("history", in_history(), "the clone is shallow: `git fetch --unshallow` brings the last release")

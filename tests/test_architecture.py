@@ -138,12 +138,14 @@ def test_no_folder_is_missing_from_the_table() -> None:
 def test_of_the_harness_the_others_use_only_what_it_shares() -> None:
     """It is written for tasks, and has the SDK. The storages are there because a task must find them where it finds the
     harness. What reads a context directory and what keeps logins serves the SDK and `det` alike;
-    the tunnel is a program of its own, which ssh starts, and serves `det` as well.
+    the tunnel is a program of its own, which ssh starts, and serves `det` as well. What the terminal of a shell and its
+    viewers say to each other is known to both.
     `local_trial.py` is a process of its own, which trains."""
     shared = (
         "determined.common.storage",
         "determined.common.client",
         "determined.common.context",
+        "determined.common.terminal",
         "determined.cli.tunnel",
         "determined.errors.CheckpointNotFound",
     )

@@ -37,6 +37,7 @@ ENDED = replace(
     outcome="exited",
     exit_code=3,
     reason="bad",
+    agent_user="alice",
 )
 OLD = replace(ENDED, task_id="e", allocation_id="e.1", ended_at=AT - HOUR, exit_code=0)
 SHELL = replace(WAITS, task_id="f", allocation_id="f.1", kind="SHELL")

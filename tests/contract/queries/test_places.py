@@ -41,7 +41,11 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {table: () for one in PROJECTIONS for
     ),
     TRIALS: (trial(2, 1, "2.b"), trial(10, 10, "10.c")),
     ALLOCATIONS: (allocation("2.b.1", "2.b", 1), notebook("n.1", "n", 1)),
-    INTERACTIVE: (COMMAND, replace(COMMAND, task_id="o", kind="NOTEBOOK", allocation_id="o.1")),
+    INTERACTIVE: (
+        COMMAND,
+        replace(COMMAND, task_id="o", kind="NOTEBOOK", allocation_id="o.1"),
+        replace(COMMAND, task_id="s", kind="SHELL", allocation_id="s.1"),
+    ),
     CHECKPOINTS: (CHECKPOINT,),
     WEBHOOKS: (
         Webhook(6, "ours", "", "DEFAULT", "WORKSPACE", {}, owner_id=4, workspace_id=2),
@@ -78,6 +82,7 @@ PLACES: Mapping[tuple[str, int | str], Place] = {
     ("job", "job-10"): Place(1, None),
     ("command", "c"): Place(5, 2),
     ("notebook", "o"): Place(5, 2),
+    ("shell", "s"): Place(5, 2),
     ("task", "c"): Place(5, 2),
     ("job", "c"): Place(5, 2),
     ("trial", 2): Place(3, 2),
@@ -115,5 +120,5 @@ async def test_ids_come_once_each_and_in_order(asked: Asked) -> None:
     assert found["taskId"] == ["2.b", "n"]
     assert (found["workspaceId"], found["projectId"]) == (["1", "2"], ["1", "12"])
     assert (found["modelName"], found["checkpointUuid"]) == (["digits"], ["uuid-a"])
-    assert (found["templateName"], found["commandId"]) == (["small"], ["c", "o"])
+    assert (found["templateName"], found["commandId"]) == (["small"], ["c", "o", "s"])
     assert found["agentId"] == []

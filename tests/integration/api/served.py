@@ -117,26 +117,34 @@ class Served:
     user: Client
     program: Program
     runtime: Pretence
+    ledger: Ledger
     task_id: str = ""
+    kind: str = "command"
+
+    @property
+    def ports(self) -> list[int]:
+        """Those of the tasks that run; the one that the agent picked comes first."""
+        return [port.number for entry in self.ledger.load() for port in entry.ports]
 
     @property
     def path(self) -> str:
         return f"/proxy/{self.task_id}/"
 
-    async def start(self, *ports: dict[str, Any], running: bool = True) -> str:
+    async def start(self, *ports: dict[str, Any], running: bool = True, kind: str = "command") -> str:
         """Starts a task with these `proxy_ports`, and waits until the gateway shows that it runs."""
+        self.kind = kind
         named = ports or ({"proxy_port": self.program.port, "default_service_id": True},)
         config = {"entrypoint": ["serve"], "resources": {"slots": 0}, "environment": {"proxy_ports": list(named)}}
-        answer = await self.user.post("/api/v1/commands", {"config": config})
-        self.task_id = answer["command"]["id"]
+        answer = await self.user.post(f"/api/v1/{kind}s", {"config": config})
+        self.task_id = answer[kind]["id"]
         if running:
             await self.until_state("STATE_RUNNING")
         return self.task_id
 
     async def until_state(self, state: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            path = f"/api/v1/commands/{self.task_id}"
-            while (await self.user.get(path))["command"]["state"] != state:  # noqa: ASYNC110  (over HTTP)
+            path = f"/api/v1/{self.kind}s/{self.task_id}"
+            while (await self.user.get(path))[self.kind]["state"] != state:  # noqa: ASYNC110  (over HTTP)
                 await asyncio.sleep(0.01)
 
 
@@ -145,12 +153,13 @@ async def served(dsn: str, folder: Path, **settings: Any) -> AsyncIterator[Serve
     program, runtime = Program(), Pretence()
     async with running(dsn, services=True, **settings) as cluster, program.serving():
         agent_settings = AgentSettings(id="a1", hello_s=0.1, heartbeat_s=0.1, logs_wait_s=0.1, work_dir=folder)
+        ledger = Ledger(folder / "ledger")
         runtimes = Runtimes(PRETENDED, OpenRuntime("pretence", frozenset(), runtime, launch))
         slots = (Slot(0, "cpu"), Slot(1, "cpu"))
-        agent = Agent(cluster.bus, runtimes, Ledger(folder / "ledger"), agent_settings, slots, "127.0.0.1", "1")
+        agent = Agent(cluster.bus, runtimes, ledger, agent_settings, slots, "127.0.0.1", "1")
         working = asyncio.create_task(agent.run())
         try:
-            yield Served(cluster, await cluster.nobody.login("determined"), program, runtime)
+            yield Served(cluster, await cluster.nobody.login("determined"), program, runtime, ledger)
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)

@@ -112,7 +112,7 @@ async def neighbourhood(cluster: Whole, config: str = CONFIG) -> tuple[dict[str,
     await cluster.user.post("/api/v1/models", {"name": "digits"})
     await cluster.user.post("/api/v1/models/digits/versions", {"modelName": "digits", "checkpointUuid": UUID})
     await cluster.user.post("/api/v1/templates/small", {"name": "small", "config": {"max_restarts": 1}})
-    waiting = {kind: await waiting_task(cluster, kind) for kind in ("command", "notebook")}
+    waiting = {kind: await waiting_task(cluster, kind) for kind in ("command", "notebook", "shell")}
     callers = {
         "stranger": cluster.nobody,
         "other": await cluster.nobody.login("bob", "s"),

@@ -123,7 +123,7 @@ MANY: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     },
     "MoveExperiments": tuple({**body, "destinationProjectId": "own project"} for body in BULK),
     **dict.fromkeys(
-        ("LaunchCommand", "LaunchNotebook"),
+        ("LaunchCommand", "LaunchNotebook", "LaunchShell"),
         (
             {"config": {"entrypoint": ["true"]}, "workspaceId": "workspace"},
             {"config": {"entrypoint": ["true"]}, "workspaceId": "own workspace", "templateName": "template"},
@@ -243,14 +243,12 @@ async def populated(cluster: Whole, agent: Agent, roles: Roles) -> Town:
         job = (await owner.post("/api/v1/experiments", submission(mark)))["experiment"]["jobId"]
         await eventually(cluster, partial(waits, cluster.user, job))
     own_home = {"own project": theirs["project"], "own workspace": theirs["workspace"]}
-    command = await waiting(cluster, "command", hidden["workspace"])
-    notebook = await waiting(cluster, "notebook", hidden["workspace"])
+    tasks = {kind: await waiting(cluster, kind, hidden["workspace"]) for kind in ("command", "notebook", "shell")}
     things = Things(
         {
             **task,
             **hidden,
-            "command": command,
-            "notebook": notebook,
+            **tasks,
             "user": "2",
             **own_home,
             "own job": job,

@@ -94,8 +94,11 @@ ABOUT_A_USER = {"PatchUser", "SetUserPassword"}
 SEEN_BY_THE_TASK_TOO = {
     *("GetExperiment", "GetBestSearcherValidationMetric", "GetTrial", "GetCheckpoint", "GetTask", "GetAllocation"),
     *("GetTaskContextDirectory", "GetRunMetadata", "GetCurrentTrialSearcherOperation", "PostWebhookEventData"),
-    *("GetNotebook", "IdleNotebook"),
+    *("GetNotebook", "IdleNotebook", "GetShell"),
 }
+
+LEFT_TO_THE_HANDLER = {"EnterTask"}
+"""It lets strangers to the sshd of shells, which asks for a key: tests/integration/api/test_shells.py."""
 
 READ_BY_MONITORING_SYSTEMS = {"ProcessMetrics", "StateMetrics", "MetricsDiscovery"}
 
@@ -112,6 +115,7 @@ THEIRS = {
     "template": Owned("template", "small", owner_id=2),
     "command": Owned("command", "0f8fad5b", owner_id=2),
     "notebook": Owned("notebook", "task-4", owner_id=2),
+    "shell": Owned("shell", "task-4", owner_id=2),
     "job": Owned("job", "3", owner_id=2),
     "checkpoint": Owned("checkpoint", "u", experiment_id=3, owner_id=2),
     "readable checkpoint": Owned("readable checkpoint", "u", experiment_id=3, owner_id=2),
@@ -135,7 +139,9 @@ def may(operation: str) -> set[str]:
         return {"owner", "admin"}
     if operation in READ_BY_MONITORING_SYSTEMS:
         return {*PEOPLE, "monitor"}
-    return {*PEOPLE, "own task"} if operation in SEEN_BY_THE_TASK_TOO else PEOPLE
+    if operation in SEEN_BY_THE_TASK_TOO:
+        return {*PEOPLE, "own task"}
+    return {*PEOPLE, "stranger"} if operation in LEFT_TO_THE_HANDLER else PEOPLE
 
 
 def let_in(access: Access) -> set[str]:

@@ -194,6 +194,16 @@ notebook open                : 0f8f                                           : 
 notebook logs                : 0f8f -f --tail 3                               : notebook:logs_
 notebook kill                : 0f8f 1b2c -f                                   : notebook:kill
 notebook set priority        : 0f8f 7                                         : notebook:set_priority
+shell                        :                                                : shell:list_
+shell list|ls                : -a -q -w vision --sort-by state                : shell:list_
+shell config                 : 0f8f                                           : shell:config
+shell start                  : -c . -v /a:/b --show-ssh-command               : shell:start
+shell open                   : 0f8f --show-ssh-command                        : shell:open_
+shell show-ssh-command       : 0f8f                                           : shell:show_ssh_command
+shell show_ssh_command       : 0f8f                                           : shell:show_ssh_command_by_its_old_name
+shell logs                   : 0f8f -f --tail 3                               : shell:logs_
+shell kill                   : 0f8f 1b2c -f                                   : shell:kill
+shell set priority           : 0f8f 7                                         : shell:set_priority
 template|tpl                 :                                                : template:list_
 template|tpl list|ls         : -d                                             : template:list_
 template|tpl describe        : small                                          : template:describe

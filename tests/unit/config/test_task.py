@@ -11,10 +11,18 @@ from resolute.proto.errors import InvalidConfig
 
 
 def parsed(
-    config: dict[str, Any], *, files: bool = False, template: Any = None, container: Any = None, runs: bool = True
+    config: dict[str, Any],
+    *,
+    files: bool = False,
+    template: Any = None,
+    container: Any = None,
+    runs: bool = True,
+    idle: bool = False,
 ) -> TaskConfig:
     defaults = TaskDefaults("three-words", "compute", "aux", template or {}, container or {})
-    return parse_task({"entrypoint": ["true"], **config}, defaults, has_files=files, runs_entrypoint=runs)
+    return parse_task(
+        {"entrypoint": ["true"], **config}, defaults, has_files=files, runs_entrypoint=runs, may_be_idle=idle
+    )
 
 
 def test_what_is_left_open_gets_a_default() -> None:
@@ -76,13 +84,13 @@ def test_a_task_whose_kind_says_what_runs_ignores_an_entrypoint() -> None:
 
 
 def test_for_how_long_a_task_that_serves_people_may_be_idle_is_read_as_a_duration() -> None:
-    assert parsed({"idle_timeout": "1h30m"}, runs=False).idle_timeout_s == 5400
-    assert parsed({}, runs=False).idle_timeout_s is None
+    assert parsed({"idle_timeout": "1h30m"}, runs=False, idle=True).idle_timeout_s == 5400
+    assert parsed({}, runs=False, idle=True).idle_timeout_s is None
     with pytest.raises(InvalidConfig, match=r"^idle_timeout: expected at least 10s; found '5s'"):
-        parsed({"idle_timeout": "5s"}, runs=False)
+        parsed({"idle_timeout": "5s"}, runs=False, idle=True)
     with pytest.raises(InvalidConfig, match=r"^idle_timeout: expected a duration such as"):
-        parsed({"idle_timeout": "soon"}, runs=False)
+        parsed({"idle_timeout": "soon"}, runs=False, idle=True)
     with pytest.raises(InvalidConfig, match=r"^idle_timeout: .*never ended"):
-        parsed({"idle_timeout": "30m"})
+        parsed({"idle_timeout": "30m"}, runs=False)
     with pytest.raises(InvalidConfig, match=r"^notebook_idle_type: expected one of"):
-        parsed({"notebook_idle_type": "moon"}, runs=False)
+        parsed({"notebook_idle_type": "moon"}, runs=False, idle=True)

@@ -65,6 +65,7 @@ class MemoryInteractive:
                 row.killed, row.ended_at is not None, AllocationState(allocation.state) if allocation else None
             ),
             exit_status=exit_status(row.outcome, row.exit_code, row.reason),
+            agent_user=row.agent_user,
         )
 
 
