@@ -49,6 +49,8 @@ class Cluster:
     """One whose name is `MARKUP`."""
     checkpoint: str
     """One of the completed search. One of another is version 1 of the model `kept`."""
+    task: str = ""
+    """A command that is over soon."""
 
     @property
     def url(self) -> str:
@@ -90,6 +92,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.as_admin("POST", "/api/v1/templates/shared", {"name": "shared", "config": {"max_restarts": 2}})
         cluster.as_admin("POST", "/api/v1/groups", {"name": "readers", "addUsers": [2]})
         failures = {"triggerType": "TRIGGER_TYPE_EXPERIMENT_STATE_CHANGE", "condition": {"state": "ERROR"}}
+        command = {"description": "a short command", "entrypoint": ["echo", "hello"], "resources": {"slots": 0}}
+        cluster.task = cluster.as_admin("POST", "/api/v1/commands", {"config": command})["command"]["id"]
         webhook = {"name": "failures", "url": "https://hooks.example.org/x", "triggers": [failures]}
         cluster.as_admin("POST", "/api/v1/webhooks", webhook)
         yield cluster

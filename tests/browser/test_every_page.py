@@ -19,6 +19,11 @@ PAGES = {
     "comparison": "/det/compare?sel=1-2",
     "trial": "/det/trials/1",
     "trial-logs": "/det/experiments/{completed}/trials/1/logs",
+    "tasks": "/det/tasks",
+    "task": "/det/tasks/{task}",
+    "task-log": "/det/tasks/{task}/logs",
+    "task-that-ended": "/det/interactive/{task}/command",
+    "new-notebook": "/det/tasks/new/notebook",
     "cluster": "/det/clusters",
     "queue": "/det/clusters/queue",
     "workspaces": "/det/workspaces",
@@ -71,7 +76,7 @@ def test_a_page_is_accessible(
     visitor.go("/")
     visitor.sign_in("admin" if name.startswith("admin") else "determined")
     visitor.page.get_by_role("heading", name="Home").wait_for()
-    visitor.go(PAGES[name].format(completed=cluster.completed, failed=cluster.failed))
+    visitor.go(PAGES[name].format(completed=cluster.completed, failed=cluster.failed, task=cluster.task))
     settled(visitor)
     visitor.picture(f"{name}-{theme}")
     assert violations(visitor, axe) == []
@@ -103,8 +108,11 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(arrives: Callable[..., Visi
         "version",
         "account",
         "webhooks",
+        "tasks",
+        "task",
+        "new-notebook",
     ):
-        visitor.go(PAGES[name].format(completed=cluster.completed))
+        visitor.go(PAGES[name].format(completed=cluster.completed, task=cluster.task))
         settled(visitor)
         visitor.picture(f"{name}-phone")
         wide = visitor.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

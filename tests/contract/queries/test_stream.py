@@ -13,6 +13,8 @@ import pytest
 
 from resolute.api.checkpoints.projection import CHECKPOINTS as CHECKPOINT_ROWS
 from resolute.api.experiments.projection import EXPERIMENTS as EXPERIMENT_ROWS
+from resolute.api.interactive.projection import TASKS as OTHER_TASKS
+from resolute.api.interactive.projection import Task
 from resolute.api.kernel.rows import Table
 from resolute.api.pools.projection import AGENTS as AGENT_ROWS
 from resolute.api.pools.projection import SLOTS, Agent, Slot
@@ -44,7 +46,9 @@ ROWS: Mapping[Table[Any], Sequence[Any]] = {
         allocation(1, 2, experiment_id=1, requested_at=AT + timedelta(minutes=1)),
         allocation(2, experiment_id=2, pool="other"),
         allocation(7),
+        allocation(8, task_type="NOTEBOOK"),
     ),
+    OTHER_TASKS: (Task("t-8", "NOTEBOOK", "t-8.1", "a", 1, "ann", 2, "main", {}, None, AT, ready=True),),
     AGENT_ROWS: (
         Agent("a", "main", "h", "1", enabled=True, draining=False, alive=True, joined_at=AT),
         Agent("a", "other", "h", "1", enabled=True, draining=False, alive=False, joined_at=AT),
@@ -77,7 +81,8 @@ async def queries(database: str | None) -> AsyncIterator[StreamQueries]:
         ("experiments", [1, 2, 3], [1], {"workspace_ids": {2}}, [1]),
         ("trials", [1, 2, 3], [1], {"experiment_ids": {2}, "project_ids": {2}}, [1, 2]),
         ("checkpoints", ["uuid-a", "uuid-b"], ["uuid-a"], {"trial_ids": {2}}, ["uuid-b"]),
-        ("tasks", ["t-1", "t-2", "t-7"], ["t-1"], {"resource_pools": {"other"}}, ["t-2"]),
+        ("tasks", ["t-1", "t-2", "t-7", "t-8"], ["t-1", "t-8"], {"resource_pools": {"other"}}, ["t-2"]),
+        ("tasks", ["t-1", "t-2", "t-7", "t-8"], ["t-1", "t-8"], {"task_types": {"NOTEBOOK"}}, ["t-8"]),
         ("agents", ["a", "b"], [], {"agent_ids": {"b", "c"}}, ["b"]),
     ],
 )

@@ -18,7 +18,7 @@ from resolute.api.stream.ranges import Id, read_ids, written_ids
 from resolute.api.stream.recent import Recent
 from resolute.api.stream.touched import Touch, rights_touched, touched
 from resolute.eventlog import MemoryEventLog
-from resolute.proto import checkpoint, experiment, identity, models, pool, rbac, spaces
+from resolute.proto import checkpoint, experiment, identity, interactive, models, pool, rbac, spaces
 from resolute.proto.errors import InvalidConfig
 from resolute.proto.message import Cause, Event, Recorded
 
@@ -123,6 +123,7 @@ def test_only_the_last_of_what_one_event_changed_has_its_position() -> None:
         (pool.AgentLost("a", ""), "default", [Touch("agents", "id", "a")]),
         (pool.AllocationStarted("t.1"), "default", [Touch("tasks", "allocations", "t.1")]),
         (pool.JobChanged("j", {}), "default", [Touch("tasks", "job_ids", "j")]),
+        (interactive.TaskReady(), "n-1", [Touch("tasks", "id", "n-1")]),
     ],
 )
 def test_an_event_names_what_it_changes(event: Event, key: str, found: list[Touch]) -> None:

@@ -162,6 +162,7 @@ TASKS = Kind(
         "experiment_ids": "experiment_id",
         "task_ids": "id",
         "job_ids": "job_id",
+        "task_types": "task_type",
         "resource_pools": "resource_pool",
     },
     further={"allocations": "allocation_id", "projects": "_project_id"},

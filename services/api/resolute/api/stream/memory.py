@@ -8,6 +8,7 @@ from typing import Any
 
 from resolute.api.checkpoints.projection import CHECKPOINTS as CHECKPOINT_ROWS
 from resolute.api.experiments.projection import EXPERIMENTS as EXPERIMENT_ROWS
+from resolute.api.interactive.projection import TASKS as OTHER_TASKS
 from resolute.api.kernel.cache import CachedRows
 from resolute.api.models.projection import MODELS as MODEL_ROWS
 from resolute.api.models.projection import VERSIONS
@@ -140,7 +141,11 @@ def _tasks(tables: CachedRows) -> Iterator[Columns]:
     for row in latest.values():
         renamed = {"id": "task_id", "username": "owner", "resource_pool": "pool"}
         times = {"request_time": "requested_at", "start_time": "started_at", "end_time": "ended_at"}
-        yield _taken(row, *names, **renamed, **times) | _place(tables, row)
+        place = _place(tables, row)
+        other = tables.get(OTHER_TASKS, row.task_id)
+        if other is not None:
+            place = {**place, "workspace_id": other.workspace_id}
+        yield _taken(row, *names, **renamed, **times) | place | {"ready": other is not None and other.ready}
 
 
 def _agents(tables: CachedRows) -> Iterator[Columns]:

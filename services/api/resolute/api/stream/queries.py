@@ -70,8 +70,10 @@ OBJECTS: Mapping[str, str] = {
     TASKS.name: f"""SELECT a.task_id AS id, a.allocation_id, a.task_type, a.name, a.job_id, a.owner AS username,
         a.pool AS resource_pool, a.slots, a.priority, a.state, a.experiment_id, a.trial_id,
         a.requested_at AS request_time, a.started_at AS start_time, a.ended_at AS end_time, a.exit_code,
-        p.workspace_id, e.project_id AS _project_id
+        COALESCE(p.workspace_id, i.workspace_id) AS workspace_id, COALESCE(i.ready, false) AS ready,
+        e.project_id AS _project_id
     FROM read_tasks.allocations a {OF_EXPERIMENT.format("a.experiment_id")}
+    LEFT JOIN read_interactive.tasks i ON i.task_id = a.task_id
     WHERE NOT EXISTS (SELECT 1 FROM read_tasks.allocations later WHERE later.task_id = a.task_id
         AND (later.requested_at, later.allocation_id) > (a.requested_at, a.allocation_id))""",
     AGENTS.name: """SELECT a.agent_id AS id, a.pool AS resource_pool, a.host, a.version, a.enabled, a.draining,

@@ -112,10 +112,15 @@ def _of_pools(event: Any, _: str) -> Iterator[Touch]:
         yield Touch("agents")
 
 
+def _of_tasks(_: Any, key: str) -> Iterator[Touch]:
+    yield Touch("tasks", "id", key)
+
+
 OF_CATEGORY: Mapping[str, Callable[[Any, str], Iterator[Touch]]] = {
     streams.WORKSPACE.name: _of_workspaces,
     streams.MODELS.name: _of_models,
     streams.EXPERIMENT.name: _of_experiments,
     streams.CHECKPOINTS.name: _of_checkpoints,
     streams.POOL.name: _of_pools,
+    streams.TASK.name: _of_tasks,
 }

@@ -46,6 +46,7 @@ USED = (
     "v1GetResourcePoolsResponse",
     "v1GetRolesAssignedToGroupResponse",
     "v1GetRolesAssignedToUserResponse",
+    "v1GetTaskResponse",
     "v1GetTemplatesResponse",
     "v1GetTrialCheckpointsResponse",
     "v1GetTrialMetricsByModelVersionResponse",

@@ -65,6 +65,8 @@ export type jobv1State = "STATE_UNSPECIFIED" | "STATE_QUEUED" | "STATE_SCHEDULED
 
 export type jobv1Type = "TYPE_UNSPECIFIED" | "TYPE_EXPERIMENT" | "TYPE_NOTEBOOK" | "TYPE_TENSORBOARD" | "TYPE_SHELL" | "TYPE_COMMAND" | "TYPE_CHECKPOINT_GC" | "TYPE_EXTERNAL" | "TYPE_GENERIC";
 
+export type taskv1State = "STATE_UNSPECIFIED" | "STATE_PULLING" | "STATE_STARTING" | "STATE_RUNNING" | "STATE_TERMINATED" | "STATE_TERMINATING" | "STATE_WAITING" | "STATE_QUEUED";
+
 export type trialv1State = "STATE_UNSPECIFIED" | "STATE_ACTIVE" | "STATE_PAUSED" | "STATE_STOPPING_CANCELED" | "STATE_STOPPING_KILLED" | "STATE_STOPPING_COMPLETED" | "STATE_STOPPING_ERROR" | "STATE_CANCELED" | "STATE_COMPLETED" | "STATE_ERROR" | "STATE_QUEUED" | "STATE_PULLING" | "STATE_STARTING" | "STATE_RUNNING";
 
 export interface trialv1Trial {
@@ -114,6 +116,18 @@ export interface v1AgentUserGroup {
   agentGroup?: string | null;
   agentUid?: number | null;
   agentUser?: string | null;
+}
+
+export interface v1Allocation {
+  allocationId: string;
+  slots: number;
+  state: taskv1State;
+  taskId: string;
+  endTime?: string | null;
+  exitReason?: string | null;
+  isReady?: boolean | null;
+  startTime?: string | null;
+  statusCode?: number | null;
 }
 
 export interface v1AwsCustomTag {
@@ -255,6 +269,8 @@ export interface v1Experiment {
 
 export type v1FittingPolicy = "FITTING_POLICY_UNSPECIFIED" | "FITTING_POLICY_BEST" | "FITTING_POLICY_WORST" | "FITTING_POLICY_KUBERNETES" | "FITTING_POLICY_SLURM" | "FITTING_POLICY_PBS";
 
+export type v1GenericTaskState = "GENERIC_TASK_STATE_UNSPECIFIED" | "GENERIC_TASK_STATE_ACTIVE" | "GENERIC_TASK_STATE_CANCELED" | "GENERIC_TASK_STATE_COMPLETED" | "GENERIC_TASK_STATE_ERROR" | "GENERIC_TASK_STATE_PAUSED" | "GENERIC_TASK_STATE_STOPPING_PAUSED" | "GENERIC_TASK_STATE_STOPPING_CANCELED" | "GENERIC_TASK_STATE_STOPPING_COMPLETED" | "GENERIC_TASK_STATE_STOPPING_ERROR";
+
 export interface v1GetAccessTokensResponse {
   pagination: v1Pagination;
   tokenInfo: v1TokenInfo[];
@@ -376,6 +392,10 @@ export interface v1GetRolesAssignedToGroupResponse {
 
 export interface v1GetRolesAssignedToUserResponse {
   roles: v1RoleWithAssignments[];
+}
+
+export interface v1GetTaskResponse {
+  task: v1Task;
 }
 
 export interface v1GetTemplatesResponse {
@@ -767,6 +787,21 @@ export interface v1SlotStats {
   brandStats: Record<string, v1DeviceStats>;
   typeStats: Record<string, v1DeviceStats>;
 }
+
+export interface v1Task {
+  allocations: v1Allocation[];
+  startTime: string;
+  taskId: string;
+  taskType: v1TaskType;
+  config?: string | null;
+  endTime?: string | null;
+  forkedFrom?: string | null;
+  noPause?: boolean | null;
+  parentId?: string | null;
+  taskState?: v1GenericTaskState | null;
+}
+
+export type v1TaskType = "TASK_TYPE_UNSPECIFIED" | "TASK_TYPE_TRIAL" | "TASK_TYPE_NOTEBOOK" | "TASK_TYPE_SHELL" | "TASK_TYPE_COMMAND" | "TASK_TYPE_TENSORBOARD" | "TASK_TYPE_CHECKPOINT_GC" | "TASK_TYPE_GENERIC";
 
 export interface v1Template {
   config: Record<string, any> | null;

@@ -40,27 +40,30 @@ function One({ input, value, onInput, first }) {
     ${below}</div>`;
 }
 
-/** @param {{fields: readonly Input[], action: string, save: Save, onDone?: () => void, onCancel?: () => void, focus?: boolean, children?: import("../core/dom.js").Children}} props */
-export function Form({ fields, action, save, onDone, onCancel, focus = false, children }) {
+/** @param {{fields: readonly Input[], action: string, save: Save, onDone?: () => void, onCancel?: () => void, focus?: boolean, other?: {action: string, run: Save} | null, children?: import("../core/dom.js").Children}} props */
+export function Form({ fields, action, save, onDone, onCancel, focus = false, other, children }) {
   const values = useSignal(/** @type {Record<string, Value>} */ (Object.fromEntries(fields.map((one) => [one.key, one.value ?? (one.kind === "check" ? false : one.kind === "select" ? (one.options?.[0]?.[0] ?? "") : "")]))));
   const busy = useSignal(false);
   const error = useSignal("");
-  const submit = async (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const turn = async (/** @type {Save} */ run, /** @type {(() => void) | undefined} */ after) => {
     busy.value = true;
     error.value = "";
     try {
-      await save(values.value);
-      onDone?.();
+      await run(values.value);
+      after?.();
     } catch (refused) {
       error.value = said(refused);
     }
     busy.value = false;
   };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void turn(save, onDone);
+  };
   return html`<form class="stack" onSubmit=${submit}>${children}
     ${fields.map((input, index) => html`<${One} key=${input.key} input=${input} first=${focus && index === 0} value=${values.value[input.key]} onInput=${(/** @type {Value} */ value) => (values.value = { ...values.value, [input.key]: value })} />`)}
     ${error.value ? html`<${Message} tone="bad">${error.value}<//>` : null}
-    <div class="row"><${Button} type="submit" kind="main-action" busy=${busy.value}>${action}<//>${onCancel ? html`<${Button} onClick=${onCancel}>Leave as it is<//>` : null}</div></form>`;
+    <div class="row"><${Button} type="submit" kind="main-action" busy=${busy.value}>${action}<//>${other ? html`<${Button} disabled=${busy.value} onClick=${() => void turn(other.run, undefined)}>${other.action}<//>` : null}${onCancel ? html`<${Button} onClick=${onCancel}>Leave as it is<//>` : null}</div></form>`;
 }
 
 /** @typedef {{title: string, text?: import("../core/dom.js").Children, fields: readonly Input[], action: string, save: Save, done?: string}} Asked */

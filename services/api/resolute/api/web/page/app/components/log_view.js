@@ -1,4 +1,4 @@
-// The log of a trial: any number of lines, read in windows, followed at the end, filtered by the gateway.
+// The log of a trial or of another task: any number of lines, read in windows, followed at the end, filtered by the gateway.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from "../core/dom.js";
 import { address, AGAIN_MS, get, lines as streamed, passes } from "../core/client.js";
 import { pieces } from "../core/ansi.js";
@@ -135,8 +135,8 @@ class Reader {
   }
 }
 
-/** @param {{trial: number}} props */
-export function LogView({ trial }) {
+/** `path`: of the operation that answers the lines; `file`: the name of the download. @param {{path: string, label: string, file: string}} props */
+export function LogView({ path, label, file }) {
   const at = query.value;
   const text = at.get("text") ?? "";
   const regex = at.has("regex");
@@ -145,7 +145,6 @@ export function LogView({ trial }) {
   const source = at.get("source") ?? "";
   const instant = at.get("t") ?? "";
   const marked = at.get("line") ?? "";
-  const path = `/api/v1/trials/${trial}/logs`;
   const filter = useMemo(() => ({
     searchText: text, enableRegex: regex && text ? true : undefined, rankIds: rank === "" ? undefined : [Number(rank)], sources: source ? [source] : undefined,
     levels: level ? LEVELS.slice(LEVELS.indexOf(level)).map((name) => `LOG_LEVEL_${name}`) : undefined,
@@ -172,7 +171,7 @@ export function LogView({ trial }) {
     if (instant) void next.at(instant);
     else void next.end();
     return () => next.close();
-  }, [path, filter, trial]);
+  }, [path, filter]);
 
   const held = reader.value?.held.lines ?? [];
   const look = () => {
@@ -222,10 +221,10 @@ export function LogView({ trial }) {
       ${(fields.value.sources ?? []).length > 1 ? html`<${Select} label="Source" value=${source} options=${[["", "all"], ...(fields.value.sources ?? []).map((one) => [one, one])]} onChange=${(/** @type {string} */ next) => ask({ source: next })} />` : null}
       <${Button} onClick=${() => { follows.value = false; void state?.start().then(() => box.current?.scrollTo({ top: 0 })); }}>Beginning<//>
       <${Button} pressed=${follows.value} onClick=${() => { follows.value = true; if (state?.held.atEnd) version.value += 1; else void state?.end(); }}>Follow the end<//>
-      <a class="button" href=${address(path, { ...filter, limit: 0 })} download=${`trial-${trial}-log.json`}>Download</a>
+      <a class="button" href=${address(path, { ...filter, limit: 0 })} download=${file}>Download</a>
     </form>
     ${state?.error ? html`<${Failed} error=${state.error} retry=${() => void state.end()} />` : null}
-    <div class="log" ref=${box} tabindex="0" role="log" aria-live="off" aria-label=${`Log of trial ${trial}`} onScroll=${onScroll}>
+    <div class="log" ref=${box} tabindex="0" role="log" aria-live="off" aria-label=${label} onScroll=${onScroll}>
       <div class="l-body" style=${{ height: `${held.length * ROW}px` }}>${held.slice(first, last).map((line, index) => html`<${LogLine} key=${line.id} line=${line} top=${(first + index) * ROW} marked=${line.id === marked} />`)}</div></div>
     <p class="small muted numbers" role="status">${state?.error ? "" : state?.first ? "Reading…" : held.length === 0 ? (text || level || rank || source ? "No line fits." : "Nothing was printed yet: lines appear as they are printed.") : `${held.length === 1 ? "1 line" : `${held.length.toLocaleString("en")} lines`}${state?.held.atStart ? "" : "; more above"}${state?.held.atEnd ? "" : "; more below"}`}</p>`;
 }

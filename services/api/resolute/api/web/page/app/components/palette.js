@@ -17,6 +17,8 @@ const FIXED = [
   ["Experiments", "page", () => go("/det/experiments")],
   ["Experiments that failed", "page", () => go(`/det/experiments?q=${encodeURIComponent("state = ERROR")}`)],
   ["Experiments that are active", "page", () => go(`/det/experiments?q=${encodeURIComponent("state = ACTIVE")}`)],
+  ["Tasks: notebooks, commands", "page", () => go("/det/tasks")],
+  ["New notebook", "action", () => go("/det/tasks/new/notebook")],
   ["Workspaces", "page", () => go("/det/workspaces")],
   ["Models", "page", () => go("/det/models")],
   ["Templates", "page", () => go("/det/templates")],

@@ -39,6 +39,16 @@ const PATTERNS = [
   ["experiments/:experiment/:tab/:view", "experiment"],
   ["searches/:experiment", "experiment"],
   ["searches/:experiment/:tab", "experiment"],
+  ["tasks", "tasks"],
+  ["tasks/new/:kind", "newTask"],
+  ["tasks/:task", "task"],
+  ["tasks/:task/:tab", "task"],
+  ...["notebooks", "commands", "shells", "tensorboards", "generic", "jupyter-lab", "command", "shell", "tensorboard"].map((kind) => /** @type {[string, string]} */ ([`${kind}/:task/logs`, "taskLogs"])),
+  ["interactive/:task/:kind", "waitForTask"],
+  ["interactive/:task/:kind/:name", "waitForTask"],
+  ["interactive/:task/:kind/:name/:pool", "waitForTask"],
+  ["interactive/:task/:kind/:name/:pool/:url", "waitForTask"],
+  ["wait/:kind/:task", "waitForTask"],
   ["clusters", "cluster"],
   ["clusters/:tab", "cluster"],
   ["cluster", "cluster"],
@@ -55,7 +65,7 @@ export function route(pathname) {
   const parts = pathname.replace(/^\/det(?=\/|$)/, "").split("/").filter(Boolean).map(decoded);
   for (const [pattern, name] of PATTERNS) {
     const params = matched(pattern === "" ? [] : pattern.split("/"), parts);
-    if (params) return { name, params };
+    if (params) return name === "taskLogs" ? { name: "task", params: { ...params, tab: "logs" } } : { name, params };
   }
   return { name: "missing", params: {} };
 }

@@ -13,6 +13,7 @@ import { Button, Confirmation, Message, Select, Toasts } from "../components/par
 const PLACES = [
   ["Home", "/det/", ["home"]],
   ["Experiments", "/det/experiments", ["experiments", "experiment", "trial", "compare"]],
+  ["Tasks", "/det/tasks", ["tasks", "task", "newTask", "waitForTask"]],
   ["Workspaces", "/det/workspaces", ["workspaces", "workspace", "project"]],
   ["Models", "/det/models", ["models", "model", "modelVersion"]],
   ["Cluster", "/det/clusters", ["cluster"]],

@@ -41,7 +41,7 @@ export function Trial() {
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
     <${Tabs} label="About this trial" at=${tab} tabs=${TABS.map(([key, text]) => [key, text, to(key)])} />
     ${tab === "metrics" ? html`<${TrialCharts} experiment=${experiment} trial=${id} version=${version.value} running=${!ended} />` : null}
-    ${tab === "logs" ? html`<${LogView} trial=${id} />` : null}
+    ${tab === "logs" ? html`<${LogView} path=${`/api/v1/trials/${id}/logs`} label=${`Log of trial ${id}`} file=${`trial-${id}-log.json`} />` : null}
     ${tab === "hyperparameters" ? html`<${Hyperparameters} values=${trial.hparams ?? {}} />` : null}
     ${tab === "checkpoints" ? html`<${Checkpoints} path=${`/api/v1/trials/${id}/checkpoints`} version=${version.value} />` : null}`;
 }
