@@ -143,6 +143,20 @@ async def test_a_session_goes_on_when_nobody_looks_and_shows_what_was_missed(sce
         await again.until(b"still here")
 
 
+async def test_a_viewer_that_lost_its_connection_is_told_how_the_session_ended(scene: Scene) -> None:
+    async with scene.viewer(session="work") as seen:
+        seen.type("echo do''ne; exit 3\n")
+        assert await seen.told(terminal.ENDED) == {"status": 3}
+    async with scene.viewer(session="work", again=True) as again:
+        assert await again.told(terminal.ENDED) == {"status": 3}
+        await again.until(b"done\r\n")
+    async with scene.viewer(session="never begun", again=True) as wrong:
+        assert "has ended" in (await wrong.told(terminal.REFUSED))["message"]
+    async with scene.viewer(session="work") as new:
+        assert (await new.told(terminal.WELCOME))["session"] == "work", "without `again` another one begins"
+    assert scene.terminals.sessions.keys() == {"work"}
+
+
 async def test_several_may_look_at_one_session_and_each_may_type(scene: Scene) -> None:
     async with scene.viewer() as one, scene.viewer() as other:
         await one.told(terminal.WELCOME)

@@ -19,7 +19,7 @@ from typing import Any
 from determined.cli.tunnel import Tunnel
 from determined.common import terminal
 from determined.common.client.problems import ClientError
-from determined.common.client.websocket import WebSocket
+from determined.common.client.websocket import NotOpened, WebSocket
 from determined.common.terminal import Frames, document, frame, read_document
 from resolute.cli.errors import CliError
 
@@ -31,6 +31,9 @@ ESCAPE, LEAVE = b"~", b"."
 """At the beginning of a line they leave the session, as in ssh."""
 _END_OF_INPUT = b"\x04"
 LEFT = None
+OVER = (401, 403, 404, 410)
+"""Answers after which no other is to be expected: the login or the shell has ended."""
+CLEAR = b"\x1b[H\x1b[2J\x1b[3J"
 
 
 def ask(tunnel: Tunnel, token: str) -> Mapping[str, Any]:
@@ -72,7 +75,8 @@ class _View:
         self._tunnel, self._token, self._session = tunnel, token, session
         self._way: WebSocket | None = None
         self._left = False
-        self._is_new = True
+        self._seen = False
+        """Whether the session has been shown before."""
 
     def run(self) -> int | None:
         signal.signal(signal.SIGWINCH, self._resized)
@@ -90,8 +94,9 @@ class _View:
             self._reconnect()
 
     def _connect(self) -> None:
-        rows_and_columns = _window()
-        hello = {"token": self._token, "session": self._session, "term": os.environ.get("TERM", ""), **rows_and_columns}
+        hello = {"token": self._token, "session": self._session, "term": os.environ.get("TERM", ""), **_window()}
+        if self._seen:
+            hello["again"] = True
         self._way = _opened(self._tunnel, hello)
 
     def _reconnect(self) -> None:
@@ -101,10 +106,15 @@ class _View:
         while True:
             time.sleep(AGAIN_S)
             try:
-                return self._connect()
-            except (ClientError, OSError):
-                if time.monotonic() > until:
+                self._connect()
+            except (ClientError, OSError) as error:
+                over = isinstance(error, NotOpened) and error.status in OVER
+                if over or time.monotonic() > until:
                     raise
+            else:
+                if sys.stdin.isatty():
+                    _write(CLEAR)  # what was printed lately comes again
+                return
 
     def _show(self) -> int:
         """The exit status; -1 for a connection that ended without one. Raises OSError, CliError."""
@@ -121,11 +131,11 @@ class _View:
         return -1
 
     def _greet(self, said: Mapping[str, Any]) -> None:
-        if self._is_new and sys.stdin.isatty():
+        if not self._seen and sys.stdin.isatty():
             others = int(said.get("viewers", 1)) - 1
             seen = f", which {others} more {'looks' if others == 1 else 'look'} at" if others else ""
             _note(f"session {said.get('session')}{seen}; to leave it running, type Enter ~ .")
-        self._is_new = False
+        self._seen = True
 
     def _type(self) -> None:
         keys = Keys()

@@ -13,7 +13,8 @@ from typing import Any
 
 GREETING = b"RESOLUTE-TERMINAL/1\n"
 HELLO = b"h"
-"""A document: `token`; `session`, `rows`, `columns`, `term` to see a session; or `ask` to be told what there is."""
+"""A document: `token`; `session`, `rows`, `columns`, `term` to see a session, which is started where
+there is none unless `again` says that the viewer has seen it before; or `ask` to be told what there is."""
 WELCOME = b"w"
 """A document: `ssh`, whether sshd serves at the same port, and `user`, the name that it knows; `session`; `viewers`."""
 REFUSED = b"r"

@@ -34,6 +34,8 @@ READ_BYTES = 65_536
 LAST_READS = 16
 """How often a program that has ended is read from: what it left running may go on printing."""
 SESSIONS_MAX = 32
+ENDED_KEPT = 8
+"""Sessions that have ended, whose end is told to viewers that had lost their connection."""
 VIEWERS_MAX = 16
 """Of one session."""
 HELLO_S = 10.0
@@ -88,7 +90,9 @@ class Session:
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when its program has ended."""
         self.viewers: set[Viewer] = set()
-        self._scrollback = bytearray()
+        self.scrollback = bytearray()
+        self.last_words = b""
+        """What viewers are told at its end."""
         self._typing = asyncio.Lock()
         self._resuming: asyncio.Task[None] | None = None
         self._is_read = False
@@ -117,8 +121,8 @@ class Session:
         self._read_on()
 
     def attach(self, viewer: Viewer, window: Window) -> None:
-        if self._scrollback:
-            viewer.send(frame(terminal.OUTPUT, bytes(self._scrollback)))
+        if self.scrollback:
+            viewer.send(frame(terminal.OUTPUT, bytes(self.scrollback)))
         self.viewers.add(viewer)
         self.resize(window)
         with contextlib.suppress(OSError):  # programs that use the whole window draw it again
@@ -159,9 +163,9 @@ class Session:
             self._resuming.cancel()
         self._pause()
         os.close(self._master)
-        last = document(terminal.ENDED, status=status if status >= 0 else 128 - status)
+        self.last_words = document(terminal.ENDED, status=status if status >= 0 else 128 - status)
         for viewer in self.viewers:
-            viewer.send(last)
+            viewer.send(self.last_words)
         self.over.set_result(None)
         return True
 
@@ -188,8 +192,8 @@ class Session:
             return False
         if not data:
             return False
-        self._scrollback += data
-        del self._scrollback[: max(0, len(self._scrollback) - SCROLLBACK_BYTES)]
+        self.scrollback += data
+        del self.scrollback[: max(0, len(self.scrollback) - SCROLLBACK_BYTES)]
         shown = frame(terminal.OUTPUT, data)
         for viewer in self.viewers:
             viewer.send(shown)
@@ -253,6 +257,7 @@ class Terminals:
         self._token, self._words, self._environment, self._directory = token, words, environment, directory
         self._ssh_user = ssh_user
         self.sessions: dict[str, Session] = {}
+        self._ended: dict[str, Session] = {}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one viewer until it leaves, or its session ends."""
@@ -296,6 +301,9 @@ class Terminals:
         if said.get("ask"):
             writer.write(document(terminal.WELCOME, **facts, sessions=sorted(self.sessions)))
             return
+        if said.get("again") and (name := str(said.get("session"))) not in self.sessions:
+            _tell_end(self._ended.get(name), name, writer)
+            return
         session, window, viewer = self._session(said), Window.of(said), Viewer(writer)
         writer.write(document(terminal.WELCOME, **facts, session=session.name, viewers=len(session.viewers) + 1))
         session.attach(viewer, window)
@@ -334,10 +342,21 @@ class Terminals:
         for session in list(self.sessions.values()):
             if session.has_ended():
                 del self.sessions[session.name]
+                self._ended.pop(session.name, None)
+                self._ended[session.name] = session
+                while len(self._ended) > ENDED_KEPT:
+                    del self._ended[next(iter(self._ended))]
 
     def hang_up(self) -> None:
         for session in self.sessions.values():
             session.hang_up()
+
+
+def _tell_end(session: Session | None, name: str, writer: asyncio.StreamWriter) -> None:
+    """To a viewer that lost its connection before the end. Raises Refused for an end that is not known any more."""
+    if session is None:
+        raise Refused(f"session {name} has ended meanwhile")
+    writer.write(frame(terminal.OUTPUT, bytes(session.scrollback)) + session.last_words)
 
 
 async def _pass_on(
