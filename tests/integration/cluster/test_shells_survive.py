@@ -42,7 +42,7 @@ def test_what_was_typed_runs_to_its_end_and_its_status_is_that_of_det(
     cluster: LocalCluster, shell: str, shared: Path, victim: str
 ) -> None:
     go_on, began = shared / "go on", shared / "began"
-    line = f'touch "{began}"; while [ ! -e "{go_on}" ]; do sleep 0.1; done; echo the e""nd; exit 7\n'
+    line = f'touch "{began}"; while [ ! -e "{go_on}" ]; do sleep 0.1; done; echo fin""ished; exit 7\n'
     keyboard, typing = os.pipe()
     words = (sys.executable, "-c", DET, "shell", "open", "--session", victim, shell)
     with subprocess.Popen(
@@ -56,4 +56,4 @@ def test_what_was_typed_runs_to_its_end_and_its_status_is_that_of_det(
         printed, _ = opened.communicate(timeout=300)
     os.close(typing)
     assert opened.returncode == 7, printed
-    assert "the end" in printed, printed
+    assert "finished" in printed, printed
