@@ -14,6 +14,10 @@ PAGES = {
     "experiments": "/det/experiments",
     "experiment": "/det/experiments/{completed}",
     "failed-experiment": "/det/experiments/{failed}",
+    "code": "/det/experiments/{completed}/code",
+    "fork": "/det/experiments/{completed}/fork",
+    "continue": "/det/experiments/{completed}/continue",
+    "new-experiment": "/det/experiments/new",
     "trials": "/det/experiments/{completed}/trials",
     "history": "/det/experiments/{completed}/history",
     "comparison": "/det/compare?sel=1-2",
@@ -111,6 +115,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(arrives: Callable[..., Visi
         "tasks",
         "task",
         "new-notebook",
+        "new-experiment",
+        "code",
     ):
         visitor.go(PAGES[name].format(completed=cluster.completed, task=cluster.task))
         settled(visitor)

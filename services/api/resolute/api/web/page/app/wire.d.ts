@@ -190,6 +190,19 @@ export interface v1Container {
   permissionDenied?: boolean | null;
 }
 
+export interface v1ContinueExperimentResponse {
+  experiment: v1Experiment;
+  configWarnings?: string[] | null;
+  warnings?: v1LaunchWarning[] | null;
+}
+
+export interface v1CreateExperimentResponse {
+  config: Record<string, any> | null;
+  experiment: v1Experiment;
+  configWarnings?: string[] | null;
+  warnings?: v1LaunchWarning[] | null;
+}
+
 export interface v1DataPoint {
   batches: number;
   time: string;
@@ -265,6 +278,16 @@ export interface v1Experiment {
   userId?: number | null;
   workspaceId?: number | null;
   workspaceName?: string | null;
+}
+
+export interface v1FileNode {
+  contentLength?: number | null;
+  contentType?: string | null;
+  files?: v1FileNode[] | null;
+  isDir?: boolean | null;
+  modifiedTime?: string | null;
+  name?: string | null;
+  path?: string | null;
 }
 
 export type v1FittingPolicy = "FITTING_POLICY_UNSPECIFIED" | "FITTING_POLICY_BEST" | "FITTING_POLICY_WORST" | "FITTING_POLICY_KUBERNETES" | "FITTING_POLICY_SLURM" | "FITTING_POLICY_PBS";
@@ -346,6 +369,10 @@ export interface v1GetMasterResponse {
 
 export interface v1GetMeResponse {
   user: v1User;
+}
+
+export interface v1GetModelDefTreeResponse {
+  files?: v1FileNode[] | null;
 }
 
 export interface v1GetModelResponse {
@@ -492,6 +519,8 @@ export interface v1K8PriorityClass {
   priorityClass?: string | null;
   priorityValue?: number | null;
 }
+
+export type v1LaunchWarning = "LAUNCH_WARNING_UNSPECIFIED" | "LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED";
 
 export interface v1LimitedJob {
   allocatedSlots: number;

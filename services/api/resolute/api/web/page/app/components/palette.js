@@ -17,6 +17,7 @@ const FIXED = [
   ["Experiments", "page", () => go("/det/experiments")],
   ["Experiments that failed", "page", () => go(`/det/experiments?q=${encodeURIComponent("state = ERROR")}`)],
   ["Experiments that are active", "page", () => go(`/det/experiments?q=${encodeURIComponent("state = ACTIVE")}`)],
+  ["New experiment", "action", () => go("/det/experiments/new")],
   ["Tasks: notebooks, commands", "page", () => go("/det/tasks")],
   ["New notebook", "action", () => go("/det/tasks/new/notebook")],
   ["Workspaces", "page", () => go("/det/workspaces")],

@@ -8,7 +8,7 @@ import { bareState } from "./format.js";
 const ALL = [
   { name: "notebook", plural: "notebooks", text: "Notebook", type: "NOTEBOOK", one: "notebook", many: "notebooks", path: "/api/v1/notebooks", here: true, serves: true, starts: true, previews: true, view: "jupyter-lab", command: "det notebook start" },
   { name: "command", plural: "commands", text: "Command", type: "COMMAND", one: "command", many: "commands", path: "/api/v1/commands", here: true, serves: false, starts: false, previews: false, view: "command", command: "det cmd run COMMAND" },
-  { name: "shell", plural: "shells", text: "Shell", type: "SHELL", one: "shell", many: "shells", path: "/api/v1/shells", here: false, serves: false, starts: false, previews: false, view: "shell", command: "det shell start" },
+  { name: "shell", plural: "shells", text: "Shell", type: "SHELL", one: "shell", many: "shells", path: "/api/v1/shells", here: true, serves: false, starts: false, previews: false, view: "shell", command: "det shell start" },
   { name: "tensorboard", plural: "tensorboards", text: "TensorBoard", type: "TENSORBOARD", one: "tensorboard", many: "tensorboards", path: "/api/v1/tensorboards", here: false, serves: true, starts: false, previews: false, view: "tensorboard", command: "det tensorboard start EXPERIMENT" },
 ];
 

@@ -9,6 +9,7 @@ import { listen } from "../live/stream.js";
 import { master, user } from "../state/session.js";
 import { ACTIONS, begin } from "../components/actions.js";
 import { beginMove } from "../components/move.js";
+import { CodeBrowser } from "../components/code_browser.js";
 import { EditExperiment } from "../components/edit_experiment.js";
 import { Chart } from "../components/chart.js";
 import { ChartBar, shown } from "../components/chart_bar.js";
@@ -20,10 +21,10 @@ import { Why } from "./home.js";
 /** @typedef {import("../wire").trialv1Trial} Trial */
 /** @typedef {import("../core/series.js").Curve} Curve */
 
-const TABS = /** @type {const} */ ([["overview", "Overview"], ["trials", "Trials"], ["configuration", "Configuration"], ["checkpoints", "Checkpoints"], ["history", "History"]]);
+const TABS = /** @type {const} */ ([["overview", "Overview"], ["trials", "Trials"], ["configuration", "Configuration"], ["code", "Code"], ["checkpoints", "Checkpoints"], ["history", "History"]]);
 
 /** Tabs of old links. @type {Record<string, string>} */
-const OLD = { visualization: "overview", runs: "trials", metrics: "overview", hyperparameters: "trials", code: "configuration", notes: "overview", logs: "trials", profiler: "overview" };
+const OLD = { visualization: "overview", runs: "trials", metrics: "overview", hyperparameters: "trials", notes: "overview", logs: "trials", profiler: "overview" };
 
 export function Experiment() {
   const id = Number(here.value.params.experiment);
@@ -56,7 +57,7 @@ export function Experiment() {
   const to = (/** @type {string} */ key) => `/det/experiments/${id}${key === "overview" ? "" : `/${key}`}`;
   return html`<div class="page-head">
       <nav class="crumbs" aria-label="Where this is"><a href="/det/experiments">Experiments</a> / <a href=${`/det/projects/${experiment.projectId}`}>${experiment.projectName}</a></nav>
-      <div class="row apart"><h1>${experiment.name} <span class="muted numbers">#${id}</span></h1><div class="row"><${Button} onClick=${() => (editing.value = true)}>Edit<//><${Button} onClick=${() => void beginMove([id])}>Move<//>${ACTIONS.filter((action) => action.fits(experiment)).map(
+      <div class="row apart"><h1>${experiment.name} <span class="muted numbers">#${id}</span></h1><div class="row"><${Button} onClick=${() => (editing.value = true)}>Edit<//><${Button} onClick=${() => void beginMove([id])}>Move<//>${experiment.unmanaged ? null : html`<a class="button" href=${`/det/experiments/${id}/fork`}>Fork</a>${hasEnded(experiment.state) && !experiment.archived ? html`<a class="button" href=${`/det/experiments/${id}/continue`}>Continue</a>` : null}`}${ACTIONS.filter((action) => action.fits(experiment)).map(
         (action) => html`<${Button} key=${action.word} kind=${action.danger ? "danger" : ""} onClick=${() => begin(action, [id])}>${action.text}<//>`)}</div></div>
       <div class="row"><${State} state=${experiment.state} />${experiment.archived ? html`<span class="label">archived</span>` : null}${(experiment.labels ?? []).map((label) => html`<span class="label" key=${label}>${label}</span>`)}<span class="muted">${experiment.username}, <${Ago} at=${experiment.startTime} />, ${between(experiment.startTime, experiment.endTime, nowOf(experiment.state))}</span></div>
       ${experiment.description ? html`<p class="muted wrap">${experiment.description}</p>` : null}
@@ -69,6 +70,7 @@ export function Experiment() {
     ${tab === "overview" ? html`<${Overview} experiment=${experiment} version=${version.value} />` : null}
     ${tab === "trials" ? html`<${Trials} experiment=${experiment} version=${version.value} />` : null}
     ${tab === "configuration" ? html`<${Configuration} experiment=${experiment} />` : null}
+    ${tab === "code" ? html`<${CodeBrowser} experiment=${experiment} />` : null}
     ${tab === "checkpoints" ? html`<${Checkpoints} path=${`/api/v1/experiments/${id}/checkpoints`} version=${version.value} />` : null}
     ${tab === "history" ? html`<${History} id=${id} version=${version.value} />` : null}`;
 }

@@ -110,7 +110,7 @@ export function Experiments({ project }) {
   const total = here_?.total.value ?? -1;
   const version = here_?.version.value ?? 0;
   const error = here_?.error.value;
-  return html`<div class="row apart">${project ? html`<span></span>` : html`<h1>Experiments</h1>`}<span class="muted numbers" role="status">${total >= 0 ? `${total.toLocaleString("en")} ${text || !archived ? "match" : "in all"}` : ""}</span></div>
+  return html`<div class="row apart">${project ? html`<span></span>` : html`<h1>Experiments</h1>`}<span class="muted numbers" role="status">${total >= 0 ? `${total.toLocaleString("en")} ${text || !archived ? "match" : "in all"}` : ""}</span><a class="button" href=${project ? `/det/experiments/new?project=${project.id}` : "/det/experiments/new"}>New experiment</a></div>
     <${FilterBar} text=${text} archived=${archived} columns=${columns} wrong=${wrong.value} />
     ${chosen.size ? html`<${Bulk} chosen=${chosen} table=${here_} />` : null}
     ${error ? html`<${Failed} error=${error} retry=${() => here_?.refresh()} />` : null}

@@ -12,7 +12,7 @@ import { Button, Confirmation, Message, Select, Toasts } from "../components/par
 /** @type {[string, string, string[]][]} */
 const PLACES = [
   ["Home", "/det/", ["home"]],
-  ["Experiments", "/det/experiments", ["experiments", "experiment", "trial", "compare"]],
+  ["Experiments", "/det/experiments", ["experiments", "experiment", "trial", "compare", "submit", "continueExperiment"]],
   ["Tasks", "/det/tasks", ["tasks", "task", "newTask", "waitForTask"]],
   ["Workspaces", "/det/workspaces", ["workspaces", "workspace", "project"]],
   ["Models", "/det/models", ["models", "model", "modelVersion"]],

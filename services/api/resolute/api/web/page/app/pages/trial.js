@@ -35,7 +35,7 @@ export function Trial() {
   } });
   return html`<div class="page-head">
       <nav class="crumbs" aria-label="Where this is"><a href="/det/experiments">Experiments</a> / <a href=${`/det/experiments/${experiment}`}>Experiment ${experiment}</a> / <a href=${`/det/experiments/${experiment}/trials`}>Trials</a></nav>
-      <div class="row apart"><h1>Trial ${id}</h1><div class="row">${ended ? null : html`<${Button} kind="danger" onClick=${kill}>Kill<//>`}</div></div>
+      <div class="row apart"><h1>Trial ${id}</h1><div class="row"><a class="button" href=${`/det/experiments/${experiment}/trials/${id}/fork`}>Fork</a>${ended ? null : html`<${Button} kind="danger" onClick=${kill}>Kill<//>`}</div></div>
       <div class="row"><${State} state=${trial.state} /><span class="muted numbers">started <${Ago} at=${trial.startTime} />, ${between(trial.startTime, trial.endTime, nowOf(trial.state))}, ${number(trial.totalBatchesProcessed)} batches, ${trial.restarts} restarts${trial.searcherMetricValue === null || trial.searcherMetricValue === undefined ? "" : `, searcher's metric ${number(trial.searcherMetricValue)}`}, ${trial.checkpointCount} checkpoints (${bytes(trial.totalCheckpointSize)})</span></div></div>
     ${trial.stateReason ? html`<${Message} tone=${bareState(trial.state) === "ERROR" ? "bad" : ""}>${trial.stateReason}<//>` : null}
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
