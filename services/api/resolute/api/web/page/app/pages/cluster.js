@@ -6,11 +6,10 @@ import { gathered, useLoaded } from "../core/load.js";
 import { listen } from "../live/stream.js";
 import { followExperiments } from "../state/experiments.js";
 import { user } from "../state/session.js";
-import { Ago, Busy, Button, Command, confirm, Empty, Failed, Progress, Select, State, Tabs, toast } from "../components/parts.js";
-import { Why } from "./home.js";
+import { Ago, Busy, Button, Command, confirm, Empty, Failed, Select, Tabs, toast } from "../components/parts.js";
+import { Queue } from "../components/queue.js";
 
 /** @typedef {import("../wire").v1Agent} Agent */
-/** @typedef {import("../wire").v1Job} Job */
 
 const TABS = /** @type {const} */ ([["pools", "Pools"], ["queue", "Queue"], ["agents", "Agents"]]);
 /** @type {Record<string, string>} */
@@ -62,7 +61,7 @@ export function Cluster() {
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
     <${Tabs} label="About the cluster" at=${tab} tabs=${TABS.map(([key, text]) => [key, key === "queue" ? `${text} ${value.jobs.length}` : key === "agents" ? `${text} ${value.agents.length}` : text, to(key)])} />
     ${tab === "pools" ? html`<${Pools} pools=${value.pools.filter((one) => within(one.name))} agents=${value.agents} />` : null}
-    ${tab === "queue" ? html`<${Queue} jobs=${value.jobs.filter((job) => within(job.resourcePool))} reasons=${value.reasons} />` : null}
+    ${tab === "queue" ? html`<${Queue} jobs=${value.jobs.filter((job) => within(job.resourcePool))} reasons=${value.reasons} pools=${value.pools} again=${again} />` : null}
     ${tab === "agents" ? html`<${Agents} agents=${value.agents.filter((one) => (one.resourcePools ?? []).some(within))} again=${again} />` : null}`;
 }
 
@@ -91,15 +90,6 @@ function Slots({ agent }) {
     const about = `slot ${slot.id}: ${slot.device?.brand ?? ""} ${slot.container ? `used by container ${slot.container.id}` : off ? "takes no work" : "free"}`;
     return html`<span key=${slot.id} class=${`slot ${slot.container ? "used" : off ? "off" : ""}`} title=${about}>${slot.container ? "" : off ? "–" : ""}</span>`;
   })}</div>`;
-}
-
-/** @param {{jobs: Job[], reasons: Map<string, any>}} props */
-function Queue({ jobs, reasons }) {
-  if (jobs.length === 0) return html`<${Empty} title="Nothing runs and nothing waits" command="det experiment create examples/mnist_pytorch/const.yaml examples/mnist_pytorch">The queue shows what holds slots and what waits, in the order in which it is served.<//>`;
-  return html`<div class="scroll"><table class="plain"><thead><tr><th class="number">Order</th><th>Job</th><th>State</th><th>User</th><th>Pool</th><th class="number">Slots</th><th class="number">Priority</th><th class="number">Weight</th><th>Progress</th><th>Submitted</th><th>Why it waits</th></tr></thead>
-    <tbody>${jobs.map((job, index) => html`<tr key=${job.jobId}><td class="number">${index + 1}</td><td class="wrap">${job.type === "TYPE_EXPERIMENT" ? html`<a href=${`/det/experiments/${job.entityId}`}>${job.name} <span class="muted">#${job.entityId}</span></a>` : html`${job.name} <span class="label">${job.type.replace("TYPE_", "").toLowerCase()}</span>`}</td>
-      <td><${State} state=${job.summary?.state === "STATE_QUEUED" ? "QUEUED" : "RUNNING"} />${job.isPreemptible ? null : html` <span class="label">not preemptible</span>`}</td><td>${job.username}</td><td>${job.resourcePool}</td><td class="number">${job.allocatedSlots} of ${job.requestedSlots}</td>
-      <td class="number">${job.priority}</td><td class="number">${job.weight}</td><td><${Progress} value=${job.progress || null} name=${`Progress of ${job.name}`} /></td><td><${Ago} at=${job.submissionTime} /></td><td class="reason"><${Why} explained=${reasons.get(job.jobId)} /></td></tr>`)}</tbody></table></div>`;
 }
 
 /** @param {{agents: Agent[], again: () => void}} props */
