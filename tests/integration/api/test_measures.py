@@ -140,6 +140,9 @@ async def test_a_follower_sees_every_line_and_ends_with_the_task(pool: asyncpg.P
     async def over() -> bool:
         return written.is_set()
 
+    async def news(timeout_s: float) -> None:
+        await asyncio.wait_for(written.wait(), 20 * timeout_s)
+
     async def write() -> None:
         for n in range(30):
             await store.add([line(n, str(n))])
@@ -147,7 +150,7 @@ async def test_a_follower_sees_every_line_and_ends_with_the_task(pool: asyncpg.P
 
     async with asyncio.TaskGroup() as group:
         group.create_task(write())
-        seen = [s.line.text async for batch in follow(store, ["7.task"], LogFilter(), over) for s in batch]
+        seen = [s.line.text async for batch in follow(store, ["7.task"], LogFilter(), over, news) for s in batch]
     assert seen == [str(n) for n in range(30)]
 
 

@@ -16,7 +16,9 @@ READY_S = 30 * 60.0
 """How long a task is waited for."""
 LAST_LINES = 5
 """How much of the log of a task that has ended is shown."""
-_LOOK_EVERY_S = 0.5
+_LOOK_EVERY_S = 0.1
+_SELDOM_S = 1.0
+"""How often it is looked at that has not become ready within ten seconds."""
 _SAY_EVERY_S = 30.0
 
 
@@ -37,7 +39,7 @@ def until_ready(opened: Session, kind: Kind, task_id: str) -> bool:
         if now - said > _SAY_EVERY_S:
             said = now
             print(terminal.colour(f"still waiting: {_state(task)}", "yellow", sys.stderr), file=sys.stderr)
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_LOOK_EVERY_S if now - began < 10 else _SELDOM_S)
 
 
 def _show_why(opened: Session, kind: Kind, task_id: str) -> None:

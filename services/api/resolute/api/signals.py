@@ -19,6 +19,7 @@ from resolute.proto.experiment import (
     TrialTargetReached,
     TrialTargetSet,
 )
+from resolute.proto.interactive import TaskEnded
 from resolute.proto.master_config import LoggingChanged
 from resolute.proto.message import Event, Recorded
 from resolute.proto.pool import AllocationExited, AllocationStarted, JobChanged, JobMoved, PreemptionRequested
@@ -33,6 +34,11 @@ LOGGING = "logging"
 def trial(trial_id: int) -> str:
     """What news of a trial goes by; news of an allocation goes by its id."""
     return f"trial {trial_id}"
+
+
+def task(task_id: str) -> str:
+    """What the news goes by that a task which is no trial has ended."""
+    return f"task {task_id}"
 
 
 def experiment(experiment_id: int | str) -> str:
@@ -82,6 +88,8 @@ class Signals:
         """For the bus to call with every fact."""
         if (about := _about(recorded.event)) is not None:
             self._hear(about, recorded.position)
+        if isinstance(recorded.event, TaskEnded):
+            self._hear(task(recorded.key), recorded.position)
         if isinstance(recorded.event, OF_A_SEARCH):
             self._hear(experiment(recorded.key), recorded.position)
         if isinstance(recorded.event, ExperimentEdited):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from resolute.api import signals
 from resolute.api.call import Call
 from resolute.api.kernel.common import OrderBy
 from resolute.api.lifecycle_lines import SOURCE
@@ -38,22 +39,30 @@ Line = TypeVar("Line")
 
 async def trial_logs(call: Call, request: TrialLogs) -> AsyncIterator[TrialLine]:
     trial = await trials.trial(call.gateway, request.trial_id)
-    return await _lines(call, trial.task_ids, request, filter_of(request), partial(trial_line, trial.trial_id))
+    about = signals.trial(trial.trial_id)
+    return await _lines(call, trial.task_ids, about, request, filter_of(request), partial(trial_line, trial.trial_id))
 
 
 async def task_logs(call: Call, request: TaskLogs) -> AsyncIterator[TaskLine]:
     task_id = await tasks.task(call.gateway, request.task_id)
-    return await _lines(call, [task_id], request, filter_of(request, request.allocation_ids), task_line)
+    return await _lines(
+        call, [task_id], signals.task(task_id), request, filter_of(request, request.allocation_ids), task_line
+    )
 
 
 async def _lines(
-    call: Call, task_ids: Sequence[str], request: WantedLines, wanted: LogFilter, shown: Callable[[StoredLine], Line]
+    call: Call,
+    task_ids: Sequence[str],
+    about: str,
+    request: WantedLines,
+    wanted: LogFilter,
+    shown: Callable[[StoredLine], Line],
 ) -> AsyncIterator[Line]:
     limit, newest_first = max(request.limit, 0), request.order_by is OrderBy.DESC
     if request.follow and limit:
         raise InvalidConfig("limit: does not go with follow; leave one of them out")
     if request.follow:
-        pages = _following(call, task_ids, wanted)
+        pages = _following(call, task_ids, about, wanted)
     else:
         pages = _pages(call, task_ids, wanted, limit, newest_first)
     note = await _note_of_removal(call, task_ids[-1], wanted)
@@ -105,15 +114,25 @@ async def _note_of_removal(call: Call, task_id: str, wanted: LogFilter) -> Store
     return StoredLine(0, LogLine(task_id, "", NO_RANK, 0, removed.at, "INFO", "", str(removed), source=SOURCE))
 
 
-def _following(call: Call, task_ids: Sequence[str], wanted: LogFilter) -> AsyncIterator[list[StoredLine]]:
+def _following(call: Call, task_ids: Sequence[str], about: str, wanted: LogFilter) -> AsyncIterator[list[StoredLine]]:
+    """`about`: what news of the task's end goes by."""
+    heard = 0
+
     async def over() -> bool:
+        nonlocal heard
         await call.check_still_allowed()
+        heard = call.gateway.signals.heard(about)
+        await call.gateway.read.reached(heard)
         ended = await tasks.task_ended(call.gateway, task_ids[-1])
         if ended:
             await call.gateway.lifecycle.reached(call.gateway.read.shown, LAST_LINES_S)
         return ended
 
-    return follow(call.gateway.logs, task_ids, wanted, over)
+    async def news(timeout_s: float) -> None:
+        if call.gateway.signals.heard(about) == heard:
+            await call.gateway.signals.wait(about, timeout_s=timeout_s)
+
+    return follow(call.gateway.logs, task_ids, wanted, over, news)
 
 
 def filter_of(request: WantedLines, allocations: tuple[str, ...] = ()) -> LogFilter:

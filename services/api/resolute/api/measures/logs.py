@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +22,9 @@ from resolute.proto.pool import LogLine
 
 SEARCH_S = 20.0
 """How long Postgres may look for one page of lines."""
+
+LOOK_AGAIN_S = 1.0
+"""Another gateway may have stored a line, which tells nobody here."""
 
 NO_RANK = -1
 """Of a line that no rank of a task printed."""
@@ -187,9 +190,16 @@ class LogStore:
 
 
 async def follow(
-    store: LogStore, task_ids: Sequence[str], wanted: LogFilter, over: Any, *, after_id: int = 0
+    store: LogStore,
+    task_ids: Sequence[str],
+    wanted: LogFilter,
+    over: Callable[[], Awaitable[bool]],
+    news: Callable[[float], Awaitable[object]],
+    *,
+    after_id: int = 0,
 ) -> AsyncIterator[list[StoredLine]]:
-    """Lines as they come, until `await over()` says that the task has ended and all its lines were given."""
+    """Lines as they come, until `await over()` says that the task has ended and all its lines were given. `news` waits
+    for its end, or so many seconds."""
     while True:
         ended = await over()
         while lines := await store.read(task_ids, wanted, beyond=after_id):
@@ -197,7 +207,18 @@ async def follow(
             after_id = lines[-1].id
         if ended:
             return
-        await store.grown(task_ids[-1], timeout_s=1.0)
+        await _first(store.grown(task_ids[-1], timeout_s=LOOK_AGAIN_S), news(LOOK_AGAIN_S))
+
+
+async def _first(*waits: Awaitable[object]) -> None:
+    """Returns with the first of them, and gives the others up."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def sequence_of(request_id: str, place: int) -> int:
