@@ -14,6 +14,8 @@ PAGES = {
     "experiments": "/det/experiments",
     "experiment": "/det/experiments/{completed}",
     "failed-experiment": "/det/experiments/{failed}",
+    "hyperparameters": "/det/experiments/{completed}/hyperparameters",
+    "profiler": "/det/experiments/{completed}/trials/1/profiler",
     "code": "/det/experiments/{completed}/code",
     "fork": "/det/experiments/{completed}/fork",
     "continue": "/det/experiments/{completed}/continue",
@@ -117,6 +119,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(arrives: Callable[..., Visi
         "new-notebook",
         "new-experiment",
         "code",
+        "hyperparameters",
     ):
         visitor.go(PAGES[name].format(completed=cluster.completed, task=cluster.task))
         settled(visitor)

@@ -53,6 +53,7 @@ USED = (
     "v1GetTemplatesResponse",
     "v1GetTrialCheckpointsResponse",
     "v1GetTrialMetricsByModelVersionResponse",
+    "v1GetTrialProfilerMetricsResponse",
     "v1GetTrialResponse",
     "v1GetUserSettingResponse",
     "v1GetUsersResponse",
@@ -66,6 +67,7 @@ USED = (
     "v1TrialLogsFieldsResponse",
     "v1TrialLogsResponse",
     "v1TrialsSampleResponse",
+    "v1TrialsSnapshotResponse",
 )
 
 Schema = Mapping[str, Any]

@@ -37,6 +37,8 @@ export interface LogEvent {
   traceparent?: string | null;
 }
 
+export type TrialProfilerMetricLabelsProfilerMetricType = "PROFILER_METRIC_TYPE_UNSPECIFIED" | "PROFILER_METRIC_TYPE_SYSTEM" | "PROFILER_METRIC_TYPE_TIMING" | "PROFILER_METRIC_TYPE_MISC";
+
 export interface WebhookDelivery {
   attempts: number;
   eventId: string;
@@ -437,6 +439,10 @@ export interface v1GetTrialCheckpointsResponse {
 
 export interface v1GetTrialMetricsByModelVersionResponse {
   metrics: v1MetricsReport[];
+}
+
+export interface v1GetTrialProfilerMetricsResponse {
+  batch: v1TrialProfilerMetricsBatch;
 }
 
 export interface v1GetTrialResponse {
@@ -872,6 +878,21 @@ export interface v1TrialLogsResponse {
   stdtype?: string | null;
 }
 
+export interface v1TrialProfilerMetricLabels {
+  name: string;
+  trialId: number;
+  agentId?: string | null;
+  gpuUuid?: string | null;
+  metricType?: TrialProfilerMetricLabelsProfilerMetricType | null;
+}
+
+export interface v1TrialProfilerMetricsBatch {
+  batches: number[];
+  labels: v1TrialProfilerMetricLabels;
+  timestamps: string[];
+  values: (number | "NaN" | "Infinity" | "-Infinity")[];
+}
+
 export interface v1TrialsSampleResponse {
   demotedTrials: number[];
   promotedTrials: number[];
@@ -881,6 +902,17 @@ export interface v1TrialsSampleResponse {
 export interface v1TrialsSampleResponseTrial {
   data: v1DataPoint[];
   hparams: Record<string, any> | null;
+  trialId: number;
+}
+
+export interface v1TrialsSnapshotResponse {
+  trials: v1TrialsSnapshotResponseTrial[];
+}
+
+export interface v1TrialsSnapshotResponseTrial {
+  batchesProcessed: number;
+  hparams: Record<string, any> | null;
+  metric: number | "NaN" | "Infinity" | "-Infinity";
   trialId: number;
 }
 

@@ -16,11 +16,12 @@ export function shown() {
   };
 }
 
-/** @param {{epochs?: boolean}} props */
-export function ChartBar({ epochs }) {
-  const { across, log, smooth, zoom } = shown();
+/** `only`: what goes across where nothing else can. @param {{epochs?: boolean, only?: import("../core/series.js").Across}} props */
+export function ChartBar({ epochs, only }) {
+  const { across: wanted, log, smooth, zoom } = shown();
+  const across = only ?? wanted;
   return html`<div class="bar">
-    <${Select} label="Across" value=${across} onChange=${(/** @type {string} */ x) => ask({ x: x === "batches" ? "" : x, zoom: "" })} options=${[["batches", "Batches"], ["relative", "Time since start"], ["time", "Time"], ...(epochs || across === "epoch" ? [["epoch", "Epoch"]] : [])]} />
+    <${Select} label="Across" value=${across} onChange=${(/** @type {string} */ x) => ask({ x: x === "batches" || x === only ? "" : x, zoom: "" })} options=${[...(only ? [] : [["batches", "Batches"]]), ["relative", "Time since start"], ["time", "Time"], ...(epochs || across === "epoch" ? [["epoch", "Epoch"]] : [])]} />
     <${Select} label="Up" value=${log ? "log" : "linear"} onChange=${(/** @type {string} */ y) => ask({ y: y === "log" ? y : "" })} options=${[["linear", "Linear"], ["log", "Logarithmic"]]} />
     <${Select} label="Smoothing" value=${String(smooth)} onChange=${(/** @type {string} */ weight) => ask({ smooth: weight === "0" ? "" : weight })} options=${[["0", "None"], ["0.6", "Some"], ["0.9", "Much"], ["0.97", "Most"]]} />
     ${zoom ? html`<${Button} onClick=${() => ask({ zoom: "" })}>Show all<//>` : html`<span class="small muted">Drag over a chart to zoom; a double click shows all.</span>`}</div>`;

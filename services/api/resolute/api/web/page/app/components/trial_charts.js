@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useSignal } from "../core/dom.js";
 import { get, lines } from "../core/client.js";
 import { gathered, useLoaded } from "../core/load.js";
 import { together } from "../core/series.js";
+import { useMetricNames } from "../state/metrics.js";
 import { Chart } from "./chart.js";
 import { ChartBar, shown } from "./chart_bar.js";
 import { Busy, Empty, Failed } from "./parts.js";
@@ -13,23 +14,11 @@ const POINTS = 1500;
 
 /** @param {{experiment: number, trial: number, version: number, running: boolean}} props */
 export function TrialCharts({ experiment, trial, version, running }) {
-  const names = useSignal(/** @type {{group: string, name: string}[]} */ ([]));
-  const told = useSignal(false);
+  const { names, told } = useMetricNames(experiment);
   const { zoom, ...how } = shown();
   const turn = useSignal(0);
-  useEffect(() => {
-    const gone = new AbortController();
-    void (async () => {
-      for await (const some of lines("/api/v1/experiments/metrics-stream/metric-names", { ids: [experiment], periodSeconds: 2 }, gone.signal)) {
-        const more = /** @type {import("../wire").v1ExpMetricNamesResponse[]} */ (some).flatMap((one) => one.metricNames ?? []);
-        if (more.length) names.value = [...names.peek(), ...more.filter((one) => !names.peek().some((had) => had.group === one.group && had.name === one.name))];
-        told.value = true;
-      }
-    })().catch(() => (told.value = true));
-    return () => gone.abort();
-  }, [experiment]);
   // Reports of training are no events: the stream of batches of one of its metrics says when there are more.
-  const clock = names.value.find((one) => one.group === "training");
+  const clock = names.find((one) => one.group === "training");
   useEffect(() => {
     if (!clock || !running) return;
     const gone = new AbortController();
@@ -41,7 +30,7 @@ export function TrialCharts({ experiment, trial, version, running }) {
   }, [clock?.name, running, experiment]);
 
   const within = zoom && how.across === "batches" ? { startBatches: Math.max(0, Math.floor(zoom[0])), endBatches: Math.max(1, Math.ceil(zoom[1])) } : {};
-  const ids = names.value.map((one) => `${one.group}.${one.name}`);
+  const ids = names.map((one) => `${one.group}.${one.name}`);
   const { value, error, again } = useLoaded(async (aborted) => {
     if (ids.length === 0) return null;
     return /** @type {Promise<import("../wire").v1CompareTrialsResponse>} */ (get("/api/v1/trials/time-series", { trialIds: [trial], metricIds: ids, maxDatapoints: POINTS, ...within }, aborted));
@@ -51,12 +40,12 @@ export function TrialCharts({ experiment, trial, version, running }) {
     /** @type {Map<string, any[]>} */
     const points = new Map();
     for (const one of value?.trials?.[0]?.metrics ?? []) points.set(one.group, one.data);
-    return together(names.value).map(({ name, metrics }) => ({
+    return together(names).map(({ name, metrics }) => ({
       name, curves: metrics.map((one) => /** @type {Curve} */ ({ label: `${one.name} (${one.group})`, name: one.name, points: (points.get(one.group) ?? []).filter((/** @type {any} */ point) => one.name in (point.values ?? {})) })).filter((one) => one.points.length),
     })).filter((one) => one.curves.length);
-  }, [value, names.value]);
+  }, [value, names]);
   if (error) return html`<${Failed} error=${error} retry=${again} />`;
-  if (!told.value || (ids.length && !value)) return html`<${Busy} what="Reading metrics" />`;
+  if (!told || (ids.length && !value)) return html`<${Busy} what="Reading metrics" />`;
   if (charts.length === 0) return html`<${Empty} title="No metrics yet">Charts appear with the first report, which training code makes by itself with the Trainer, or with <code>core_context.train.report_training_metrics</code>.<//>`;
   const epochs = charts.some((chart) => chart.curves.some((curve) => curve.points.some((point) => point.epoch !== null && point.epoch !== undefined)));
   return html`<${ChartBar} epochs=${epochs} /><h2 class="only-read">Charts</h2><div class="charts">${charts.map((chart) => html`<${Chart} key=${chart.name} title=${chart.curves.length === 1 ? chart.curves[0].label : chart.name} curves=${chart.curves} sync=${`trial-${trial}`} zoom=${zoom} ...${how} />`)}</div>`;

@@ -7,12 +7,14 @@ import { bareState, between, bytes, hasEnded, number, plain, yaml } from "../cor
 import { appended } from "../core/series.js";
 import { listen } from "../live/stream.js";
 import { master, user } from "../state/session.js";
+import { useMetricNames } from "../state/metrics.js";
 import { ACTIONS, begin } from "../components/actions.js";
 import { beginMove } from "../components/move.js";
 import { CodeBrowser } from "../components/code_browser.js";
 import { EditExperiment } from "../components/edit_experiment.js";
 import { Chart } from "../components/chart.js";
 import { ChartBar, shown } from "../components/chart_bar.js";
+import { Hyperparameters } from "../components/hyperparameters.js";
 import { TrialCharts } from "../components/trial_charts.js";
 import { Ago, Busy, Button, Command, Empty, Failed, Message, nowOf, Progress, Select, State, Tabs } from "../components/parts.js";
 import { Why } from "./home.js";
@@ -21,15 +23,15 @@ import { Why } from "./home.js";
 /** @typedef {import("../wire").trialv1Trial} Trial */
 /** @typedef {import("../core/series.js").Curve} Curve */
 
-const TABS = /** @type {const} */ ([["overview", "Overview"], ["trials", "Trials"], ["configuration", "Configuration"], ["code", "Code"], ["checkpoints", "Checkpoints"], ["history", "History"]]);
+const TABS = /** @type {const} */ ([["overview", "Overview"], ["trials", "Trials"], ["hyperparameters", "Hyperparameters"], ["configuration", "Configuration"], ["code", "Code"], ["checkpoints", "Checkpoints"], ["history", "History"]]);
 
 /** Tabs of old links. @type {Record<string, string>} */
-const OLD = { visualization: "overview", runs: "trials", metrics: "overview", hyperparameters: "trials", notes: "overview", logs: "trials", profiler: "overview" };
+const OLD = { visualization: "overview", runs: "trials", metrics: "overview", notes: "overview", logs: "trials", profiler: "overview" };
 
 export function Experiment() {
   const id = Number(here.value.params.experiment);
   const wanted = here.value.params.tab ?? "overview";
-  const tab = TABS.some(([key]) => key === wanted) ? wanted : (OLD[wanted] ?? "overview");
+  const tab = TABS.some(([key]) => key === wanted) ? wanted : wanted === "visualization" && here.value.params.view?.startsWith("hp-") ? "hyperparameters" : (OLD[wanted] ?? "overview");
   const { value, error, again } = useLoaded(async (aborted) => {
     const answer = /** @type {import("../wire").v1GetExperimentResponse} */ (await get(`/api/v1/experiments/${id}`, {}, aborted));
     const explained = bareState(answer.experiment.state) === "QUEUED" ? await get(`/api/v1/jobs/${answer.experiment.jobId}/explain`, {}, aborted).catch(() => null) : null;
@@ -70,6 +72,7 @@ export function Experiment() {
     ${tab === "overview" ? html`<${Overview} experiment=${experiment} version=${version.value} />` : null}
     ${tab === "trials" ? html`<${Trials} experiment=${experiment} version=${version.value} />` : null}
     ${tab === "configuration" ? html`<${Configuration} experiment=${experiment} />` : null}
+    ${tab === "hyperparameters" ? html`<${Hyperparameters} experiment=${experiment} />` : null}
     ${tab === "code" ? html`<${CodeBrowser} experiment=${experiment} />` : null}
     ${tab === "checkpoints" ? html`<${Checkpoints} path=${`/api/v1/experiments/${id}/checkpoints`} version=${version.value} />` : null}
     ${tab === "history" ? html`<${History} id=${id} version=${version.value} />` : null}`;
@@ -105,7 +108,6 @@ function Overview({ experiment, version }) {
 
 /** The curves of the best trials, which grow while trials report. @param {{experiment: Told}} props */
 function Curves({ experiment }) {
-  const names = useSignal(/** @type {{group: string, name: string}[]} */ ([]));
   const curves = useSignal(/** @type {Map<number, {hparams: any, points: any[]}>} */ (new Map()));
   const at = query.value;
   const most = Number(at.get("top") ?? 20) || 20;
@@ -113,17 +115,8 @@ function Curves({ experiment }) {
   const dot = metric.indexOf(".");
   const [group, name] = [metric.slice(0, dot), metric.slice(dot + 1)];
   const running = !hasEnded(experiment.state);
+  const { names } = useMetricNames(experiment.id, [running]);
 
-  useEffect(() => {
-    const gone = new AbortController();
-    void (async () => {
-      for await (const some of lines("/api/v1/experiments/metrics-stream/metric-names", { ids: [experiment.id], periodSeconds: 5 }, gone.signal)) {
-        const more = /** @type {import("../wire").v1ExpMetricNamesResponse[]} */ (some).flatMap((one) => one.metricNames ?? []);
-        if (more.length) names.value = [...names.peek(), ...more.filter((one) => !names.peek().some((had) => had.group === one.group && had.name === one.name))];
-      }
-    })().catch(() => {});
-    return () => gone.abort();
-  }, [experiment.id, running]);
   useEffect(() => {
     const gone = new AbortController();
     curves.value = new Map();
@@ -142,7 +135,7 @@ function Curves({ experiment }) {
 
   const drawn = useMemo(() => [...curves.value.entries()].filter(([, one]) => one.points.length).sort(([a], [b]) => a - b).map(([id, { points }]) => ({ label: `trial ${id}`, points, name })), [curves.value]);
   /** @type {[string, string][]} */
-  const options = names.value.map((one) => ([`${one.group}.${one.name}`, `${one.name} (${one.group})`]));
+  const options = names.map((one) => ([`${one.group}.${one.name}`, `${one.name} (${one.group})`]));
   if (!options.some(([key]) => key === metric)) options.unshift([metric, `${name} (${group})`]);
   return html`<section class="stack tight"><div class="row apart"><h2>Learning curves</h2><div class="row">
       <${Select} label="Metric" value=${metric} options=${options} onChange=${(/** @type {string} */ next) => ask({ metric: next })} />

@@ -4,13 +4,15 @@ import { get, send } from "../core/client.js";
 import { here } from "../core/place.js";
 import { gathered, useLoaded } from "../core/load.js";
 import { bareState, between, bytes, hasEnded, number, plain } from "../core/format.js";
+import { flat } from "../core/hyperparameters.js";
 import { listen } from "../live/stream.js";
 import { LogView } from "../components/log_view.js";
+import { Profiler } from "../components/profiler.js";
 import { TrialCharts } from "../components/trial_charts.js";
 import { Ago, Busy, Button, confirm, Empty, Failed, Message, nowOf, State, Tabs, toast } from "../components/parts.js";
 import { Checkpoints } from "./experiment.js";
 
-const TABS = /** @type {const} */ ([["metrics", "Metrics"], ["logs", "Log"], ["hyperparameters", "Hyperparameters"], ["checkpoints", "Checkpoints"]]);
+const TABS = /** @type {const} */ ([["metrics", "Metrics"], ["logs", "Log"], ["hyperparameters", "Hyperparameters"], ["checkpoints", "Checkpoints"], ["profiler", "Profiler"]]);
 
 export function Trial() {
   const id = Number(here.value.params.trial);
@@ -43,15 +45,13 @@ export function Trial() {
     ${tab === "metrics" ? html`<${TrialCharts} experiment=${experiment} trial=${id} version=${version.value} running=${!ended} />` : null}
     ${tab === "logs" ? html`<${LogView} path=${`/api/v1/trials/${id}/logs`} label=${`Log of trial ${id}`} file=${`trial-${id}-log.json`} />` : null}
     ${tab === "hyperparameters" ? html`<${Hyperparameters} values=${trial.hparams ?? {}} />` : null}
-    ${tab === "checkpoints" ? html`<${Checkpoints} path=${`/api/v1/trials/${id}/checkpoints`} version=${version.value} />` : null}`;
+    ${tab === "checkpoints" ? html`<${Checkpoints} path=${`/api/v1/trials/${id}/checkpoints`} version=${version.value} />` : null}
+    ${tab === "profiler" ? html`<${Profiler} trial=${id} running=${!ended} />` : null}`;
 }
 
 /** @param {{values: Record<string, any>}} props */
 function Hyperparameters({ values }) {
-  const rows = flat(values, "");
+  const rows = flat(values);
   if (rows.length === 0) return html`<${Empty} title="No hyperparameters">The configuration names none under <code>hyperparameters</code>.<//>`;
   return html`<div class="card scroll"><table class="plain"><thead><tr><th>Name</th><th>Value</th></tr></thead><tbody>${rows.map(([name, value]) => html`<tr key=${name}><td class="mono">${name}</td><td class="numbers wrap">${plain(value)}</td></tr>`)}</tbody></table></div>`;
 }
-
-/** @param {Record<string, any>} values @param {string} before @returns {[string, unknown][]} */
-const flat = (values, before) => Object.entries(values).flatMap(([name, value]) => (value && typeof value === "object" && !Array.isArray(value) ? flat(value, `${before}${name}.`) : [/** @type {[string, unknown]} */ ([`${before}${name}`, value])]));
