@@ -104,3 +104,25 @@ def test_a_task_that_is_not_there_is_said_to_be_missing(visitor: Visitor) -> Non
     visitor.expected = ("404",)
     visitor.go("/det/interactive/no-such-task/jupyter-lab")
     visitor.sees("not found")
+
+
+def test_a_shell_is_used_in_its_terminal_and_goes_on_while_nobody_looks(visitor: Visitor, cluster: Cluster) -> None:
+    page = visitor.page
+    shell = cluster.local.det("shell", "start", "-d", "--config", "resources.slots=0").strip().splitlines()[-1]
+    page.goto(f"{cluster.url}/det/tasks/{shell}")
+    page.get_by_role("link", name="Open terminal").click()
+    page.get_by_role("status").get_by_text("Connected", exact=True).wait_for()
+    screen = page.locator(".xterm-rows")
+    page.keyboard.type("echo $((6*7)) in the terminal; printf '\\033[38;2;200;30;30mcoloured\\033[0m\\n'\n")
+    expect(screen).to_contain_text("42 in the terminal")
+    expect(screen).to_contain_text("coloured")
+    page.keyboard.type("kept=here\n")
+    visitor.picture("terminal")
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="Open terminal").click()
+    expect(screen).to_contain_text("42 in the terminal")
+    page.keyboard.type("echo still $kept; exit 3\n")
+    page.get_by_text("The session has ended with exit status 3").wait_for()
+    page.get_by_role("button", name="Start a session").click()
+    page.get_by_role("status").get_by_text("Connected", exact=True).wait_for()
+    cluster.local.det("shell", "kill", shell)

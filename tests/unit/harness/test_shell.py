@@ -155,6 +155,10 @@ def test_the_names_of_a_user_that_the_host_does_not_know() -> None:
     known = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/:/usr/sbin/nologin\n"
     written = _sshd.passwd("root", {"HOME": "/homes/5", "SHELL": "/bin/sh"}, known).splitlines()
     assert written == [f"root:x:{os.geteuid()}:{os.getegid()}::/homes/5:/bin/sh", known.splitlines()[1]]
+    owned = _sshd.passwd("root", {"HOME": "/h", "SHELL": "/bin/sh", "USER": "ada"}, known).splitlines()
+    assert [line.split(":")[0] for line in owned] == ["ada", "root", "daemon"], "the first is what it is called"
+    for taken in ("daemon", "root", "no:name", ""):
+        assert _sshd.passwd("root", {"USER": taken}, known).count("\n") == 2
     assert _sshd.without("tty", "tty:x:5:\nttyd:x:6:\n") == "ttyd:x:6:\n"
 
 

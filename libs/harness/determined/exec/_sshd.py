@@ -77,6 +77,8 @@ class Sshd:
     """Serve one connection, which is standard input and output."""
     user: str
     """The name that clients sign in with."""
+    as_named: tuple[str, ...] = ()
+    """What stands before the words of a program that is to find this user's name; nothing where the host knows it."""
 
     def serve(self, connection: socket.socket) -> subprocess.Popen[bytes]:
         """What it reports goes to the log of the task. Raises OSError."""
@@ -105,7 +107,7 @@ def prepare(folder: Path, public_key: str, user: str, environment: Mapping[str, 
     configured = ("-f", str(folder / "sshd_config"))
     _run((*start, "-t", *configured))
     words = (*start, "-i", "-e", *configured)
-    return Sshd(words, name)
+    return Sshd(words, name, as_named)
 
 
 def _program(name: str, environment: Mapping[str, str]) -> str:
@@ -184,10 +186,14 @@ def _renamed(folder: Path, name: str, environment: Mapping[str, str]) -> tuple[s
 
 
 def passwd(name: str, environment: Mapping[str, str], known: str) -> str:
-    """`/etc/passwd` for such a program: its lines about others, and before them one with the name of this user."""
+    """`/etc/passwd` for such a program: before its lines about others, one with the name that the task gives this user
+    (USER), and one with the name that clients sign in with."""
     shell = next(one for one in (environment.get("SHELL", ""), "/bin/bash", "/bin/sh") if os.access(one, os.X_OK))
     home = environment.get("HOME", "/").replace(":", "")
-    return f"{name}:x:{os.geteuid()}:{os.getegid()}::{home}:{shell}\n{without(name, known)}"
+    owner = environment.get("USER", "")
+    own = [owner] if _NAME.fullmatch(owner) and owner != name and without(owner, known) == known else []
+    lines = "".join(f"{one}:x:{os.geteuid()}:{os.getegid()}::{home}:{shell}\n" for one in (*own, name))
+    return f"{lines}{without(name, known)}"
 
 
 def without(name: str, known: str) -> str:

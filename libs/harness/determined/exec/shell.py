@@ -197,8 +197,8 @@ def main() -> int:
         print(f"ERROR: {reason}", file=sys.stderr, flush=True)
         return 1
     sshd = sshd_for(keys, os.environ)
-    user = None if sshd is None else sshd.user
-    terminals = Terminals(keys.token, program(os.environ), os.environ, os.getcwd(), user)
+    named, user = ((), None) if sshd is None else (sshd.as_named, sshd.user)
+    terminals = Terminals(keys.token, [*named, *program(os.environ)], os.environ, os.getcwd(), user)
     print(f"the shell listens on port {listening.getsockname()[1]}", flush=True)
     threading.Thread(target=until_ready.report, args=(info,), daemon=True).start()
     asyncio.run(serve(Door(listening, terminals, sshd)))

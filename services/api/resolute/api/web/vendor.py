@@ -16,8 +16,8 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,6 +36,8 @@ class Library:
     """Of the archive that `npm pack` writes."""
     files: Mapping[str, str]
     """By path below `vendor/`: the path in the package."""
+    replaced: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """By path below `vendor/`: texts that stand there once, each with what takes its place."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,10 @@ class Vendored:
 def libraries(text: str) -> tuple[Library, ...]:
     listed = tomllib.loads(text)["library"]
     return tuple(
-        Library(one["name"], one["version"], one["licence"], one["packed_sha256"], one["files"]) for one in listed
+        Library(
+            one["name"], one["version"], one["licence"], one["packed_sha256"], one["files"], one.get("replaced", {})
+        )
+        for one in listed
     )
 
 
@@ -78,6 +83,17 @@ def relative_imports(path: str, text: str, modules: Mapping[str, str]) -> str:
     return re.sub(r"""(\bfrom\s*|\bimport\s*)(["'])([\w@./-]+)\2""", replaced, text)
 
 
+def as_module(declarations: str) -> str:
+    """Declarations of types that name their module (`declare module "x" { … }`) as those of the file they are in."""
+    return re.sub(r"""^declare module ["'][^"']+["'] \{\n(.*?)^\}\n?""", r"\1", declarations, flags=re.M | re.S)
+
+
+def with_replaced(text: str, old: str, new: str) -> str:
+    if text.count(old) != 1:
+        raise SystemExit(f"{old!r} stands {text.count(old)} times in what it is to be replaced in, and not once")
+    return text.replace(old, new)
+
+
 def vendored(library: Library, packed: bytes, modules: Mapping[str, str]) -> Iterator[Vendored]:
     found = hashlib.sha256(packed).hexdigest()
     if found != library.packed_sha256:
@@ -92,6 +108,10 @@ def vendored(library: Library, packed: bytes, modules: Mapping[str, str]) -> Ite
             content = member.read()
             if path.endswith((".js", ".d.ts")):
                 content = relative_imports(path, content.decode(), modules).encode()
+            for old, new in library.replaced.get(path, ()):
+                content = with_replaced(content.decode(), old, new).encode()
+            if path.endswith(".d.ts"):
+                content = as_module(content.decode()).encode()
             yield Vendored(path, content)
 
 

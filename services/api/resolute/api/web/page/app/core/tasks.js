@@ -21,11 +21,12 @@ export const kindOf = (word) => {
   return KINDS.find((kind) => [kind.name, kind.plural, kind.view, kind.type].includes(bare));
 };
 
-/** @typedef {{id: string, kind: Kind, name: string, state: string, owner: string, ownerId: number, workspaceId: number, pool: string, started: string, exit: string, address: string}} Task */
+/** @typedef {{id: string, kind: Kind, name: string, state: string, owner: string, ownerId: number, workspaceId: number, pool: string, started: string, exit: string, address: string, terminal: {path: string, token: string} | null}} Task
+ * `terminal`: how the terminal of a shell is reached; its owner alone is told. */
 
 /** What the lists of all kinds have in common. @param {Kind} kind @param {Record<string, any>} told @returns {Task} */
 export const taskOf = (kind, told) => ({
-  id: told.id, kind, name: told.description, state: bareState(told.state), owner: told.username, ownerId: told.userId ?? 0, workspaceId: told.workspaceId, pool: told.resourcePool, started: told.startTime, exit: told.exitStatus ?? "", address: told.serviceAddress ?? "",
+  id: told.id, kind, name: told.description, state: bareState(told.state), owner: told.username, ownerId: told.userId ?? 0, workspaceId: told.workspaceId, pool: told.resourcePool, started: told.startTime, exit: told.exitStatus ?? "", address: told.serviceAddress ?? "", terminal: serviceOf(told.addresses?.[0]?.path ?? "") ? told.addresses[0] : null,
 });
 
 /** Where a task stands, for the filter of the list. @param {string} state @returns {"waits" | "runs" | "ended"} */

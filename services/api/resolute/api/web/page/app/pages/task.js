@@ -15,7 +15,7 @@ import { Ago, Busy, Empty, Failed, Message, now, State, Tabs } from "../componen
 import { Why } from "./home.js";
 import { OpenTask } from "./tasks.js";
 
-const TABS = /** @type {const} */ ([["overview", "Overview"], ["logs", "Log"], ["configuration", "Configuration"]]);
+const TABS = /** @type {const} */ ([["overview", "Overview"], ["terminal", "Terminal"], ["logs", "Log"], ["configuration", "Configuration"]]);
 
 /** @param {string} id @param {AbortSignal} aborted */
 async function read(id, aborted) {
@@ -38,27 +38,37 @@ function useTask(id) {
   return loaded;
 }
 
+/** It is loaded when it is first shown: it is large. @param {{address: {path: string, token: string}, label: string}} props */
+function Terminal({ address, label }) {
+  const { value, error } = useLoaded(async () => ({ View: (await import("../components/terminal.js")).TerminalView }), []);
+  if (!value) return error ? html`<${Failed} error=${error} />` : html`<${Busy} what="Opening the terminal" />`;
+  return html`<${value.View} address=${address} label=${label} />`;
+}
+
 /** @param {{id: string}} props */
 const Log = ({ id }) => html`<${LogView} path=${`/api/v1/tasks/${encodeURIComponent(id)}/logs`} label=${`Log of task ${id}`} file=${`task-${id}-log.json`} />`;
 
 export function OneTask() {
   const { task: id, tab: wanted = "overview" } = here.value.params;
-  const tab = TABS.some(([key]) => key === wanted) ? wanted : "overview";
   const { value, error, again } = useTask(id);
   if (!value) return error ? html`<${Failed} heading=${`Task ${id.slice(0, 8)}`} error=${error} retry=${again} />` : html`<h1>Task ${id.slice(0, 8)}</h1><${Busy} what="Reading it" />`;
   const { about, task, config, explained } = value;
   const ended = standing(task.state) === "ended";
-  const to = (/** @type {string} */ key) => `/det/tasks/${id}${key === "overview" ? "" : `/${key}`}`;
   const allocations = about.allocations ?? [];
+  const enters = !ended && task.terminal && allocations.some((one) => one.isReady) ? task.terminal : null;
+  const tabs = TABS.filter(([key]) => key !== "terminal" || enters);
+  const tab = tabs.some(([key]) => key === wanted) ? wanted : "overview";
+  const to = (/** @type {string} */ key) => `/det/tasks/${id}${key === "overview" ? "" : `/${key}`}`;
   return html`<div class="page-head"><nav class="crumbs" aria-label="Where this is"><a href="/det/tasks">Tasks</a> / <a href=${`/det/tasks?kind=${task.kind.name}`}>${task.kind.text}s</a></nav>
-      <div class="row apart"><h1 class="wrap">${task.name}</h1><div class="row"><${OpenTask} task=${task} /><${TaskActions} task=${task} again=${again} /></div></div>
+      <div class="row apart"><h1 class="wrap">${task.name}</h1><div class="row"><${OpenTask} task=${task} />${enters && tab !== "terminal" ? html`<a class="button main-action" href=${to("terminal")}>Open terminal</a>` : null}<${TaskActions} task=${task} again=${again} /></div></div>
       <div class="row"><${State} state=${task.state} /><span class="muted">${task.kind.text} of ${task.owner}, started <${Ago} at=${task.started} />, ${between(task.started, about.endTime, ended ? 0 : now())}</span></div></div>
     ${explained ? html`<${Message} tone="warn"><strong>Why it waits: </strong><${Why} explained=${explained} /><//>` : null}
     ${task.exit ? html`<${Message}>${task.exit}<//>` : null}
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
-    <${Tabs} label="About this task" at=${tab} tabs=${TABS.map(([key, text]) => [key, text, to(key)])} />
+    <${Tabs} label="About this task" at=${tab} tabs=${tabs.map(([key, text]) => [key, text, to(key)])} />
     ${tab === "overview" ? html`<div class="stack"><section class="card"><h2>What it is</h2><${Facts} facts=${[["Id", html`<code class="wrap">${task.id}</code>`], ["Kind", task.kind.text], ["Owner", task.owner], ["Workspace", html`<a href=${`/det/workspaces/${task.workspaceId}`}>${task.workspaceId}</a>`], ["Pool", html`<a href=${`/det/clusters/queue?pool=${encodeURIComponent(task.pool)}`}>${task.pool}</a>`], ["Slots", String(config.resources?.slots ?? "")], ["Priority", String(config.resources?.priority ?? "")], ["Runs", Array.isArray(config.entrypoint) && config.entrypoint.length ? html`<code class="wrap">${config.entrypoint.join(" ")}</code>` : null]]} /></section>
       <section class="card stack"><h2>Allocations</h2>${allocations.length ? html`<${Listing} label="Allocations" heads=${["Allocation", "State", ["Slots", "number"], "Began", "Ended", "Why it ended", ["Exit code", "number"]]}>${allocations.map((one) => html`<tr key=${one.allocationId}><td class="mono small wrap">${one.allocationId}</td><td><${State} state=${bareState(one.state)} />${one.isReady && task.kind.serves ? html` <span class="label">ready</span>` : null}</td><td class="number">${one.slots}</td><td><${Ago} at=${one.startTime} /></td><td><${Ago} at=${one.endTime} /></td><td class="wrap small">${one.exitReason}</td><td class="number">${one.statusCode}</td></tr>`)}<//>` : html`<p class="muted">None was asked for yet.</p>`}</section></div>` : null}
+    ${tab === "terminal" && enters ? html`<${Terminal} address=${enters} label=${`Terminal of ${task.name}`} />` : null}
     ${tab === "logs" ? html`<${Log} id=${id} />` : null}
     ${tab === "configuration" ? html`<pre class="code" tabindex="0" aria-label="Configuration">${yaml(config).trim()}</pre>` : null}`;
 }
