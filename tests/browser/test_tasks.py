@@ -126,3 +126,24 @@ def test_a_shell_is_used_in_its_terminal_and_goes_on_while_nobody_looks(visitor:
     page.get_by_role("button", name="Start a session").click()
     page.get_by_role("status").get_by_text("Connected", exact=True).wait_for()
     cluster.local.det("shell", "kill", shell)
+
+
+def test_a_command_runs_and_a_shell_says_how_it_is_opened(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.go("/det/tasks")
+    page.get_by_role("link", name="New command").click()
+    page.get_by_label("What to run").fill("echo from the page; exit 3")
+    page.get_by_label("Slots").fill("0")
+    page.get_by_role("button", name="Start command").click()
+    visitor.sees("Ended")
+    page.get_by_role("link", name="Log", exact=True).click()
+    expect(page.get_by_role("log")).to_contain_text("from the page")
+    page.get_by_role("link", name="Overview", exact=True).click()
+    expect(page.get_by_role("region", name="Allocations").get_by_role("cell", name="3", exact=True)).to_be_visible()
+    visitor.go("/det/tasks/new/shell")
+    page.get_by_label("Slots").fill("0")
+    page.get_by_role("button", name="Start shell").click()
+    visitor.sees("det shell open")
+    page.get_by_role("button", name="Kill", exact=True).click()
+    page.get_by_role("button", name="Kill shell").click()
+    visitor.sees("Ended")

@@ -29,6 +29,7 @@ test("a kind is known by all its names", () => {
 
 test("what is chosen counts before the configuration, and what is left out does not", () => {
   assert.deepEqual(launched({ resources: { slots: 4, weight: 2 }, work_dir: "/w" }, { name: " mine ", pool: "gpu", slots: "0" }), { description: "mine", resources: { slots: 0, weight: 2, resource_pool: "gpu" }, work_dir: "/w" });
+  assert.deepEqual(launched({ entrypoint: ["x"] }, { name: "", pool: "", slots: "", run: "echo hi" }), { entrypoint: ["sh", "-c", "echo hi"] });
   assert.deepEqual(launched({}, { name: "", pool: "", slots: "" }), {});
   assert.throws(() => launched({}, { name: "", pool: "", slots: "two" }), /Slots: expected a whole number from 0/);
   for (const wrong of ["", "0", "100", "1.5", "x"]) assert.throws(() => wholeNumber(wrong, "Priority", 1, 99), /Priority: expected a whole number from 1 to 99/);

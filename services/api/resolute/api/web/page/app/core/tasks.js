@@ -1,15 +1,15 @@
 // Tasks that are no trials: their kinds, and which of them a list shows. Pure.
 import { bareState } from "./format.js";
 
-/** `here`: whether this release has the operations of the kind. `serves`: whether one opens it in the browser. `view`: what addresses of Determined call it.
- * @typedef {{name: string, plural: string, text: string, type: string, one: string, many: string, path: string, here: boolean, serves: boolean, starts: boolean, previews: boolean, view: string, command: string}} Kind */
+/** `here`: whether this release has the operations of the kind. `serves`: whether one opens it in the browser. `runs`: whether one says what it runs. `opened`: the word of `det` that opens it. `view`: what addresses of Determined call it.
+ * @typedef {{name: string, plural: string, text: string, type: string, one: string, many: string, path: string, here: boolean, serves: boolean, starts: boolean, previews: boolean, runs: boolean, opened: string, view: string, command: string}} Kind */
 
 /** @type {readonly Kind[]} */
 const ALL = [
-  { name: "notebook", plural: "notebooks", text: "Notebook", type: "NOTEBOOK", one: "notebook", many: "notebooks", path: "/api/v1/notebooks", here: true, serves: true, starts: true, previews: true, view: "jupyter-lab", command: "det notebook start" },
-  { name: "command", plural: "commands", text: "Command", type: "COMMAND", one: "command", many: "commands", path: "/api/v1/commands", here: true, serves: false, starts: false, previews: false, view: "command", command: "det cmd run COMMAND" },
-  { name: "shell", plural: "shells", text: "Shell", type: "SHELL", one: "shell", many: "shells", path: "/api/v1/shells", here: true, serves: false, starts: false, previews: false, view: "shell", command: "det shell start" },
-  { name: "tensorboard", plural: "tensorboards", text: "TensorBoard", type: "TENSORBOARD", one: "tensorboard", many: "tensorboards", path: "/api/v1/tensorboards", here: false, serves: true, starts: false, previews: false, view: "tensorboard", command: "det tensorboard start EXPERIMENT" },
+  { name: "notebook", plural: "notebooks", text: "Notebook", type: "NOTEBOOK", one: "notebook", many: "notebooks", path: "/api/v1/notebooks", here: true, serves: true, starts: true, previews: true, runs: false, opened: "", view: "jupyter-lab", command: "det notebook start" },
+  { name: "command", plural: "commands", text: "Command", type: "COMMAND", one: "command", many: "commands", path: "/api/v1/commands", here: true, serves: false, starts: true, previews: false, runs: true, opened: "", view: "command", command: "det cmd run COMMAND" },
+  { name: "shell", plural: "shells", text: "Shell", type: "SHELL", one: "shell", many: "shells", path: "/api/v1/shells", here: true, serves: false, starts: true, previews: false, runs: false, opened: "det shell open", view: "shell", command: "det shell start" },
+  { name: "tensorboard", plural: "tensorboards", text: "TensorBoard", type: "TENSORBOARD", one: "tensorboard", many: "tensorboards", path: "/api/v1/tensorboards", here: false, serves: true, starts: false, previews: false, runs: false, opened: "", view: "tensorboard", command: "det tensorboard start EXPERIMENT" },
 ];
 
 /** The kinds that this release has. */
@@ -41,10 +41,10 @@ export function shownTasks(all, { text, kind, state, user, workspace }) {
 }
 
 /** What was chosen in the form takes the place of what the configuration says.
- * @param {Record<string, any>} config @param {{name: string, pool: string, slots: string}} chosen @returns {Record<string, any>} */
-export function launched(config, { name, pool, slots }) {
+ * @param {Record<string, any>} config @param {{name: string, pool: string, slots: string, run?: string}} chosen @returns {Record<string, any>} */
+export function launched(config, { name, pool, slots, run = "" }) {
   const resources = { ...config.resources, ...(pool ? { resource_pool: pool } : {}), ...(slots.trim() ? { slots: wholeNumber(slots, "Slots", 0, 10_000) } : {}) };
-  return { ...config, ...(name.trim() ? { description: name.trim() } : {}), ...(Object.keys(resources).length ? { resources } : {}) };
+  return { ...config, ...(name.trim() ? { description: name.trim() } : {}), ...(run.trim() ? { entrypoint: ["sh", "-c", run] } : {}), ...(Object.keys(resources).length ? { resources } : {}) };
 }
 
 /** @param {string} text @param {string} what @param {number} least @param {number} most */

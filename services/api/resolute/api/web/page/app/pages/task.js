@@ -11,7 +11,7 @@ import { Facts } from "../components/facts.js";
 import { Listing } from "../components/listing.js";
 import { LogView } from "../components/log_view.js";
 import { TaskActions } from "../components/task_actions.js";
-import { Ago, Busy, Empty, Failed, Message, now, State, Tabs } from "../components/parts.js";
+import { Ago, Busy, Command, Empty, Failed, Message, now, State, Tabs } from "../components/parts.js";
 import { Why } from "./home.js";
 import { OpenTask } from "./tasks.js";
 
@@ -63,6 +63,7 @@ export function OneTask() {
       <div class="row apart"><h1 class="wrap">${task.name}</h1><div class="row"><${OpenTask} task=${task} />${enters && tab !== "terminal" ? html`<a class="button main-action" href=${to("terminal")}>Open terminal</a>` : null}<${TaskActions} task=${task} again=${again} /></div></div>
       <div class="row"><${State} state=${task.state} /><span class="muted">${task.kind.text} of ${task.owner}, started <${Ago} at=${task.started} />, ${between(task.started, about.endTime, ended ? 0 : now())}</span></div></div>
     ${explained ? html`<${Message} tone="warn"><strong>Why it waits: </strong><${Why} explained=${explained} /><//>` : null}
+    ${task.kind.opened && !ended ? html`<${Command} text=${`${task.kind.opened} ${task.id}`} />` : null}
     ${task.exit ? html`<${Message}>${task.exit}<//>` : null}
     ${error ? html`<${Failed} error=${error} retry=${again} />` : null}
     <${Tabs} label="About this task" at=${tab} tabs=${tabs.map(([key, text]) => [key, text, to(key)])} />

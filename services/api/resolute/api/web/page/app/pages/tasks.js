@@ -38,7 +38,7 @@ export function Tasks() {
   const rows = shownTasks(all, asked);
   const owners = [...new Set([...all.map((one) => one.owner), user.value?.username ?? "", asked.user].filter(Boolean))].sort();
   const placeName = (/** @type {number} */ workspaceId) => value?.places.find((one) => one.id === workspaceId)?.name ?? `workspace ${workspaceId}`;
-  return html`<div class="row apart"><h1>Tasks</h1><div class="row">${KINDS.filter((kind) => kind.starts).map((kind) => html`<a key=${kind.name} class="button main-action" href=${`/det/tasks/new/${kind.name}`}>New ${kind.name}</a>`)}</div></div>
+  return html`<div class="row apart"><h1>Tasks</h1><div class="row">${KINDS.filter((kind) => kind.starts).map((kind) => html`<a key=${kind.name} class=${`button ${kind === KINDS[0] ? "main-action" : ""}`} href=${`/det/tasks/new/${kind.name}`}>New ${kind.name}</a>`)}</div></div>
     <div class="bar" role="search"><label class="only-read" for=${id}>Find tasks</label><input id=${id} class="input grow" type="search" spellcheck="false" autocomplete="off" placeholder="a part of a name, or the beginning of an id" value=${asked.text} onInput=${(/** @type {any} */ event) => ask({ q: event.target.value })} />
       <${Select} label="Kind" value=${asked.kind} options=${[["", "all"], ...KINDS.map((kind) => [kind.name, kind.plural])]} onChange=${(/** @type {string} */ next) => ask({ kind: next })} />
       <${Select} label="State" value=${asked.state} options=${[["", "any"], ["runs", "run"], ["waits", "wait"], ["ended", "ended"]]} onChange=${(/** @type {string} */ next) => ask({ state: next })} />
@@ -74,7 +74,7 @@ export function NewTask() {
   if (!value) return error ? html`<${Failed} heading=${`New ${kind.name}`} error=${error} retry=${again} />` : html`<h1>New ${kind.name}</h1><${Busy} what="Reading pools and templates" />`;
   const at = query.value;
   const wanted = (/** @type {Record<string, any>} */ values) => ({
-    config: launched(configOf(values.config, "Configuration"), { name: values.name, pool: values.pool, slots: values.slots }),
+    config: launched(configOf(values.config, "Configuration"), { name: values.name, pool: values.pool, slots: values.slots, run: values.run }),
     templateName: values.template,
     workspaceId: Number(values.workspace),
   });
@@ -85,14 +85,15 @@ export function NewTask() {
   };
   /** @type {import("../components/forms.js").Input[]} */
   const fields = [
+    ...(kind.runs ? [{ key: "run", label: "What to run", kind: /** @type {"area"} */ ("area"), rows: 3, value: at.get("run") ?? "", hint: "A command line for sh. Empty: the entrypoint of the configuration." }] : []),
     { key: "name", label: "Name", value: at.get("name") ?? "", hint: "Empty: a name is made up." },
     { key: "workspace", label: "Workspace", kind: "select", value: at.get("workspace") ?? "1", options: placesAmong(value.places) },
     { key: "template", label: "Template", kind: "select", value: at.get("template") ?? "", options: [["", "none"], ...value.templates.map((one) => /** @type {[string, string]} */ ([one.name, one.name]))] },
     { key: "pool", label: "Resource pool", kind: "select", value: at.get("pool") ?? "", options: [["", "the default"], ...value.pools.map((one) => /** @type {[string, string]} */ ([one.name, `${one.name} (${one.slotsAvailable - one.slotsUsed} of ${one.slotsAvailable} slots free)`]))] },
-    { key: "slots", label: "Slots", value: at.get("slots") ?? "", hint: "How many GPUs or CPU slots. Empty: what the configuration says, or 1. A notebook with 0 slots needs no free one." },
+    { key: "slots", label: "Slots", value: at.get("slots") ?? "", hint: "How many GPUs or CPU slots. Empty: what the configuration says, or 1. With 0 it needs no free slot." },
     { key: "config", label: "Configuration", kind: "code", rows: 8, value: at.get("config") ?? "", hint: "YAML, as in a file for the command line. What is chosen above counts before it." },
   ];
   return html`<div class="page-head"><nav class="crumbs" aria-label="Where this is"><a href="/det/tasks">Tasks</a></nav><h1>New ${kind.name}</h1></div>
     <div class="columns"><section class="card"><h2>What to start</h2><${Form} focus fields=${fields} action=${`Start ${kind.name}`} save=${start} other=${kind.previews ? { action: "Preview", run: async (/** @type {Record<string, any>} */ values) => (preview.value = (await launch(kind, { ...wanted(values), preview: true })).config) } : null} /></section>
-      ${preview.value ? html`<section class="card stack"><h2>What would be started</h2><p class="muted">With the template, the policies and the defaults of the cluster. Nothing was started.</p><pre class="code" tabindex="0" aria-label="Preview of the configuration">${yaml(preview.value).trim()}</pre></section>` : html`<${Message}>Preview shows the whole configuration, completed by the template, the policies and the cluster's defaults. The same from the command line: <code>${kind.command}</code><//>`}</div>`;
+      ${preview.value ? html`<section class="card stack"><h2>What would be started</h2><p class="muted">With the template, the policies and the defaults of the cluster. Nothing was started.</p><pre class="code" tabindex="0" aria-label="Preview of the configuration">${yaml(preview.value).trim()}</pre></section>` : html`<${Message}>${kind.previews ? "Preview shows the whole configuration, completed by the template, the policies and the cluster's defaults. " : ""}${kind.opened ? "A shell is opened from the command line, on any machine that has det. " : ""}The same from the command line: <code>${kind.command}</code><//>`}</div>`;
 }
