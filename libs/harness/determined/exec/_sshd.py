@@ -51,6 +51,7 @@ GatewayPorts no
 PermitTunnel no
 PrintMotd no
 PrintLastLog no
+LoginGraceTime 30
 ClientAliveInterval 60
 ClientAliveCountMax 10
 ForceCommand /bin/sh "{folder}/session"
