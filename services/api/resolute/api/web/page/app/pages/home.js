@@ -1,11 +1,14 @@
 // What of mine runs, what waits and why, what failed lately; and the cluster at a glance.
 import { html, useEffect } from "../core/dom.js";
-import { get } from "../core/client.js";
+import { ApiError, get } from "../core/client.js";
 import { gathered, useLoaded } from "../core/load.js";
 import { asked, field, group } from "../core/filters.js";
 import { between, number } from "../core/format.js";
+import { shownTasks, standing } from "../core/tasks.js";
+import { useFollowing } from "../live/again.js";
 import { listen } from "../live/stream.js";
 import { followExperiments, search } from "../state/experiments.js";
+import { tasks, TYPES } from "../state/tasks.js";
 import { user } from "../state/session.js";
 import { Ago, Busy, Command, Empty, Failed, nowOf, Progress, State } from "../components/parts.js";
 
@@ -17,18 +20,20 @@ async function read(aborted) {
   const mine = field("user", "=", user.value?.id ?? 0);
   const of = (/** @type {string} */ state, /** @type {string} */ sort, /** @type {number} */ limit) =>
     search({ filter: asked(group("and", [mine, field("state", "=", state)]), false), sort, limit }, aborted);
-  const [active, failed, ended, pools, visited] = await Promise.all([
+  const [active, failed, ended, pools, visited, all] = await Promise.all([
     of("ACTIVE", "id=desc", 50),
     of("ERROR", "endTime=desc", 6),
     of("COMPLETED", "endTime=desc", 6),
     /** @type {Promise<import("../wire").v1GetResourcePoolsResponse>} */ (get("/api/v1/resource-pools", {}, aborted)),
     /** @type {Promise<import("../wire").v1GetProjectsByUserActivityResponse>} */ (get("/api/v1/user/projects/activity", { limit: 5 }, aborted)),
+    // Where roles decide, one may see experiments and no tasks.
+    tasks(aborted).catch((refused) => { if (refused instanceof ApiError && refused.status === 403) return []; throw refused; }),
   ]);
   const waiting = active.experiments.filter(({ experiment }) => experiment.state === "STATE_QUEUED");
   const reasons = await Promise.all(
     waiting.slice(0, 20).map(({ experiment }) => /** @type {Promise<Explained | null>} */ (get(`/api/v1/jobs/${experiment.jobId}/explain`, {}, aborted).catch(() => null))),
   );
-  return { running: active.experiments.filter((one) => !waiting.includes(one)), waiting, reasons, failed: failed.experiments, ended: ended.experiments, pools: pools.resourcePools ?? [], projects: visited.projects ?? [] };
+  return { running: active.experiments.filter((one) => !waiting.includes(one)), waiting, reasons, failed: failed.experiments, ended: ended.experiments, pools: pools.resourcePools ?? [], projects: visited.projects ?? [], tasks: shownTasks(all, { text: "", kind: "", state: "", user: user.value?.username ?? "", workspace: "" }).filter((one) => standing(one.state) !== "ended") };
 }
 
 export function Home() {
@@ -40,6 +45,7 @@ export function Home() {
     const stopMine = followExperiments({ user_ids: [user.value?.id ?? 0] }, soon);
     return () => { stop(); stopMine(); soon.stop(); };
   }, []);
+  useFollowing(again, { tasks: { task_types: TYPES } }, []);
   // What is active changes between waiting and running with its tasks.
   const active = [...(value?.running ?? []), ...(value?.waiting ?? [])].filter(({ experiment }) => experiment.numTrials <= 500).map(({ experiment }) => experiment.id).sort((a, b) => a - b);
   useEffect(() => {
@@ -63,6 +69,7 @@ export function Home() {
         about=${(/** @type {Found} */ { experiment }) => html`<span class="wrap">${experiment.stateReason}</span><span class="small muted"><${Ago} at=${experiment.endTime} /></span>`} />
       <${Part} title="Completed lately" rows=${value.ended} none="None completed yet." more="state = COMPLETED"
         about=${(/** @type {Found} */ { experiment, bestTrial }) => html`<span>${experiment.searcherMetric} <strong class="numbers">${number(bestTrial?.searcherMetricValue)}</strong></span><span class="small muted"><${Ago} at=${experiment.endTime} /></span>`} />
+      ${value.tasks.length ? html`<section class="card"><h2>Tasks</h2><ul class="list">${value.tasks.slice(0, 12).map((one) => html`<li key=${one.id}><span class="row apart"><a class="wrap" href=${`/det/tasks/${one.id}`}>${one.name}</a><${State} state=${one.state} /></span><span class="small muted">${one.kind.text}, started <${Ago} at=${one.started} /></span></li>`)}</ul><p class="small"><a href=${`/det/tasks?user=${encodeURIComponent(user.value?.username ?? "")}`}>All of them</a></p></section>` : null}
       ${value.projects.length ? html`<section class="card"><h2>Projects visited last</h2><ul class="list">${value.projects.map(
         (project) => html`<li key=${project.id}><a class="wrap" href=${`/det/projects/${project.id}`}>${project.name}</a><span class="small muted">${project.workspaceName}, ${project.numExperiments} ${project.numExperiments === 1 ? "experiment" : "experiments"}</span></li>`,
       )}</ul></section>` : null}
